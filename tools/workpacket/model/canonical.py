@@ -1,0 +1,59 @@
+"""Canonical JSON: one value, one sequence of bytes.
+
+The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings hold no lone
+surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
+`rfc8785` package. The profile is checked, never assumed: what lies outside raises `NotCanonical` naming the place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+
+LARGEST_INTEGER = 2**53 - 1
+
+
+class NotCanonical(ValueError):
+    """The value has no canonical form; the message names the place as a JSON pointer."""
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """The canonical form of `value`, without a final newline."""
+    _require_profile(value, "")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def canonical_digest(value: Json) -> str:
+    """SHA-256 of the canonical form, as 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def _require_profile(value: Json, pointer: str) -> None:
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        if abs(value) > LARGEST_INTEGER:
+            raise NotCanonical(f"{pointer or '/'}: the integer {value} is not exact in every JSON reader")
+    elif isinstance(value, str):
+        _require_no_surrogates(value, pointer)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str) or not key.isascii():
+                raise NotCanonical(f"{pointer or '/'}: the key {key!r} is not an ASCII string")
+            _require_profile(item, f"{pointer}/{key}")
+    elif isinstance(value, Sequence):
+        for index, item in enumerate(value):
+            _require_profile(item, f"{pointer}/{index}")
+    else:
+        raise NotCanonical(f"{pointer or '/'}: {type(value).__name__} has no place in canonical JSON")
+
+
+def _require_no_surrogates(text: str, pointer: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotCanonical(f"{pointer or '/'}: the string holds a lone surrogate") from None

@@ -1,0 +1,11 @@
+"""Exit statuses of the command. Stop reasons of the runtime add 10 to 79 through their own registry entries."""
+
+OK = 0
+FINDINGS = 1
+USAGE = 2
+REFUSED = 3
+CONFLICT = 4
+INTEGRITY = 5
+ENVIRONMENT = 6
+INTERNAL = 9
+INTERRUPTED = 130

@@ -1,0 +1,79 @@
+"""The type of a reason code, and the registry that holds each code once.
+
+Every message a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of runs.
+A rule's reason is written in the rule's own class (its docstring); all other reasons stand in the tables of
+`workpacket.model.reason_tables`. `workpacket.report.catalogue` puts them together, refuses a name given twice, and is
+what `explain`, the documentation and the exit status read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.model import exits
+
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+Family = Literal[
+    "text", "document", "cross-file", "approval", "integrity", "gate", "usage", "environment", "conflict", "runtime", "internal"
+]
+
+# What the tool must never let anyone talk it out of: see 'Exit codes' in the overview of docs/architecture.md.
+UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity"})
+
+_CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One code, with everything that is ever said about it in general."""
+
+    code: str
+    title: str
+    explanation: str
+    remedy: str
+    family: Family
+    severity: Severity = "error"
+    strict_severity: Severity = "error"
+    exit_code: int = exits.FINDINGS
+    fix: Literal["none", "safe", "unsafe"] = "none"
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _CODE.match(self.code):
+            raise ValueError(f"{self.code!r} is not a reason code: lower-case words joined by '_'")
+        if not self.title or self.title.endswith("."):
+            raise ValueError(f"{self.code}: the title is one phrase without a full stop")
+        if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
+            raise ValueError(f"{self.code}: the strict profile may not be milder than the default")
+
+    @property
+    def ignorable(self) -> bool:
+        return self.family not in UNIGNORABLE_FAMILIES
+
+
+class Registry(Mapping[str, Reason]):
+    """Reasons by code, in the order in which they were given; aliases resolve but are not listed."""
+
+    def __init__(self, reasons: Iterable[Reason]) -> None:
+        self._by_code: dict[str, Reason] = {}
+        self._aliases: dict[str, str] = {}
+        for reason in reasons:
+            for name in (reason.code, *reason.aliases):
+                if name in self._by_code or name in self._aliases:
+                    raise ValueError(f"reason code {name!r} is registered twice")
+            self._by_code[reason.code] = reason
+            self._aliases.update((alias, reason.code) for alias in reason.aliases)
+
+    def __getitem__(self, code: str) -> Reason:
+        return self._by_code[self._aliases.get(code, code)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_code)
+
+    def __len__(self) -> int:
+        return len(self._by_code)

@@ -1,0 +1,98 @@
+"""One file's text with every byte accounted for.
+
+Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends stay
+as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`; people see
+them as line and column, both counted from 1, a column being one character.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+
+BOM = "\ufeff"
+_BOM_BYTES = b"\xef\xbb\xbf"
+
+
+class Source:
+    """The text of the file at `path` (relative to the repository, with '/')."""
+
+    __slots__ = ("_digest", "_starts", "bom", "path", "text")
+
+    def __init__(self, path: str, text: str, *, bom: bool = False) -> None:
+        self.path = path
+        self.text = text
+        self.bom = bom
+        self._starts: list[int] | None = None
+        self._digest = ""
+
+    @classmethod
+    def from_bytes(cls, path: str, data: bytes) -> Source:
+        bom = data.startswith(_BOM_BYTES)
+        source = cls(path, (data[3:] if bom else data).decode("utf-8", "surrogateescape"), bom=bom)
+        source._digest = hashlib.sha256(data).hexdigest()
+        return source
+
+    def encode(self) -> bytes:
+        return (_BOM_BYTES if self.bom else b"") + self.text.encode("utf-8", "surrogateescape")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the raw bytes, in hexadecimal."""
+        if not self._digest:
+            self._digest = hashlib.sha256(self.encode()).hexdigest()
+        return self._digest
+
+    @property
+    def line_starts(self) -> list[int]:
+        """Offset of the first character of each line. A line ends at CRLF, LF or CR, as in CommonMark; nowhere else."""
+        if self._starts is None:
+            self._starts = _line_starts(self.text)
+        return self._starts
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        starts = self.line_starts
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_span(self, line: int) -> tuple[int, int]:
+        """Offsets of line `line` (from 1) without its line end."""
+        starts = self.line_starts
+        start = starts[line - 1]
+        end = starts[line] if line < len(starts) else len(self.text)
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return start, end
+
+    def line(self, line: int) -> str:
+        start, end = self.line_span(line)
+        return self.text[start:end]
+
+    @property
+    def line_count(self) -> int:
+        return len(self.line_starts)
+
+    @property
+    def eol(self) -> str:
+        """The line end that the file uses first, for lines added to it."""
+        newline = self.text.find("\n")
+        if newline > 0 and self.text[newline - 1] == "\r":
+            return "\r\n"
+        if newline < 0 and "\r" in self.text:
+            return "\r"
+        return "\n"
+
+
+def _line_starts(text: str) -> list[int]:
+    if "\r" not in text:
+        starts = [0]
+        found = text.find("\n")
+        while found >= 0:
+            starts.append(found + 1)
+            found = text.find("\n", found + 1)
+        return starts
+    starts = [0]
+    for index, character in enumerate(text):
+        if character == "\n" or (character == "\r" and text[index + 1 : index + 2] != "\n"):
+            starts.append(index + 1)
+    return starts
