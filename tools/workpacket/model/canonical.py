@@ -42,8 +42,8 @@ def _require_profile(value: Json, pointer: str) -> None:
         _require_no_surrogates(value, pointer)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if not isinstance(key, str) or not key.isascii():
-                raise NotCanonical(f"{pointer or '/'}: the key {key!r} is not an ASCII string")
+            if not key.isascii():
+                raise NotCanonical(f"{pointer or '/'}: the key {key!r} is not ASCII")
             _require_profile(item, f"{pointer}/{key}")
     elif isinstance(value, Sequence):
         for index, item in enumerate(value):

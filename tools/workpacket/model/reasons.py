@@ -19,7 +19,17 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Family = Literal[
-    "text", "document", "cross-file", "approval", "integrity", "gate", "usage", "environment", "conflict", "runtime", "internal"
+    "text",
+    "document",
+    "cross-file",
+    "approval",
+    "integrity",
+    "gate",
+    "usage",
+    "environment",
+    "conflict",
+    "runtime",
+    "internal",
 ]
 
 # What the tool must never let anyone talk it out of: see 'Exit codes' in the overview of docs/architecture.md.

@@ -30,7 +30,7 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
 
 
 def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...]]:
-    """Of several groups of edits, those that can be made together, earlier groups first. A group goes in whole or not."""
+    """Of several groups of edits, those that can be made together: earlier groups first, each whole or not at all."""
     taken: list[tuple[Edit, ...]] = []
     spans: list[tuple[int, int]] = []
     seen: set[Edit] = set()
@@ -44,4 +44,4 @@ def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...]]:
 
 
 def _overlaps(edit: Edit, spans: list[tuple[int, int]]) -> bool:
-    return any(edit.start < end and start < edit.end or edit.start == start for start, end in spans)
+    return any((edit.start < end and start < edit.end) or edit.start == start for start, end in spans)

@@ -1,8 +1,8 @@
 """One file's text with every byte accounted for.
 
-Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends stay
-as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`; people see
-them as line and column, both counted from 1, a column being one character.
+Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends
+stay as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`;
+people see them as line and column, both counted from 1, a column being one character.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The reasons that are not rules, one table a family of things that can go wrong."""
