@@ -8,6 +8,10 @@ from workpacket.model.findings import Edit
 from workpacket.text.source import Source
 
 
+# A byte order mark stands before offset 0; this edit takes it away.
+DROP_BOM = Edit(-1, 0, "")
+
+
 class OverlappingEdits(ValueError):
     """Two edits want the same characters; applying both would lose one."""
 
@@ -15,6 +19,8 @@ class OverlappingEdits(ValueError):
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
     """A new source with all edits made. Identical edits count once; insertions at one place keep their order."""
     ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
+    bom = source.bom and DROP_BOM not in ordered
+    ordered = [edit for edit in ordered if edit != DROP_BOM]
     text = source.text
     pieces: list[str] = []
     position = 0
@@ -26,7 +32,7 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
         pieces += (text[position : edit.start], edit.text)
         position = edit.end
     pieces.append(text[position:])
-    return Source(source.path, "".join(pieces), bom=source.bom)
+    return Source(source.path, "".join(pieces), bom=bom)
 
 
 def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...]]:

@@ -1,0 +1,76 @@
+"""The entry point: finds the command, runs it, turns failures into one clear message and an exit status.
+
+Everything imported here is paid by every call, so next to nothing is.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from workpacket import __version__
+from workpacket.cli.commands import COMMANDS, module_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from workpacket.cli.options import Command
+
+
+def console() -> NoReturn:
+    """What the installed `workpacket` script calls."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(words: list[str]) -> int:
+    """Runs one command line and returns its exit status."""
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe went away (`workpacket list | head`); that is its right.
+        sys.stdout = None
+        return 0
+    except Exception as error:
+        from workpacket.cli.failure import report_failure
+
+        return report_failure(error, words)
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in {"-h", "--help", "help"}:
+        from workpacket.cli.help import overview
+
+        print(overview())
+        return 0 if words else 2
+    if words[0] in {"-V", "--version"}:
+        print(f"workpacket {__version__}")
+        return 0
+    command = load(words[0])
+    from workpacket.cli.options import parse
+
+    arguments = parse(command, words[1:]) if not {"-h", "--help"} & set(words[1:]) else None
+    if arguments is None:
+        from workpacket.cli.help import command_help
+
+        print(command_help(command))
+        return 0
+    return command.run(arguments)
+
+
+def load(name: str) -> Command:
+    """The declaration of the command called `name`."""
+    module = module_of(name)
+    if module is None:
+        from difflib import get_close_matches
+
+        from workpacket.errors import WorkpacketError
+
+        near = get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
+        hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
+        raise WorkpacketError("unknown_command", f"there is no command {name!r}", hint=hint)
+    from importlib import import_module
+
+    command: Command = import_module(f"workpacket.cli.{module}").COMMAND
+    return command

@@ -1,0 +1,111 @@
+"""What every document has, and the descriptors with which a kind declares its fields.
+
+A kind is a class: its fields are declared one a line, as a path into the tree of nodes that its reader makes, so the
+declaration is the typed value and each value keeps its place in the file.
+
+    class Stub(Document):
+        kind = "stub"
+        created_at = TextAt("metadata", "created_at")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, overload
+
+from workpacket.text.fault import Fault
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+
+class Text:
+    """A string of a document, with its place."""
+
+    __slots__ = ("end", "start", "value")
+
+    def __init__(self, value: str, start: int, end: int) -> None:
+        self.value = value
+        self.start = start
+        self.end = end
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"Text({self.value!r}, {self.start}, {self.end})"
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.start, self.end
+
+
+class Document:
+    """One file, read. `root` is None where nothing could be made of it; then `faults` say why."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, source: Source, root: Node | None, faults: Iterable[Fault] = ()) -> None:
+        self.source = source
+        self.root = root
+        self.faults = tuple(faults)
+
+    @property
+    def schema(self) -> str:
+        """The name of the JSON Schema that the document has to satisfy."""
+        return self.kind
+
+    @property
+    def path(self) -> str:
+        return self.source.path
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending; of `<WP_ID>/packet.md`, the folder's."""
+        segments = self.path.split("/")
+        name = segments[-1].rpartition(".")[0]
+        return segments[-2] if name in {"packet", "refinement"} and len(segments) > 1 else name
+
+    def at(self, *path: str | int) -> Node | None:
+        return self.root.get(*path) if self.root is not None else None
+
+    def text_at(self, *path: str | int) -> Text | None:
+        return as_text(self.at(*path))
+
+    def texts_at(self, *path: str | int) -> tuple[Text, ...]:
+        node = self.at(*path)
+        found = (as_text(item) for item in node.items) if node is not None else ()
+        return tuple(text for text in found if text is not None)
+
+
+def as_text(node: Node | None) -> Text | None:
+    if node is None or not isinstance(node.value, str):
+        return None
+    return Text(node.value, node.start, node.end)
+
+
+class TextAt:
+    """A field that holds one string."""
+
+    def __init__(self, *path: str | int) -> None:
+        self.path = path
+
+    @overload
+    def __get__(self, document: None, owner: type[Document]) -> TextAt: ...
+    @overload
+    def __get__(self, document: Document, owner: type[Document]) -> Text | None: ...
+    def __get__(self, document: Document | None, owner: type[Document]) -> Text | None | TextAt:
+        return self if document is None else document.text_at(*self.path)
+
+
+class TextsAt:
+    """A field that holds a list of strings."""
+
+    def __init__(self, *path: str | int) -> None:
+        self.path = path
+
+    @overload
+    def __get__(self, document: None, owner: type[Document]) -> TextsAt: ...
+    @overload
+    def __get__(self, document: Document, owner: type[Document]) -> tuple[Text, ...]: ...
+    def __get__(self, document: Document | None, owner: type[Document]) -> tuple[Text, ...] | TextsAt:
+        return self if document is None else document.texts_at(*self.path)

@@ -1,0 +1,96 @@
+"""Runs the rules: faults of one document, findings across documents. Severity comes later, in `grading`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from workpacket.documents.document import Document
+from workpacket.model.findings import Finding
+from workpacket.rules.files import Files
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
+from workpacket.text.fault import Fault
+from workpacket.text.schema import SchemaSet, Violation
+
+
+class Examined:
+    """What was found in one document. `skipped` maps a rule that was not run to the rules that stood in its way."""
+
+    __slots__ = ("faults", "skipped")
+
+    def __init__(self, faults: Sequence[Fault], skipped: Mapping[str, tuple[str, ...]]) -> None:
+        self.faults = faults
+        self.skipped = skipped
+
+
+def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> Examined:
+    """Everything that is wrong in one document, in the order of the text."""
+    faults = list(document.faults)
+    if document.root is not None:
+        faults += schema_faults(document, schemas)
+    skipped: dict[str, tuple[str, ...]] = {}
+    found: set[str] = {fault.code for fault in faults}
+    for rule in rules:
+        if not issubclass(rule, DocumentRule) or not rule.applies_to(document):
+            continue
+        unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found)
+        if unmet:
+            skipped[rule.code()] = unmet
+            continue
+        made = list(rule().check(document))
+        found.update(fault.code for fault in made)
+        faults += made
+    faults.sort(key=lambda fault: (fault.start, fault.end))
+    return Examined(faults, skipped)
+
+
+def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Fault]:
+    """Violations of the kind's JSON Schema, each at the line of the field it speaks of."""
+    if document.root is None:
+        return
+    for violation in schemas.violations(document.schema, document.root.plain()):
+        start, end = place_of(document, violation)
+        yield Fault(violation.code, start, end, violation.message, violation.hint)
+
+
+def place_of(document: Document, violation: Violation) -> tuple[int, int]:
+    """Where a violation stands: the key, for a name that should not be there; else the value, or what holds it."""
+    root = document.root
+    if root is None:
+        return 0, 0
+    node = root.nearest(violation.path)
+    if violation.code == "field_unknown" and violation.path:
+        holder = root.nearest(violation.path[:-1])
+        name = violation.path[-1]
+        if holder.keys and isinstance(name, str) and name in holder.keys:
+            return holder.keys[name]
+    return node.start, node.end
+
+
+def across(repository: Repository, rules: Sequence[type[Rule]]) -> Iterator[Finding]:
+    """Findings of the rules that compare documents with one another."""
+    for rule in rules:
+        if issubclass(rule, RepositoryRule):
+            yield from rule().check(repository)
+
+
+def wanted_files(
+    summaries: Iterable[tuple[str, str, Mapping[str, object]]], rules: Sequence[type[Rule]]
+) -> Iterator[tuple[str, bool]]:
+    """The files that reference rules have to look at: path, and whether their text is wanted."""
+    references = [rule() for rule in rules if issubclass(rule, ReferenceRule)]
+    for kind, path, summary in summaries:
+        for rule in references:
+            if kind in rule.kinds:
+                yield from rule.wants(path, summary)
+
+
+def references(
+    summaries: Iterable[tuple[str, str, Mapping[str, object]]], rules: Sequence[type[Rule]], files: Files
+) -> Iterator[Finding]:
+    """Findings of the rules that follow a document's references."""
+    following = [rule() for rule in rules if issubclass(rule, ReferenceRule)]
+    for kind, path, summary in summaries:
+        for rule in following:
+            if kind in rule.kinds:
+                yield from rule.check(path, summary, files)

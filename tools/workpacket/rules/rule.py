@@ -1,0 +1,113 @@
+"""The three kinds of rules: about one document, about what it refers to, about all documents together."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Generic, Literal, TypeVar
+
+from workpacket.documents.document import Document
+from workpacket.model.findings import Confidence, Edit, Finding, Fix
+from workpacket.model.reasons import Family, Reason, Severity
+from workpacket.rules.files import Files
+from workpacket.rules.repository import Repository
+from workpacket.text.fault import Fault
+
+D = TypeVar("D", bound=Document)
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class Rule:
+    """What all kinds share. A subclass has a docstring of three parts separated by blank lines:
+
+    the title, one phrase; why it matters; and, after `Remedy:`, what to do.
+    """
+
+    family: ClassVar[Family] = "document"
+    severity: ClassVar[Severity] = "error"
+    strict_severity: ClassVar[Severity] = "error"
+    fix: ClassVar[Literal["none", "safe", "unsafe"]] = "none"
+    confidence: ClassVar[Confidence] = "certain"
+
+    @classmethod
+    def code(cls) -> str:
+        return _WORD_START.sub("_", cls.__name__).lower()
+
+    def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Finding:
+        """A finding at [line, column] of a file, as summaries give it."""
+        line, column = place[-2:]
+        return Finding(self.code(), self.severity, path, line, column, message, hint, None, self.confidence)
+
+    @classmethod
+    def reason(cls) -> Reason:
+        """The registry entry, read from the class."""
+        title, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+        explanation, _, remedy = rest.partition("Remedy:")
+        return Reason(
+            code=cls.code(),
+            title=" ".join(title.split()).rstrip("."),
+            explanation=" ".join(explanation.split()),
+            remedy=" ".join(remedy.split()),
+            family=cls.family,
+            severity=cls.severity,
+            strict_severity=cls.strict_severity,
+            fix=cls.fix,
+        )
+
+
+class DocumentRule(Rule, Generic[D]):
+    """A demand on one document. It sees nothing but that document, so its verdict is kept by the digest of the bytes.
+
+    `kinds`: the kinds it applies to; empty means every kind. `requires`: rules that must find nothing before this one
+    makes sense; if one of them did, this rule is not run, and the report says so.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ()
+    requires: ClassVar[tuple[type[DocumentRule[Document]], ...]] = ()
+
+    @classmethod
+    def applies_to(cls, document: Document) -> bool:
+        return not cls.kinds or document.kind in cls.kinds
+
+    def check(self, document: D) -> Iterator[Fault]:
+        raise NotImplementedError
+
+    def fault(
+        self,
+        span: tuple[int, int],
+        message: str,
+        *,
+        hint: str = "",
+        edits: Iterable[Edit] = (),
+        fix_title: str = "",
+    ) -> Fault:
+        made = tuple(edits)
+        fix = Fix(made, safe=self.fix == "safe", title=fix_title) if made else None
+        return Fault(self.code(), span[0], span[1], message, hint, fix)
+
+
+class RepositoryRule(Rule):
+    """A demand on documents taken together. It sees their summaries, never their text."""
+
+    family: ClassVar[Family] = "cross-file"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        raise NotImplementedError
+
+
+class ReferenceRule(Rule):
+    """A demand on what one document refers to: paths that must exist, text that must stand in another file.
+
+    It says first which files it `wants`; they are looked at, and only then is it asked to `check`.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+
+    def wants(self, path: str, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        """The files to look at, and for each whether its text is needed too."""
+        raise NotImplementedError
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+        raise NotImplementedError

@@ -1,0 +1,79 @@
+"""What a repository decided about rules: profile, severities, and what it ignores for a written reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from workpacket.model.findings import Finding
+from workpacket.model.reasons import Reason, Severity
+
+Profile = Literal["adopt", "strict"]
+Level = Literal["error", "warning", "info", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Findings of `code` in files that fit one of `paths` are not shown. `line` is where the policy says so."""
+
+    code: str
+    paths: tuple[str, ...]
+    reason: str
+    line: int = 0
+    column: int = 0
+
+    def covers(self, finding: Finding) -> bool:
+        return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`where` is the file the settings were read from, '' for the defaults."""
+
+    profile: Profile = "adopt"
+    severities: Mapping[str, Level] = field(default_factory=dict)
+    ignores: tuple[Ignore, ...] = ()
+    where: str = ""
+
+
+def grade(
+    findings: Sequence[Finding], reasons: Mapping[str, Reason], settings: Settings
+) -> tuple[list[Finding], list[Ignore]]:
+    """The findings with the severities in force, without those that are ignored; and the ignores that ignored nothing.
+
+    Reasons that may not be ignored keep their severity whatever the settings say.
+    """
+    kept: list[Finding] = []
+    used: set[int] = set()
+    for finding in findings:
+        reason = reasons[finding.code]
+        ignore = _ignore_for(finding, reason, settings)
+        if ignore is not None:
+            used.add(ignore)
+            continue
+        level = _level(reason, settings)
+        if level != "off":
+            kept.append(finding.with_severity(level))
+    return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
+
+
+def refused_settings(settings: Settings, reasons: Mapping[str, Reason]) -> Iterator[tuple[str, str]]:
+    """(code, what is wrong) for each setting that names no code, or one that must not be touched."""
+    for code in (*settings.severities, *(ignore.code for ignore in settings.ignores)):
+        if code not in reasons:
+            yield code, "there is no such code"
+        elif not reasons[code].ignorable:
+            yield code, "approval and integrity codes can be neither ignored nor lowered"
+
+
+def _ignore_for(finding: Finding, reason: Reason, settings: Settings) -> int | None:
+    if not reason.ignorable:
+        return None
+    return next((index for index, ignore in enumerate(settings.ignores) if ignore.covers(finding)), None)
+
+
+def _level(reason: Reason, settings: Settings) -> Severity | Literal["off"]:
+    own = reason.strict_severity if settings.profile == "strict" else reason.severity
+    return settings.severities.get(reason.code, own) if reason.ignorable else own

@@ -1,0 +1,218 @@
+"""Rules about the text of a file, whatever kind of document it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.document import Document
+from workpacket.model.findings import Edit
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import DROP_BOM
+from workpacket.text.fault import Fault
+
+_LONE_SURROGATES = re.compile("[\udc80-\udcff]+")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
+_HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)")
+_BLANK_END = re.compile(r"(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
+_OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
+# UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
+# being what a lead byte looks like.
+_MOJIBAKE = re.compile(
+    "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]+"
+)
+
+
+class NotUtf8(DocumentRule[Document]):
+    """Bytes that are not UTF-8
+
+    Every tool reads such bytes differently, so two people approve two different texts.
+
+    Remedy: save the file as UTF-8.
+    """
+
+    family = "text"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        for match in _LONE_SURROGATES.finditer(document.source.text):
+            shown = " ".join(f"{ord(character) - 0xDC00:02x}" for character in match.group()[:8])
+            yield self.fault(match.span(), f"bytes that are not UTF-8: {shown}", hint="save the file as UTF-8")
+
+
+class ByteOrderMark(DocumentRule[Document]):
+    """Byte order mark at the start of the file
+
+    It is invisible, breaks tools that look at the first characters, and changes the digest of the same text.
+
+    Remedy: `workpacket fmt` removes it.
+    """
+
+    family = "text"
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        if document.source.bom:
+            yield self.fault((0, 0), "the file starts with a byte order mark", edits=[DROP_BOM], fix_title="remove it")
+
+
+class LineEnds(DocumentRule[Document]):
+    """Line ends other than LF
+
+    The same text has another digest on another machine, so approvals and evidence stop matching.
+
+    Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` keeps them away.
+    """
+
+    family = "text"
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        ends = list(_OTHER_EOL.finditer(document.source.text))
+        if ends:
+            number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
+            name = "CRLF" if ends[0].group() == "\r\n" else "CR"
+            edits = [Edit(match.start(), match.end(), "\n") for match in ends]
+            yield self.fault(ends[0].span(), f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
+
+
+class BlankLinesAtEnd(DocumentRule[Document]):
+    """Blank lines at the end of the file
+
+    They come and go with every editor and show up as changes that change nothing.
+
+    Remedy: `workpacket fmt` removes them.
+    """
+
+    family = "text"
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        match = _BLANK_END.search(document.source.text)
+        if match:
+            first_end = match.end(1)
+            edits = [Edit(first_end, match.end(), "")]
+            yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
+
+
+class NoFinalNewline(DocumentRule[Document]):
+    """No line end at the end of the file
+
+    Appending to the file, as people and tools do, would run into its last line.
+
+    Remedy: `workpacket fmt` adds it.
+    """
+
+    family = "text"
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        text = document.source.text
+        if text and not text.endswith(("\n", "\r")):
+            end = len(text)
+            edits = [Edit(end, end, document.source.eol)]
+            yield self.fault((end, end), "the last line has no line end", edits=edits)
+
+
+class ControlCharacter(DocumentRule[Document]):
+    """Control character in the text
+
+    It can hide text from a reader, drive a terminal, or cut a value short in another tool.
+
+    Remedy: delete the character.
+    """
+
+    family = "text"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        for match in _CONTROLS.finditer(document.source.text):
+            names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
+            yield self.fault(match.span(), f"control character {names}", hint="delete it")
+
+
+class BidiControl(DocumentRule[Document]):
+    """Character that changes the direction of the text
+
+    What a person sees is then not what a tool reads, which is how a reviewer is made to approve something else.
+
+    Remedy: delete the character.
+    """
+
+    family = "text"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        for match in _BIDI.finditer(document.source.text):
+            names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
+            yield self.fault(match.span(), f"direction control {names}", hint="delete it")
+
+
+class ConflictMarker(DocumentRule[Document]):
+    """Conflict marker of a merge left in the file
+
+    Both sides of the conflict stand in the document, and tools read whichever comes first.
+
+    Remedy: resolve the conflict and delete the markers.
+    """
+
+    family = "text"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        markers = list(_CONFLICT.finditer(document.source.text))
+        # A line of seven '=' alone underlines a heading; it is a conflict only between the other two.
+        if any(match.group()[0] in "<>" for match in markers):
+            for match in markers:
+                yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
+
+
+class HomePath(DocumentRule[Document]):
+    """Absolute path into somebody's home folder
+
+    It tells a name, and means nothing on another machine.
+
+    Remedy: write the path relative to the repository.
+    """
+
+    family = "text"
+    severity = "warning"
+    strict_severity = "warning"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        for match in _HOME.finditer(document.source.text):
+            hint = "write it relative to the repository"
+            yield self.fault(match.span(), f"a path into a home folder: {match.group()}", hint=hint)
+
+
+class Mojibake(DocumentRule[Document]):
+    """Garbled characters: UTF-8 that was once read in another encoding
+
+    Words and marks are no longer what their author wrote, and a search does not find them.
+
+    Remedy: `workpacket fmt --unsafe-fixes` puts back the character that was meant; look at the result.
+    """
+
+    family = "text"
+    severity = "warning"
+    fix = "unsafe"
+    confidence = "likely"
+
+    def check(self, document: Document) -> Iterator[Fault]:
+        for match in _MOJIBAKE.finditer(document.source.text):
+            meant = _meant(match.group())
+            if meant is not None:
+                edits = [Edit(match.start(), match.end(), meant)]
+                message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
+                yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
+
+
+def _meant(garbled: str) -> str | None:
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            return garbled.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return None

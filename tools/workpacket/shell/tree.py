@@ -1,0 +1,95 @@
+"""Finds and reads governance documents on disk, following no symbolic link."""
+
+from __future__ import annotations
+
+import os
+import stat as stat_module
+
+from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Found:
+    """A file that `check` has to look at. `state` changes when the file does; '' where it could not be read."""
+
+    __slots__ = ("mtime_ns", "path", "problem", "state")
+
+    def __init__(self, path: str, state: str, mtime_ns: int, problem: str = "") -> None:
+        self.path = path
+        self.state = state
+        self.mtime_ns = mtime_ns
+        self.problem = problem
+
+
+def find_documents(root: str) -> list[Found]:
+    """Every governance document below `root`, by path. A link in the place of a document or folder is a problem."""
+    found: list[Found] = []
+    for folder in ROOTS:
+        found.extend(_walk(root, folder))
+    found.sort(key=lambda file: file.path)
+    return found
+
+
+def look_at(root: str, path: str) -> Found:
+    """The state of one file."""
+    try:
+        status = os.lstat(os.path.join(root, path))
+    except OSError as error:
+        return Found(path, "", 0, problem=error.strerror or "cannot be read")
+    return _found(path, status)
+
+
+def _walk(root: str, folder: str) -> Iterator[Found]:
+    link = _link_on_the_way(root, folder)
+    if link:
+        yield Found(link, "", 0, problem="is a symbolic link")
+        return
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, current)) as entries:
+                for entry in entries:
+                    path = f"{current}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        if path not in SKIPPED_FOLDERS:
+                            waiting.append(path)
+                    elif kind_of(path) is not None or (entry.is_symlink() and entry.is_dir()):
+                        yield _found(path, entry.stat(follow_symlinks=False))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Found(current, "", 0, problem=error.strerror or "cannot be read")
+
+
+def _link_on_the_way(root: str, folder: str) -> str:
+    """The first component of `folder` that is a symbolic link."""
+    parts = folder.split("/")
+    for count in range(1, len(parts) + 1):
+        path = "/".join(parts[:count])
+        if os.path.islink(os.path.join(root, path)):
+            return path
+    return ""
+
+
+def _found(path: str, status: os.stat_result) -> Found:
+    if stat_module.S_ISLNK(status.st_mode):
+        return Found(path, "", 0, problem="is a symbolic link")
+    if not stat_module.S_ISREG(status.st_mode):
+        return Found(path, "", 0, problem="is not a regular file")
+    state = f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+    return Found(path, state, max(status.st_mtime_ns, status.st_ctime_ns))
+
+
+def read_bytes(root: str, path: str, limit: int) -> bytes:
+    """The bytes of a regular file, at most `limit` and one more (so that the caller sees that it is too large)."""
+    descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "is not a regular file")
+        return stream.read(limit + 1)
