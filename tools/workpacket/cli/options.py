@@ -57,10 +57,11 @@ class Command:
 class Arguments:
     """What was given: positional words, flags and values."""
 
-    __slots__ = ("_values", "command", "words")
+    __slots__ = ("_values", "command", "given", "words")
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, given: Sequence[str]) -> None:
         self.command = command
+        self.given = list(given)
         self.words: list[str] = []
         self._values: dict[str, list[str]] = {}
 
@@ -88,7 +89,7 @@ COMMON_OPTIONS = (
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
     """Reads `words` by the declaration of `command`; what does not fit raises `usage_error`."""
-    given = Arguments(command)
+    given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
     known |= {f"-{option.short}": option for option in command.options if option.short}
     waiting = list(reversed(words))

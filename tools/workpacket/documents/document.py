@@ -10,7 +10,7 @@ declaration is the typed value and each value keeps its place in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, overload
 
 from workpacket.text.fault import Fault
@@ -53,6 +53,14 @@ class Document:
     def schema(self) -> str:
         """The name of the JSON Schema that the document has to satisfy."""
         return self.kind
+
+    def summary(self) -> Mapping[str, object]:
+        """What the document tells the rest of the repository: see `summary.py`."""
+        return {}
+
+    def place(self, text: Text | None) -> tuple[int, int]:
+        """Line and column of a text; of none, the start of the file."""
+        return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     @property
     def path(self) -> str:

@@ -15,7 +15,7 @@ Shape = Literal["fields", "items", "checklist", "prose"]
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field. `label` is how it is written, the key of the value tree is `label` in lower case."""
+    """One field. `label` is how it is written, its name in the tree of values is the label in snake case."""
 
     label: str
     required: bool = False
@@ -24,20 +24,25 @@ class FieldSpec:
 
     @property
     def key(self) -> str:
-        return self.label.lower()
+        return "_".join(self.label.lower().split())
 
 
 @dataclass(frozen=True, slots=True)
 class SectionSpec:
-    """One section. `heading` is how it is written; `key` and `aliases` are compared by `heading_key`."""
+    """One section. `heading` is how it is written, `key` its name in the tree of values."""
 
     key: str
     heading: str
     shape: Shape
     required: bool = False
     fields: tuple[FieldSpec, ...] = ()
-    # Headings of older documents, as `heading_key` gives them.
+    # Keys of headings under which the same section is known too.
     aliases: tuple[str, ...] = ()
+    repeatable: bool = False
+
+    @property
+    def heading_keys(self) -> tuple[str, ...]:
+        return (heading_key(self.heading), *self.aliases)
 
     def field(self, key: str) -> FieldSpec | None:
         return next((spec for spec in self.fields if key == spec.key or key in spec.aliases), None)
@@ -45,14 +50,21 @@ class SectionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The sections of a kind, in the order of its template, all headings of level `level`."""
+    """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
 
-    level: int
+    `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the kind;
+    they are read, and reported as what they are.
+    """
+
+    levels: tuple[int, ...]
     sections: tuple[SectionSpec, ...]
+    extra: tuple[SectionSpec, ...] = ()
+    older: tuple[SectionSpec, ...] = ()
 
     def section(self, key: str) -> SectionSpec | None:
         """The section whose heading has this key."""
-        return next((spec for spec in self.sections if key == spec.key or key in spec.aliases), None)
+        everything = (*self.sections, *self.extra, *self.older)
+        return next((spec for spec in everything if key in spec.heading_keys), None)
 
 
 def heading_key(title: str) -> str:

@@ -65,12 +65,24 @@ class RegistrySummary(TypedDict):
     end_place: Place
 
 
+class AnchorSummary(TypedDict):
+    """One place of the specification that a refinement rests on, as written."""
+
+    place: Place
+    start: str
+    end: str
+    token: str
+    excerpt: str
+
+
 class RefinementSummary(TypedDict):
     id: str
     place: Place
     approved: bool
     signature: Mention
     spec: str
+    spec_digest: str
+    anchors: list[AnchorSummary]
 
 
 class SignatureSummary(TypedDict):

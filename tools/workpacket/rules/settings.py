@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, cast
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
+from workpacket.text.node import Node
+from workpacket.text.source import Source
 
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,31 @@ class Settings:
     severities: Mapping[str, Level] = field(default_factory=dict)
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
+
+
+def settings_of(root: Node, source: Source) -> Settings:
+    """The settings that a policy states. What does not fit its schema is left out here; the check of the policy says so."""
+    profile = root.get("profile")
+    severities = root.get("severity")
+    ignores = root.get("ignore")
+    return Settings(
+        profile="strict" if profile is not None and profile.value == "strict" else "adopt",
+        severities={
+            code: cast("Level", node.value)
+            for code, node in (severities.mapping if severities is not None else {}).items()
+            if node.value in LEVELS
+        },
+        ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
+        where=source.path,
+    )
+
+
+def _ignore(node: Node, source: Source) -> Ignore:
+    paths = node.get("paths")
+    texts = {key: value.text or "" for key in ("code", "reason") if (value := node.get(key)) is not None}
+    line, column = source.line_and_column(node.start)
+    patterns = tuple(item.text for item in paths.items if item.text is not None) if paths is not None else ("*",)
+    return Ignore(texts.get("code", ""), patterns, texts.get("reason", ""), line, column)
 
 
 def grade(

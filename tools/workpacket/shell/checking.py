@@ -6,9 +6,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from workpacket.documents.places import kind_of
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
 from workpacket.rules.all_rules import RULES
@@ -34,12 +33,7 @@ class Checked:
 
     findings: list[Finding]
     unused_ignores: list[Ignore]
-    kinds: dict[str, int]
-    extras: list[str] = field(default_factory=list)
-
-    @property
-    def files(self) -> int:
-        return sum(self.kinds.values())
+    extras: list[str]
 
 
 def check(
@@ -55,9 +49,7 @@ def check(
     """Checks `files`, each with its kind. Only of a `whole` repository can documents be compared with one another."""
     findings: list[Finding] = []
     summaries: list[Summary] = []
-    kinds: dict[str, int] = {}
     for (found, kind), result in zip(files, known_or_examined(root, files, cache, progress), strict=True):
-        kinds[kind] = kinds.get(kind, 0) + 1
         if result.findings != "[]":
             findings += load_findings(found.path, result.findings)
         if result.summary:
@@ -68,7 +60,7 @@ def check(
         findings += across(Repository(summaries), RULES)
     graded, unused = grade(findings, reasons, settings)
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, unused if whole else [], kinds, facts.paths)
+    return Checked(graded, unused if whole else [], facts.paths)
 
 
 def known_or_examined(
@@ -150,8 +142,3 @@ def _fact(root: str, path: str, text: bool) -> FileFact:
         except OSError:
             source = None
     return FileFact("file", source)
-
-
-def with_kinds(found: Iterable[Found]) -> list[tuple[Found, str]]:
-    """Each file with its kind. What is no document (a link in the place of a folder) counts as `unreadable`."""
-    return [(file, kind_of(file.path) or "unreadable") for file in found]

@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
 
-from workpacket.documents.reading import limits_of, read_document
+from workpacket.documents.reading import kind_named, read_document
 from workpacket.model.findings import Finding
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
@@ -59,7 +59,7 @@ def examine_bytes(path: str, kind: str, data: bytes) -> Row:
 
 def examine_file(root: str, path: str, kind: str) -> Row:
     """Examines one file. That it cannot be read, or is too large, is a finding."""
-    limit = limits_of(kind).characters
+    limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)
     except OSError as error:
@@ -123,7 +123,7 @@ def _examine_batch(root: str, files: Sequence[tuple[str, str]]) -> list[Row]:
 
 def digest_of(root: str, path: str, kind: str) -> str:
     """The digest of a file's bytes, '' if it cannot be read or is too large."""
-    limit = limits_of(kind).characters
+    limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)
     except OSError:

@@ -44,6 +44,11 @@ class Source:
         return self._digest
 
     @property
+    def sha1(self) -> str:
+        """SHA-1 of the raw bytes. Older documents pin specifications by it; nothing is trusted because of it."""
+        return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
+
+    @property
     def line_starts(self) -> list[int]:
         """Offset of the first character of each line. A line ends at CRLF, LF or CR, as in CommonMark; nowhere else."""
         if self._starts is None:

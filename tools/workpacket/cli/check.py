@@ -1,0 +1,93 @@
+"""`workpacket check`: everything that is wrong in the governance documents, in one run."""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.remembered import Output, show
+from workpacket.cli.workspace import Workspace, open_workspace
+from workpacket.documents.places import PLACES, kind_of
+from workpacket.shell.cache import Cache
+from workpacket.shell.tree import Found, find_documents, look_at
+
+FORMATS = ("text", "json", "sarif", "junit", "github")
+
+
+def run(arguments: Arguments) -> int:
+    workspace = open_workspace()
+    cache = Cache(None if arguments.flag("no-cache") else workspace.common_dir, workspace.fingerprint)
+    try:
+        if arguments.flag("watch"):
+            from workpacket.cli.watching import watch
+
+            return watch(lambda: check_once(arguments, workspace, cache), workspace.root)
+        return check_once(arguments, workspace, cache)
+    finally:
+        cache.close()
+
+
+def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
+    """One check; from the cache if nothing that went into its output has changed."""
+    files = chosen_files(arguments, workspace)
+
+    def compute() -> Output:
+        from workpacket.cli.checking import check_and_render
+
+        return check_and_render(arguments, workspace, files, cache)
+
+    return show(arguments, workspace, files, cache, compute)
+
+
+def chosen_files(arguments: Arguments, workspace: Workspace) -> list[tuple[Found, str]]:
+    """The files to check, each with its kind: those named, or all."""
+    kind = arguments.value("kind")
+    if not arguments.words:
+        return [(found, kind_of(found.path) or "unknown") for found in find_documents(workspace.root)]
+    chosen: dict[str, tuple[Found, str]] = {}
+    for word in arguments.words:
+        path = workspace.relative(word)
+        if os.path.isdir(os.path.join(workspace.root, path)) and not kind:
+            inside = f"{path}/" if path else ""
+            for found in find_documents(workspace.root):
+                if found.path.startswith(inside):
+                    chosen[found.path] = (found, kind_of(found.path) or "unknown")
+            continue
+        own_kind = kind or kind_of(path)
+        if own_kind is None:
+            raise usage(
+                arguments.command, f"{word} is not where a governance document lives; say what it is with --kind"
+            )
+        chosen[path] = (look_at(workspace.root, path), own_kind)
+    return [chosen[path] for path in sorted(chosen)]
+
+
+COMMAND = Command(
+    "check",
+    "find everything that is wrong in the governance documents",
+    run,
+    arguments="[PATH...]",
+    description="""
+Without a path, every governance document of the repository is checked, and all of them are compared with one another.
+With paths (files or folders), only these are, each for itself.""",
+    options=(
+        Option("format", "how to write what was found", choices=FORMATS),
+        Option("select", "only these codes, or families ending in '*'", value="CODE", many=True),
+        Option("ignore", "all but these codes, or families ending in '*'", value="CODE", many=True),
+        Option("profile", "adopt: old forms are warnings; strict: they are errors", choices=("adopt", "strict")),
+        Option("fail-on", "the least severity that makes the check fail", choices=("error", "warning", "info")),
+        Option("fix", "repair what can be repaired without changing the meaning"),
+        Option("unsafe-fixes", "repair also what a person should look over afterwards"),
+        Option("diff", "show what --fix would change, and change nothing"),
+        Option("statistics", "how often each code was found, instead of where"),
+        Option("watch", "check again whenever a file changes, until interrupted"),
+        Option("kind", "the kind of the files named", choices=sorted({kind for _, kind in PLACES})),
+        Option("no-cache", "neither use nor fill the cache"),
+    ),
+    examples=(
+        "workpacket check",
+        "workpacket check .GOV/task_packets --fail-on warning",
+        "workpacket check --fix --diff",
+        "workpacket check --format sarif > findings.sarif",
+    ),
+)

@@ -1,0 +1,155 @@
+"""The part of `check` that examines: settings, rules, fixes, rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from workpacket.cli.fixing import fix_files, show_fixes
+from workpacket.cli.options import Arguments, usage
+from workpacket.cli.progress import progress_bar
+from workpacket.cli.remembered import Output, terminal
+from workpacket.cli.workspace import Workspace
+from workpacket.model import exits
+from workpacket.model.findings import Finding
+from workpacket.model.reasons import Reason, Severity
+from workpacket.report.catalogue import catalogue
+from workpacket.report.github import render_github
+from workpacket.report.json_report import render_check
+from workpacket.report.junit import render_junit
+from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.report.sarif import render_sarif
+from workpacket.report.statistics import render_statistics
+from workpacket.report.style import Style
+from workpacket.report.text import render_text
+from workpacket.rules.settings import Profile, Settings
+from workpacket.shell.cache import Cache
+from workpacket.shell.checking import Checked, check
+from workpacket.shell.configuration import read_settings
+from workpacket.shell.tree import Found, read_bytes
+from workpacket.text.source import Source
+
+Files = Sequence[tuple[Found, str]]
+
+_ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
+
+
+def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache) -> Output:
+    """Checks, repairs if asked to, and renders what is left."""
+    reasons = catalogue()
+    settings = _settings(arguments, workspace)
+    selected = _selection(arguments, reasons)
+    style = style_of(arguments)
+
+    def examine(files: Files) -> Checked:
+        return check(
+            workspace.root,
+            files,
+            whole=not arguments.words,
+            cache=cache,
+            reasons=reasons,
+            settings=settings,
+            progress=progress_bar(),
+        )
+
+    checked = examine(files)
+    findings = selected(checked.findings)
+    unsafe = arguments.flag("unsafe-fixes")
+    kinds = {found.path: kind for found, kind in files}
+    if arguments.flag("diff"):
+        shown = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
+        return Output(shown, exits.FINDINGS if shown else exits.OK, repeatable=False)
+    repairs = arguments.flag("fix") or unsafe
+    if repairs:
+        fix_files(workspace.root, kinds, findings, unsafe=unsafe)
+        checked = examine(_looked_at_again(arguments, workspace))
+        findings = selected(checked.findings)
+    outcome = CheckOutcome(
+        findings=tuple(findings),
+        files=kinds,
+        notes=(_ALONE,) if arguments.words else (),
+        source_line=source_lines(workspace.root),
+        fail_on=_severity(arguments.value("fail-on", "error")),
+    )
+    status = exit_status(outcome, reasons)
+    return Output(render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not repairs)
+
+
+def render(
+    arguments: Arguments, outcome: CheckOutcome, status: int, reasons: Mapping[str, Reason], style: Style
+) -> str:
+    """The outcome in the form that was asked for."""
+    form = arguments.value("format", "json" if arguments.flag("json") else "text")
+    if form == "json":
+        return render_check(outcome, status)
+    if form == "sarif":
+        return render_sarif(outcome, reasons, status)
+    if form == "junit":
+        return render_junit(outcome, reasons)
+    if form == "github":
+        return render_github(outcome)
+    if arguments.flag("statistics"):
+        return render_statistics(outcome, reasons, style)
+    return render_text(outcome, style)
+
+
+def style_of(arguments: Arguments) -> Style:
+    """Colour and width: as the options say, else as the terminal and its environment do."""
+    is_terminal, width, wish = terminal()
+    choice = arguments.value("color", "auto")
+    if choice == "auto":
+        choice = wish or ("always" if is_terminal else "never")
+    return Style(width=width, colour=choice == "always")
+
+
+def source_lines(root: str) -> Callable[[str, int], str | None]:
+    """Gives a line of a file, for the excerpt below a finding; each file is read once."""
+    sources: dict[str, Source | None] = {}
+
+    def line(path: str, number: int) -> str | None:
+        if path not in sources:
+            try:
+                sources[path] = Source.from_bytes(path, read_bytes(root, path, 8 * 1024 * 1024))
+            except OSError:
+                sources[path] = None
+        source = sources[path]
+        return source.line(number) if source is not None and 1 <= number <= source.line_count else None
+
+    return line
+
+
+def _settings(arguments: Arguments, workspace: Workspace) -> Settings:
+    settings = read_settings(workspace.root)
+    profile = arguments.value("profile")
+    return replace(settings, profile=_profile(profile)) if profile else settings
+
+
+def _profile(word: str) -> Profile:
+    return "strict" if word == "strict" else "adopt"
+
+
+def _severity(word: str) -> Severity:
+    return "info" if word == "info" else "warning" if word == "warning" else "error"
+
+
+def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Finding]], list[Finding]]:
+    """Keeps the findings asked for. A pattern that fits no code is a mistake; integrity cannot be ignored."""
+    select, ignore = arguments.values("select"), arguments.values("ignore")
+    for pattern in (*select, *ignore):
+        if not any(fnmatchcase(code, pattern) for code in reasons):
+            raise usage(arguments.command, f"no code fits {pattern!r}; `workpacket explain --all` lists them")
+
+    def kept(finding: Finding) -> bool:
+        if not reasons[finding.code].ignorable:
+            return True
+        wanted = not select or any(fnmatchcase(finding.code, pattern) for pattern in select)
+        return wanted and not any(fnmatchcase(finding.code, pattern) for pattern in ignore)
+
+    return lambda findings: [finding for finding in findings if kept(finding)]
+
+
+def _looked_at_again(arguments: Arguments, workspace: Workspace) -> Files:
+    from workpacket.cli.check import chosen_files
+
+    return chosen_files(arguments, workspace)

@@ -1,0 +1,43 @@
+"""Failures of a command: one clear message, and an exit status from the registry."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+
+from workpacket import __version__
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
+from workpacket.report.catalogue import catalogue
+from workpacket.report.failure import failure_finding, render_failure
+from workpacket.report.json_report import render_envelope
+from workpacket.report.style import Style
+
+
+def report_failure(error: Exception, words: list[str]) -> int:
+    """Says what went wrong, on standard error, or as the JSON object if one was asked for."""
+    if not isinstance(error, WorkpacketError):
+        error = _unexpected(error, words)
+    reason = catalogue().get(error.code)
+    status = reason.exit_code if reason is not None else exits.INTERNAL
+    if "--json" in words:
+        sys.stdout.write(render_envelope(words[0], status, [failure_finding(error)], {}))
+    else:
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        sys.stderr.write(render_failure(error, Style(colour=colour)))
+    return status
+
+
+def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
+    """A defect of ours, with a log to paste. What the system refused is no defect."""
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
+        return WorkpacketError("system_refused", message, hint="check permissions and free space, then try again")
+    with tempfile.NamedTemporaryFile("w", prefix="workpacket-", suffix=".log", delete=False, encoding="utf-8") as log:
+        log.write(f"workpacket {__version__} on Python {sys.version}\narguments: {words!r}\n\n")
+        log.write("".join(traceback.format_exception(error)))
+    return WorkpacketError(
+        "internal_error", f"{type(error).__name__}: {error}", hint=f"please report it with the log in {log.name}"
+    )

@@ -1,0 +1,73 @@
+"""`check --fix`, `--unsafe-fixes` and `--diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from workpacket.model.findings import Edit, Finding
+from workpacket.report.diff import render_diff
+from workpacket.report.style import Style
+from workpacket.rules.repair import repair
+from workpacket.shell.examining import examine_bytes
+from workpacket.shell.rows import load_findings
+from workpacket.shell.tree import read_bytes
+from workpacket.shell.writing import replace_file
+from workpacket.text.limits import REGISTER
+from workpacket.text.source import Source
+
+# One fix may make room for another: a heading renamed, then its section read. Each round settles at least one.
+_ROUNDS = 8
+
+
+def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> list[str]:
+    """Repairs the files that have fixable findings, and returns their paths."""
+    changed: list[str] = []
+    codes = frozenset(finding.code for finding in findings)
+    for path, group in _by_path(findings):
+        before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
+        after = repaired(before, kinds[path], group, codes, unsafe=unsafe)
+        if after.text != before.text or after.bom != before.bom:
+            replace_file(root, path, before.digest, after.encode())
+            changed.append(path)
+    return changed
+
+
+def repaired(source: Source, kind: str, findings: Sequence[Finding], codes: frozenset[str], *, unsafe: bool) -> Source:
+    """The source with all fixes made, round after round; only findings with one of `codes` are repaired."""
+    for _ in range(_ROUNDS):
+        made = repair(source, kind, findings, unsafe=unsafe)
+        if not made.edits:
+            break
+        source = made.source
+        row = examine_bytes(source.path, kind, source.encode())
+        findings = [finding for finding in load_findings(source.path, row.findings) if finding.code in codes]
+    return source
+
+
+def show_fixes(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style) -> str:
+    """What the fixes would change, as one diff a file."""
+    codes = frozenset(finding.code for finding in findings)
+    shown: list[str] = []
+    for path, group in _by_path(findings):
+        before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
+        after = repaired(before, kinds[path], group, codes, unsafe=unsafe)
+        shown.append(render_diff(before, whole_change(before, after), style))
+    return "".join(shown)
+
+
+def whole_change(before: Source, after: Source) -> list[Edit]:
+    """One edit that makes `after` of `before`, without what is the same at both ends."""
+    old, new = before.text, after.text
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return [Edit(start, len(old) - end, new[start : len(new) - end])]
+
+
+def _by_path(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    fixable = sorted((finding for finding in findings if finding.fix is not None), key=lambda finding: finding.order)
+    return [(path, list(group)) for path, group in groupby(fixable, key=lambda finding: finding.path)]

@@ -1,0 +1,113 @@
+"""The part of `list` that reads documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import cast
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, usage
+from workpacket.cli.progress import progress_bar
+from workpacket.cli.remembered import Output
+from workpacket.documents.summary import WorkSummary
+from workpacket.model import exits
+from workpacket.model.lanes import LANES, lanes_named
+from workpacket.report.door import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.report.style import Style
+from workpacket.report.text import counted
+from workpacket.report.width import text_width
+from workpacket.shell.cache import Cache
+from workpacket.shell.checking import known_or_examined
+from workpacket.shell.tree import Found
+
+Entry = tuple[str, str, WorkSummary]
+
+
+def list_work(arguments: Arguments, root: str, files: Sequence[tuple[Found, str]], cache: Cache) -> Output:
+    """Lists every file that the options let through, by id."""
+    results = known_or_examined(root, files, cache, progress_bar())
+    entries = [
+        (kind, found.path, cast("WorkSummary", json.loads(result.summary)))
+        for (found, kind), result in zip(files, results, strict=True)
+        if result.summary
+    ]
+    wanted = _lanes(arguments)
+    chosen = sorted(
+        (entry for entry in entries if _fits(arguments, entry, wanted)), key=lambda entry: (entry[2]["id"], entry[1])
+    )
+    if arguments.flag("json"):
+        data = {"work": [_as_json(entry) for entry in chosen]}
+        return Output(render_envelope("list", exits.OK, [], data), exits.OK)
+    return Output(_as_text(chosen, style_of(arguments)), exits.OK)
+
+
+def _lanes(arguments: Arguments) -> frozenset[str]:
+    """The tokens of the lanes asked for; any name of a lane will do."""
+    tokens: set[str] = set()
+    for word in arguments.values("lane"):
+        named = lanes_named(word.replace("_", " "))
+        if not named:
+            known = ", ".join(lane.token for lane in LANES)
+            raise usage(arguments.command, f"{word!r} is no lane; the lanes are {known}")
+        tokens.update(lane.token for lane in named)
+    return frozenset(tokens)
+
+
+def _fits(arguments: Arguments, entry: Entry, lanes: frozenset[str]) -> bool:
+    kind, _, work = entry
+    return (
+        (not arguments.words or any(fnmatchcase(work["id"], pattern) for pattern in arguments.words))
+        and (not lanes or not lanes.isdisjoint(work["lanes"]))
+        and arguments.value("kind", kind) == kind
+        and arguments.value("base", work["base"]) == work["base"]
+        and arguments.value("risk", work["risk"]).casefold() == work["risk"].casefold()
+        and _depends_on(work, arguments.value("depends-on"))
+    )
+
+
+def _depends_on(work: WorkSummary, other: str) -> bool:
+    return not other or any(mention[0] == other for mention in work["depends"])
+
+
+def lane_shown(work: WorkSummary) -> str:
+    """The lane, or what stands there if it is none or several."""
+    return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
+
+
+def _as_json(entry: Entry) -> dict[str, object]:
+    kind, path, work = entry
+    depends = [mention[0] for mention in work["depends"]]
+    return {
+        "id": work["id"],
+        "base": work["base"],
+        "kind": kind,
+        "path": path,
+        "lanes": work["lanes"],
+        "status": work["status"],
+        "risk": work["risk"],
+        "created": work["created"],
+        "depends": depends,
+        "title": work["title"],
+    }
+
+
+def _as_text(entries: Sequence[Entry], style: Style) -> str:
+    rows = [
+        (escape(work["id"]), escape(lane_shown(work)), kind, escape(" ".join(work["title"].split())))
+        for kind, _, work in entries
+    ]
+    widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(3)]
+    room = style.columns - sum(widths) - 6 if style.columns else None
+    lines = [_line(row, widths, room, style) for row in rows]
+    return "\n".join([*lines, *([""] if lines else []), counted(len(rows), "packet")]) + "\n"
+
+
+def _line(row: tuple[str, str, str, str], widths: Sequence[int], room: int | None, style: Style) -> str:
+    name, lane, kind, title = row
+    if room is not None and len(title) > room:
+        title = title[: max(room - 1, 0)].rstrip() + "…" if room > 8 else ""
+    cells = [text + " " * (width - text_width(text)) for text, width in zip((name, lane, kind), widths, strict=True)]
+    return "  ".join([style.paint(cells[0], "code"), *cells[1:], title]).rstrip()

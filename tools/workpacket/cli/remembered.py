@@ -1,0 +1,85 @@
+"""Output that is shown again as long as nothing it was made from has changed.
+
+Most calls of `check` and `list` change nothing since the last one. The way to that answer is short: look at the files,
+compare, print. Rules and readers are imported only by the function that computes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from workpacket.shell.cache import RACY_NS, Cache, Shown
+from workpacket.shell.tree import Found, look_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workpacket.cli.options import Arguments
+    from workpacket.cli.workspace import Workspace
+
+    Files = Sequence[tuple[Found, str]]
+
+# Files other than documents on which every output rests.
+SETTINGS_FILES = ("pyproject.toml", ".GOV/policy/policy.toml")
+
+
+class Output:
+    """What a command writes, and its exit status.
+
+    `extras` are the files besides the documents on which it rests. What has effects is not `repeatable`.
+    """
+
+    __slots__ = ("extras", "repeatable", "status", "text")
+
+    def __init__(self, text: str, status: int, extras: Sequence[str] = (), *, repeatable: bool = True) -> None:
+        self.text = text
+        self.status = status
+        self.extras = extras
+        self.repeatable = repeatable
+
+
+def show(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, compute: Callable[[], Output]) -> int:
+    """Writes the output of the command, computed only if any file differs from the last time."""
+    started = time.time_ns()
+    request = "\n".join(
+        [workspace.root, workspace.here, arguments.command.name, repr(arguments.given), repr(terminal())]
+    )
+    shown = cache.shown(request)
+    if shown is not None and shown.state == _state(workspace.root, files, shown.extras):
+        sys.stdout.write(shown.output)
+        return shown.status
+    output = compute()
+    sys.stdout.write(output.text)
+    extras = sorted({*SETTINGS_FILES, *output.extras})
+    if output.repeatable and _at_rest(workspace.root, files, extras, started):
+        state = _state(workspace.root, files, extras)
+        cache.show(request, Shown(state, extras, output.status, output.text))
+    return output.status
+
+
+def terminal() -> tuple[bool, int | None, str]:
+    """Whether output goes to a terminal, how wide that is, and what the environment says of colour."""
+    wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
+    if not sys.stdout.isatty():
+        return False, None, wish
+    try:
+        return True, os.get_terminal_size(sys.stdout.fileno()).columns, wish
+    except OSError:
+        return True, None, wish
+
+
+def _state(root: str, files: Files, extras: Sequence[str]) -> str:
+    """Changes when any of the files does."""
+    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found, _ in files]
+    lines += [f"{path}\t{look_at(root, path).state}" for path in extras]
+    return "\n".join(lines)
+
+
+def _at_rest(root: str, files: Files, extras: Sequence[str], started: int) -> bool:
+    """Whether every file had been left alone for a while when it was read: git's rule for racily clean entries."""
+    times = [found.mtime_ns for found, _ in files]
+    times += [look_at(root, path).mtime_ns for path in extras]
+    return max(times, default=0) + RACY_NS < started

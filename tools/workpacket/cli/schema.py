@@ -1,0 +1,40 @@
+"""`workpacket schema`: the JSON Schema of a document kind."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.errors import WorkpacketError
+from workpacket.shell.fingerprint import schema_folder
+
+_ENDING = ".schema.json"
+
+
+def run(arguments: Arguments) -> int:
+    folder = schema_folder()
+    names = sorted(name.removesuffix(_ENDING) for name in os.listdir(folder) if name.endswith(_ENDING))
+    if not arguments.words:
+        sys.stdout.write("".join(f"{name}\n" for name in names))
+        return 0
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "name one schema")
+    name = arguments.words[0]
+    if name not in names:
+        raise WorkpacketError("unknown_schema", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
+    parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
+    with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
+        sys.stdout.write(stream.read())
+    return 0
+
+
+COMMAND = Command(
+    "schema",
+    "print the JSON Schema of a document kind",
+    run,
+    arguments="[NAME]",
+    description="Without a name, the names of all schemas.",
+    options=(Option("draft-07", "the twin for editors that know nothing newer than draft-07"),),
+    examples=("workpacket schema", "workpacket schema stub"),
+)

@@ -1,0 +1,73 @@
+"""Where a command works: the repository, its cache, and how to name files in it."""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.errors import WorkpacketError
+
+GOVERNANCE_FOLDER = ".GOV"
+
+
+class Workspace:
+    """`root` is the top of the work tree, `common_dir` git's folder shared by all work trees, None without git."""
+
+    __slots__ = ("common_dir", "here", "root")
+
+    def __init__(self, root: str, common_dir: str | None, here: str) -> None:
+        self.root = root
+        self.common_dir = common_dir
+        self.here = here
+
+    @property
+    def fingerprint(self) -> str:
+        from workpacket.shell.fingerprint import package_fingerprint
+
+        return package_fingerprint()
+
+    def relative(self, word: str) -> str:
+        """A path as given on the command line, relative to the repository and with '/'; '' for the repository itself."""
+        path = os.path.relpath(os.path.join(self.here, word), self.root).replace(os.sep, "/")
+        if path == ".." or path.startswith("../") or os.path.isabs(path):
+            raise WorkpacketError(
+                "path_outside_repository",
+                f"{word!r} lies outside the repository",
+                hint=f"the repository is {self.root}",
+            )
+        return "" if path == "." else path
+
+
+def open_workspace() -> Workspace:
+    """The repository around the current folder; outside of git, the nearest folder with governance documents."""
+    here = os.getcwd()
+    folder = here
+    while True:
+        git = os.path.join(folder, ".git")
+        if os.path.exists(git):
+            return Workspace(folder, _common_dir(git), here)
+        if os.path.isdir(os.path.join(folder, GOVERNANCE_FOLDER)):
+            return Workspace(folder, None, here)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            raise WorkpacketError(
+                "no_repository",
+                f"{here} lies in no git repository, and no folder above it holds {GOVERNANCE_FOLDER}",
+                hint="change into the repository, or make one with `git init`",
+            )
+        folder = parent
+
+
+def _common_dir(git: str) -> str | None:
+    """The folder that all work trees share. In a linked work tree `.git` is a file that points to it in two steps."""
+    git_dir = git
+    if os.path.isfile(git):
+        with open(git, encoding="utf-8", errors="surrogateescape") as stream:
+            pointer = stream.read(4096).strip()
+        if not pointer.startswith("gitdir:"):
+            return None
+        git_dir = os.path.join(os.path.dirname(git), pointer[len("gitdir:") :].strip())
+    try:
+        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="surrogateescape") as stream:
+            return os.path.normpath(os.path.join(git_dir, stream.read(4096).strip()))
+    except OSError:
+        return git_dir if os.path.isdir(git_dir) else None

@@ -1,0 +1,222 @@
+"""Rules about what a document says of itself: its id, its base, its dates, its signature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.document import Text
+from workpacket.documents.structured import StructuredDocument
+from workpacket.documents.work import WorkDocument
+from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId, find_ids
+from workpacket.model.signature_token import parse_token
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+from workpacket.text.formats import is_date, is_date_time
+
+_PLACEHOLDER = re.compile(r"<[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b")
+_ID_AT_START = re.compile(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?")
+
+
+def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
+    """The fields of a document's metadata that hold an id and nothing else."""
+    for key in ("wp_id", "task_id", "base_wp_id"):
+        text = document.text_at("metadata", key)
+        if text is not None and text.value and not _PLACEHOLDER.search(text.value.partition("(")[0]):
+            yield key.upper(), text
+
+
+def leading_id(value: str) -> str:
+    """The id at the start of a value, behind which a hint of the template may be left."""
+    match = _ID_AT_START.match(value)
+    return match.group(1) if match else value
+
+
+class HintTextLeft(DocumentRule[StructuredDocument]):
+    """Hint of the template left behind a value
+
+    Whoever reads the field gets a value that no packet has.
+
+    Remedy: `workpacket check --fix` cuts the hint off.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for name, text in id_fields(document):
+            value = leading_id(text.value)
+            rest = text.value[len(value) :].strip()
+            if value != text.value and rest and rest != "`" and WorkPacketId.try_parse(value) is not None:
+                start = text.start + text.value.index(value) + len(value)
+                message = f"behind the value of {name} stands left-over hint text"
+                edits = [Edit(start, text.end, "")]
+                yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
+
+
+class IdMalformed(DocumentRule[StructuredDocument]):
+    """Id that is not a work packet id
+
+    Nothing can refer to the document: neither the board nor the registry nor another packet.
+
+    Remedy: write it as `WP-<phase>-<slug>` with an optional `-v<N>`.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for name, text in id_fields(document):
+            value = leading_id(text.value)
+            if WorkPacketId.try_parse(value) is None:
+                message = f"{name} is {text.value!r}, which is not a work packet id"
+                yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
+
+
+class IdFileMismatch(DocumentRule[StructuredDocument]):
+    """Id and file name differ
+
+    Tools find a packet by its file name, people by the id inside; here they find two different packets.
+
+    Remedy: rename the file or correct the id.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+    requires = (IdMalformed,)
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for name, text in id_fields(document):
+            value = leading_id(text.value)
+            if name != "BASE_WP_ID" and value != document.stem:
+                message = f"{name} says {value}, the file name {document.stem}"
+                yield self.fault(text.span, message, hint="rename the file or correct the id")
+
+
+class BaseIdMismatch(DocumentRule[WorkDocument]):
+    """Base id that does not belong to the id
+
+    The registry finds the active packet by the base id; this packet would be found under another one.
+
+    Remedy: `workpacket check --fix` writes the id without its revision.
+    """
+
+    kinds = ("stub", "packet")
+    fix = "safe"
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Fault]:
+        base = document.base_text()
+        own = WorkPacketId.try_parse(leading_id(document.own_id))
+        if base is None or own is None or not base.value or WorkPacketId.try_parse(leading_id(base.value)) is None:
+            return
+        written = leading_id(base.value)
+        if written != str(own.base):
+            start = base.start + base.value.index(written)
+            edits = [Edit(start, start + len(written), str(own.base))]
+            yield self.fault(base.span, f"BASE_WP_ID is {written}; the base of {own} is {own.base}", edits=edits)
+
+
+class DateOnly(DocumentRule[StructuredDocument]):
+    """Date without a time of day
+
+    Two events of one day cannot be put in order.
+
+    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+    severity = "warning"
+    fix = "unsafe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for name, text in date_fields(document):
+            if is_date(text.value):
+                edits = [Edit(text.end, text.end, "T00:00:00Z")]
+                message = f"{name} has no time of day"
+                yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
+
+
+class DateMalformed(DocumentRule[StructuredDocument]):
+    """Date that does not exist or is not RFC 3339
+
+    Whatever is sorted, expires or is audited by this date is wrong.
+
+    Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for name, text in date_fields(document):
+            value = text.value
+            if value and not is_date(value) and not is_date_time(value) and not _PLACEHOLDER.search(value):
+                message = f"{name} is {value!r}, which is no RFC 3339 date"
+                yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
+
+
+def date_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
+    for key in ("created_at", "date", "orchestration_started_at_utc"):
+        text = document.text_at("metadata", key)
+        if text is not None:
+            yield key.upper(), text
+
+
+class SignatureMalformed(DocumentRule[StructuredDocument]):
+    """Signature token that is no name with a date
+
+    A token of this form says who approved and when. This one says neither, so it proves nothing.
+
+    Remedy: have the packet approved: `workpacket approve <WP_ID>`.
+    """
+
+    kinds = ("packet", "refinement")
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        text = document.text_at("metadata", "user_signature")
+        if text is None or not text.value or _PLACEHOLDER.search(text.value):
+            return
+        problem = parse_token(text.value).problem
+        if problem:
+            message = f"USER_SIGNATURE {text.value!r} {problem}"
+            yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
+
+
+class PlaceholderLeft(DocumentRule[StructuredDocument]):
+    """Placeholder of the template left in
+
+    The document looks complete and is not; whoever relies on the field relies on nothing.
+
+    Remedy: fill in the value.
+    """
+
+    kinds = ("stub", "refinement", "packet")
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for placed in document.placed:
+            if placed.spec.shape != "fields":
+                continue
+            for field in placed.fields:
+                match = _PLACEHOLDER.match(field.value)
+                if match and placed.spec.field(field.name) is not None:
+                    span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
+                    yield self.fault(span, f"{field.key} still holds the placeholder {match.group()}")
+
+
+class TitleMismatch(DocumentRule[WorkDocument]):
+    """Title that names another packet
+
+    People read the title, tools the metadata; here they read about two packets.
+
+    Remedy: correct the title.
+    """
+
+    kinds = ("stub", "packet")
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Fault]:
+        own_id = leading_id(document.own_id)
+        for section in document.sections_at((1,)):
+            named = [str(name) for name, _, _ in find_ids(section.title)]
+            if named and own_id not in named:
+                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")

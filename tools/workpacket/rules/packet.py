@@ -1,0 +1,124 @@
+"""Rules about task packets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.packet import Packet
+from workpacket.model.lanes import lanes_named
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+
+_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
+_TODO = re.compile(r"\bTODO\b")
+
+
+class PacketRule(DocumentRule[Packet]):
+    kinds = ("packet",)
+
+
+class PacketIdMissing(PacketRule):
+    """Packet that does not state its id
+
+    It is known by its file name alone, and becomes another packet when the file is renamed.
+
+    Remedy: add `- WP_ID: <WP_ID>` to METADATA.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        placed = document.placed_section("metadata")
+        if placed is not None and document.wp_id is None:
+            alone = " (only TASK_ID)" if document.task_id is not None else ""
+            yield self.fault(placed.section.title_span, f"METADATA has no WP_ID{alone}")
+
+
+class PacketStatusUnknown(PacketRule):
+    """Status that is none of the lanes
+
+    The board cannot show the packet, and no gate knows what may happen to it.
+
+    Remedy: `workpacket board sync` writes the lane that the log holds.
+    """
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        status = document.status
+        if status is not None and status.value and not lanes_named(status.value):
+            yield self.fault(status.span, f"the status {status.value!r} is none of the lanes")
+
+
+class PacketStatusOldForm(PacketRule):
+    """Status with remarks or marks behind the lane
+
+    Scripts compare the whole line; with a remark behind it, the packet is in no lane for them.
+
+    Remedy: `workpacket board sync` writes the lane alone; keep the remark in the section STATUS_HANDOFF.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        status = document.status
+        lanes = lanes_named(status.value) if status is not None else ()
+        if status is None or not lanes:
+            return
+        plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
+        if status.value not in plain:
+            yield self.fault(status.span, f"behind the lane stands more: {status.value!r}")
+
+
+class StatusElsewhere(PacketRule):
+    """Status line outside of the metadata
+
+    It was true when a report was written. Tools that take the first status line they find take this one.
+
+    Remedy: quote it as text, or delete it.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        for field in document.preamble_fields:
+            if field.name == "status":
+                message = "a status stands above METADATA, where only some tools look"
+                yield self.fault(field.key_span, message)
+
+
+class EvidencePlaceMissing(PacketRule):
+    """Evidence that names no place
+
+    The claim cannot be checked: neither by a reviewer nor by a tool.
+
+    Remedy: write `EVIDENCE: path/to/file:line`.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        for item in document.evidence_mapping:
+            name, colon, value = item.value.partition(":")
+            if colon and name.strip("*` ").upper() == "EVIDENCE" and not _EVIDENCE_PLACE.search(value):
+                yield self.fault(item.span, "the evidence names no `path:line`")
+
+
+class TodoField(PacketRule):
+    """Field of a packet that is still to be filled in
+
+    A new packet has some; before it is submitted, none may be left.
+
+    Remedy: fill it in.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Fault]:
+        for placed in document.placed:
+            for field in placed.fields:
+                match = _TODO.match(field.value)
+                if match:
+                    span = (field.value_span[0], field.value_span[0] + match.end())
+                    yield self.fault(span, f"{field.key} is still to be filled in")

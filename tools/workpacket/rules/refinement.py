@@ -1,0 +1,304 @@
+"""Rules about technical refinements: the document by itself, and what it says of the specification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from workpacket.documents.document import Text
+from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
+from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.model.findings import Finding
+from workpacket.rules.files import Files
+from workpacket.rules.identity import leading_id
+from workpacket.rules.rule import DocumentRule, ReferenceRule
+from workpacket.text.excerpt import contains_excerpt, contains_token
+from workpacket.text.fault import Fault
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+
+class RefinementRule(DocumentRule[Refinement]):
+    kinds = ("refinement",)
+
+
+class ApprovedUnsigned(RefinementRule):
+    """Refinement marked as approved without a signature
+
+    The mark alone is what an agent can type; nobody has put a name to it.
+
+    Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        status, signature = document.review_status, document.signature
+        if status is None or status.value != "APPROVED":
+            return
+        if signature is None or not signature.value or signature.value.startswith("<"):
+            span = signature.span if signature is not None else status.span
+            yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE holds no signature")
+
+
+class ApprovalEvidenceMismatch(RefinementRule):
+    """Approval evidence that speaks of something else
+
+    The words must name this very packet, or an approval of one packet passes for another.
+
+    Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        evidence = document.approval_evidence
+        approved = document.review_status is not None and document.review_status.value == "APPROVED"
+        wanted = f"{APPROVAL_WORDS} {leading_id(document.own_id)}"
+        if evidence is not None and approved and evidence.value.strip("`") != wanted:
+            yield self.fault(evidence.span, f"the evidence is {evidence.value!r} instead of {wanted!r}")
+
+
+class VerdictContradiction(RefinementRule):
+    """Verdict and enrichment contradict one another
+
+    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Activation follows
+    one of the two, and the other one says the opposite.
+
+    Remedy: decide which is right and correct the other.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        verdict, enrichment = _word(document.verdict), _word(document.enrichment_needed)
+        if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
+            return
+        message = f"CLEARLY_COVERS_VERDICT is {verdict}, but ENRICHMENT_NEEDED is {enrichment}"
+        yield self.fault(document.enrichment_needed.span, message)
+
+
+class AmbiguityContradiction(RefinementRule):
+    """Ambiguity found, and the verdict passes all the same
+
+    What is ambiguous is decided by whoever writes the code, and by nobody else.
+
+    Remedy: resolve the ambiguity in the specification, or set the verdict to FAIL and propose an enrichment.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        found = document.ambiguity_found
+        if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
+            yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
+
+
+class EnrichmentReasonMissing(RefinementRule):
+    """No reason given why the specification needs no enrichment
+
+    Without the reason, nobody can tell a finding from a box that was skipped.
+
+    Remedy: say in REASON_NO_ENRICHMENT which part of the specification covers the work.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        needed, reason = document.enrichment_needed, document.reason_no_enrichment
+        if needed is not None and _word(needed) == "NO" and (reason is None or not reason.value):
+            yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
+
+
+class EnrichmentTextMissing(RefinementRule):
+    """Enrichment needed, but none proposed
+
+    The person who is to approve the new text of the specification has nothing to read.
+
+    Remedy: put the proposed text into the section PROPOSED_SPEC_ENRICHMENT.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        needed = document.enrichment_needed
+        if needed is not None and _word(needed) == "YES" and not document.proposed_enrichment:
+            yield self.fault(needed.span, "ENRICHMENT_NEEDED is YES, but PROPOSED_SPEC_ENRICHMENT holds no text")
+
+
+class AnchorsMissing(RefinementRule):
+    """Refinement without an anchor in the specification
+
+    Nothing ties the work to a requirement.
+
+    Remedy: add `#### ANCHOR 1` with the lines of the specification that state the requirement.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        placed = document.placed_section("spec_anchors")
+        if placed is not None and not document.anchors:
+            yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS holds no anchor")
+
+
+class AnchorIncomplete(RefinementRule):
+    """Anchor that lacks a field
+
+    Whether the requirement stands where the anchor says cannot be checked.
+
+    Remedy: give it SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
+    """
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
+        for anchor in document.anchors:
+            missing = [key.upper() for key in wanted if not _text(anchor, key)]
+            if missing:
+                yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
+
+
+class AnchorLines(RefinementRule):
+    """Window of an anchor that is no range of lines
+
+    The requirement cannot be looked up.
+
+    Remedy: give the first and the last line of the window, counted from 1.
+    """
+
+    requires = (AnchorIncomplete,)
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        for anchor in document.anchors:
+            window = window_of(_text(anchor, "context_start_line"), _text(anchor, "context_end_line"))
+            node = anchor.get("context_start_line")
+            if window is None and node is not None:
+                first, last = _text(anchor, "context_start_line"), _text(anchor, "context_end_line")
+                yield self.fault(node.span, f"lines {first!r} to {last!r} are no range of lines")
+
+
+class RefinementNotAscii(RefinementRule):
+    """Character outside of ASCII in a refinement
+
+    What is approved is compared byte for byte; look-alike characters make two texts of one.
+
+    Remedy: write it as \\uXXXX, as the excerpts do.
+    """
+
+    severity = "warning"
+    strict_severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Fault]:
+        for line in range(1, document.source.line_count + 1):
+            start, end = document.source.line_span(line)
+            text = document.source.text[start:end]
+            if not text.isascii():
+                odd = [(index, character) for index, character in enumerate(text) if not character.isascii()]
+                index, character = odd[0]
+                more = f" and {len(odd) - 1} more on this line" if len(odd) > 1 else ""
+                message = f"U+{ord(character):04X} is not ASCII{more}"
+                yield self.fault((start + index, start + index + 1), message)
+
+
+class SpecificationRule(ReferenceRule):
+    """A rule about the specification that a refinement rests on."""
+
+    kinds = ("refinement",)
+
+    def wants(self, path: str, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for candidate in candidates(_summary(summary)["spec"]):
+            yield candidate, True
+
+
+class SpecificationMissing(SpecificationRule):
+    """Specification that is not in the repository
+
+    None of the anchors can be checked.
+
+    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was refined against.
+    """
+
+    severity = "warning"
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+        refinement = _summary(summary)
+        if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
+            yield self.finding(path, refinement["place"], f"there is no specification {refinement['spec']}")
+
+
+class SpecMoved(SpecificationRule):
+    """The specification moved on since the refinement
+
+    The anchors were right for another version; whether they still are must be looked at, not assumed.
+
+    Remedy: `workpacket refine <WP_ID>` shows what changed in the windows and pins the present version.
+    """
+
+    severity = "warning"
+    strict_severity = "warning"
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+        refinement = _summary(summary)
+        source = specification(refinement, files)
+        if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
+            yield self.finding(path, refinement["place"], f"{source.path} is not the version that was refined against")
+
+
+class AnchorNotFound(SpecificationRule):
+    """Text of an anchor that does not stand in its window
+
+    The requirement that was approved is not the one that the specification states there.
+
+    Remedy: correct the lines, the token and the excerpt of the anchor.
+    """
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+        refinement = _summary(summary)
+        source = specification(refinement, files)
+        if source is None or not _pinned(refinement, source):
+            return
+        for anchor in refinement["anchors"]:
+            problem = anchor_problem(anchor, source)
+            if problem:
+                yield self.finding(path, anchor["place"], problem)
+
+
+def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
+    """What is wrong with an anchor in this very version of the specification, '' if nothing."""
+    window = window_of(anchor["start"], anchor["end"])
+    if window is None:
+        return ""
+    first, last = window
+    if last > specification.line_count:
+        return f"the window ends at line {last}, but {specification.path} has {specification.line_count} lines"
+    lines = [specification.line(line) for line in range(first, last + 1)]
+    if anchor["token"] and not contains_token(lines, anchor["token"]):
+        return f"the token {anchor['token']!r} does not stand in lines {first} to {last} of {specification.path}"
+    if anchor["excerpt"] and not contains_excerpt(lines, anchor["excerpt"]):
+        return f"the excerpt does not stand in lines {first} to {last} of {specification.path}"
+    return ""
+
+
+def window_of(first: str, last: str) -> tuple[int, int] | None:
+    """The two line numbers, if they make a range."""
+    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
+        return None
+    window = int(first), int(last)
+    return window if 1 <= window[0] <= window[1] else None
+
+
+def candidates(name: str) -> tuple[str, ...]:
+    """Where a specification that a refinement names may lie."""
+    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > 240:
+        return ()
+    return (name,) if "/" in name else (name, f".GOV/{name}", f".GOV/spec/{name}", f".GOV/roles_shared/{name}")
+
+
+def specification(refinement: RefinementSummary, files: Files) -> Source | None:
+    """The text of the specification, wherever it lies."""
+    found = (files[path].source for path in candidates(refinement["spec"]))
+    return next((source for source in found if source is not None), None)
+
+
+def _pinned(refinement: RefinementSummary, source: Source) -> bool:
+    pinned = refinement["spec_digest"]
+    return pinned in {source.digest, source.sha1} if pinned else True
+
+
+def _summary(summary: Mapping[str, object]) -> RefinementSummary:
+    return cast("RefinementSummary", summary)
+
+
+def _word(text: Text | None) -> str:
+    return text.value.partition(" ")[0].upper() if text is not None else ""
+
+
+def _text(node: Node, key: str) -> str:
+    value = node.get(key)
+    return value.text or "" if value is not None else ""

@@ -1,0 +1,200 @@
+"""Rules about stubs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
+from workpacket.model.findings import Edit
+from workpacket.model.lanes import lanes_named
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+from workpacket.text.fields import Item, read_items
+
+_SPEC_TARGET = re.compile(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
+_COVERAGE = re.compile(
+    r"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES=[1-9]\d*(?:-[1-9]\d*)?(?:,[1-9]\d*(?:-[1-9]\d*)?)*\Z"
+)
+_DEEPEST = 3
+
+
+class StubRule(DocumentRule[Stub]):
+    kinds = ("stub",)
+
+
+class StubOldFamily(StubRule):
+    """Stub in the older form
+
+    It has other headings and a checklist without boxes; tools for the present form find little in it.
+
+    Remedy: `workpacket fmt --upgrade` rewrites it.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        placed = document.placed_section("metadata")
+        if document.is_older and placed is not None:
+            hint = "`workpacket fmt --upgrade` rewrites it"
+            yield self.fault(placed.section.title_span, "this stub has the older form", hint=hint)
+
+
+class StubStatusNotCanonical(StubRule):
+    """Status of a stub in another wording
+
+    Only one wording tells every reader that nobody may start work from this file.
+
+    Remedy: write `STUB (NOT READY FOR DEV)`.
+    """
+
+    severity = "warning"
+    fix = "unsafe"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        status = document.status_text()
+        if status is None or document.is_older or status.value in {"", CANONICAL_STATUS}:
+            return
+        lanes = lanes_named(status.value)
+        if lanes and lanes[0].token not in {"STUB", "SUPERSEDED", "ABANDONED"}:
+            return
+        edits = [Edit(status.start, status.end, CANONICAL_STATUS)] if lanes and lanes[0].token == "STUB" else []
+        message = f"the status is {status.value!r} instead of {CANONICAL_STATUS!r}"
+        yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}", edits=edits)
+
+
+class StubStatusNoStub(StubRule):
+    """Stub whose status is that of a packet
+
+    Somebody may start work from it, without refinement and without signature.
+
+    Remedy: activate it with `just create-task-packet <WP_ID>`, or put the status back.
+    """
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        status = document.status_text()
+        if status is None or not status.value:
+            return
+        lanes = lanes_named(status.value)
+        if not lanes or lanes[0].token not in {"STUB", "SUPERSEDED", "ABANDONED"}:
+            message = f"the status of a stub is {status.value!r}"
+            yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")
+
+
+class SpecTargetTrailingText(StubRule):
+    """Text behind the path of SPEC_TARGET
+
+    The field is a path; with a remark behind it, the path is not found. The remark goes stale when the pointer moves.
+
+    Remedy: delete the remark; SPEC_CURRENT.md says which specification is in force.
+    """
+
+    severity = "warning"
+    fix = "unsafe"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        target = document.spec_target
+        match = _SPEC_TARGET.match(target.value) if target is not None else None
+        if target is not None and match is not None and match["rest"]:
+            start = target.start + match.start("rest")
+            message = f"behind the path stands {match['rest'].strip()!r}"
+            edits = [Edit(start, target.end, "")]
+            yield self.fault((start, target.end), message, hint="delete the remark", edits=edits)
+
+
+class RoadmapCoverageMalformed(StubRule):
+    """ROADMAP_ADD_COVERAGE that cannot be read
+
+    The lines of the roadmap that this stub covers count as uncovered.
+
+    Remedy: write it as `SPEC=v1.2; PHASE=3.4; LINES=10,20-30`.
+    """
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        coverage = document.roadmap_add_coverage
+        if coverage is not None and coverage.value and not _COVERAGE.match(coverage.value):
+            hint = "write it as SPEC=v1.2; PHASE=3.4; LINES=10,20-30"
+            yield self.fault(coverage.span, f"{coverage.value!r} cannot be read", hint=hint)
+
+
+class ChecklistNumbered(StubRule):
+    """Activation checklist without boxes
+
+    Nothing in it can be marked as done.
+
+    Remedy: `workpacket fmt` turns the items into boxes.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        without = [item for item in checklist(document) if item.ticked is None]
+        if without and not document.is_older:
+            edits = [Edit(item.start, item.span[0], "- [ ] ") for item in without]
+            count = f"{len(without)} items have" if len(without) > 1 else "an item has"
+            yield self.fault(without[0].span, f"{count} no box", edits=edits)
+
+
+class ChecklistLength(StubRule):
+    """Activation checklist of another length than the template's
+
+    An item that is not on the list is not thought of.
+
+    Remedy: add the missing items; the activation gate asks for all of them whatever the list says.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        placed = document.placed_section("activation_checklist")
+        count = len(checklist(document))
+        if placed is not None and not document.is_older and count != CHECKLIST_LENGTH:
+            message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}"
+            yield self.fault(placed.section.title_span, message)
+
+
+class ChecklistTicked(StubRule):
+    """Ticked box in the activation checklist of a stub
+
+    A tick proves nothing: whether a condition is met is derived from refinement, approval and log.
+
+    Remedy: leave the boxes empty; `workpacket why <WP_ID>` says what is missing.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        for item in checklist(document):
+            if item.ticked:
+                yield self.fault(item.span, "a ticked box is no evidence")
+
+
+class NestedTooDeep(StubRule):
+    """List nested deeper than three levels
+
+    Nobody finds a requirement there, and the packet made from this stub flattens it.
+
+    Remedy: raise the inner items by a level.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Fault]:
+        for placed in document.placed:
+            for item in read_items(document.source, placed.section):
+                yield from self._below(item, 1)
+
+    def _below(self, item: Item, depth: int) -> Iterator[Fault]:
+        if depth > _DEEPEST:
+            yield self.fault(item.span, f"this item is nested {depth} levels deep")
+            return
+        for child in item.children:
+            yield from self._below(child, depth + 1)
+
+
+def checklist(document: Stub) -> list[Item]:
+    """The items of the activation checklist."""
+    placed = document.placed_section("activation_checklist")
+    return read_items(document.source, placed.section) if placed is not None else []

@@ -1,0 +1,39 @@
+"""Whether a quotation stands in a window of another text.
+
+Excerpts are written ASCII-escaped (`\\u00a7`), indented as their fence is, and people wrap and trim them. So white space
+is folded and escapes are read; every other character counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ELLIPSIS = re.compile(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
+
+
+def contains_token(lines: Sequence[str], token: str) -> bool:
+    """Whether one of the lines holds the token."""
+    wanted = folded(token)
+    return any(wanted in folded(line) for line in lines)
+
+
+def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
+    """Whether every line of the excerpt stands in the window, in its order. A line of dots stands for left-out lines."""
+    window = [folded(line) for line in lines]
+    position = 0
+    for line in excerpt.split("\n"):
+        wanted = folded(_ELLIPSIS.sub("", line))
+        if not wanted:
+            continue
+        found = next((index for index in range(position, len(window)) if wanted in window[index]), None)
+        if found is None:
+            return False
+        position = found
+    return True
+
+
+def folded(text: str) -> str:
+    """The text with escapes read and white space folded."""
+    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
