@@ -135,7 +135,7 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
 
 
 def _unknown(command: Command, name: str, known: dict[str, Option]) -> WorkpacketError:
-    from difflib import get_close_matches  # noqa: PLC0415 - only on the way to an error
+    from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
     return usage(command, f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else ""))

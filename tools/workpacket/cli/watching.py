@@ -12,7 +12,7 @@ _INTERVAL = 0.3
 
 
 def watch(check: Callable[[], int], root: str) -> int:
-    """Runs `check` at once and after every change, until interrupted. Looking at all files is cheap enough to repeat."""
+    """Runs `check` at once and after every change, until interrupted. Looking at all files is cheap."""
     seen: list[tuple[str, str]] | None = None
     status = 0
     try:

@@ -26,7 +26,7 @@ class Workspace:
         return package_fingerprint()
 
     def relative(self, word: str) -> str:
-        """A path as given on the command line, relative to the repository and with '/'; '' for the repository itself."""
+        """A path as given on the command line, relative to the repository; '' for the repository itself."""
         path = os.path.relpath(os.path.join(self.here, word), self.root).replace(os.sep, "/")
         if path == ".." or path.startswith("../") or os.path.isabs(path):
             raise WorkpacketError(

@@ -52,8 +52,8 @@ class SectionSpec:
 class Layout:
     """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
 
-    `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the kind;
-    they are read, and reported as what they are.
+    `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the
+    kind; they are read, and reported as what they are.
     """
 
     levels: tuple[int, ...]

@@ -50,7 +50,7 @@ class StructuredDocument(Document):
 
     @property
     def is_older(self) -> bool:
-        """Whether it belongs to an older family with a layout of its own; rules about the present one leave it alone."""
+        """Whether it belongs to an older family; rules about the present layout leave that alone."""
         return False
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:

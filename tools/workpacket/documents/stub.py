@@ -6,14 +6,13 @@ headings. `fmt --upgrade` rewrites the second into the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
 from workpacket.documents.document import Text, TextAt, TextsAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.documents.work import WorkDocument
 from workpacket.text.fields import Field
-from workpacket.text.node import Node
 
 CANONICAL_STATUS = "STUB (NOT READY FOR DEV)"
 CHECKLIST_LENGTH = 7

@@ -16,8 +16,8 @@ Rules:
 - No USER_SIGNATURE is requested/required for stubs.
 - No refinement file is required for stubs.
 - Coder/Validator MUST NOT start work from a stub.
-- When activating a stub into a real WP, follow `.GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md` (Technical Refinement \
-Block + USER_SIGNATURE + refinement + `just create-task-packet`).
+- When activating a stub into a real WP, follow `.GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md` \
+(Technical Refinement Block + USER_SIGNATURE + refinement + `just create-task-packet`).
 - If a Base WP later gains multiple packets (revisions), record Base WP -> Active Packet in \
 `.GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md`.
 

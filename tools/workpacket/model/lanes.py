@@ -94,8 +94,8 @@ def lane_of_token(token: str) -> Lane | None:
 def lanes_named(text: str) -> tuple[Lane, ...]:
     """The lanes that a status line may mean, `()` where it names none.
 
-    Case, punctuation, emoji and remarks behind the name do not count: `In-Progress (again)` is `IN_PROGRESS`. A token in
-    brackets wins: `Done [FAIL]` is `FAIL`.
+    Case, punctuation, emoji and remarks behind the name do not count: `In-Progress (again)` is `IN_PROGRESS`. A token
+    in brackets wins: `Done [FAIL]` is `FAIL`.
     """
     for bracketed in _BRACKETED.findall(text):
         named = _lanes_of_words(bracketed)

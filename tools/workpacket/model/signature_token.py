@@ -27,7 +27,7 @@ def parse_token(text: str) -> Token:
     digits = match["digits"]
     day, month, year, hour, minute = (int(digits[a:b]) for a, b in ((0, 2), (2, 4), (4, 8), (8, 10), (10, 12)))
     try:
-        signed_at = datetime(year, month, day, hour, minute)  # noqa: DTZ001 - the token has no zone
+        signed_at = datetime(year, month, day, hour, minute)
     except ValueError:
         return Token(
             match["name"],

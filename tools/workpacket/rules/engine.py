@@ -79,10 +79,10 @@ def wanted_files(
 ) -> Iterator[tuple[str, bool]]:
     """The files that reference rules have to look at: path, and whether their text is wanted."""
     references = [rule() for rule in rules if issubclass(rule, ReferenceRule)]
-    for kind, path, summary in summaries:
+    for kind, _, summary in summaries:
         for rule in references:
             if kind in rule.kinds:
-                yield from rule.wants(path, summary)
+                yield from rule.wants(summary)
 
 
 def references(

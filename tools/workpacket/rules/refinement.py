@@ -191,7 +191,7 @@ class SpecificationRule(ReferenceRule):
 
     kinds = ("refinement",)
 
-    def wants(self, path: str, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
         for candidate in candidates(_summary(summary)["spec"]):
             yield candidate, True
 

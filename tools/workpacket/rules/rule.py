@@ -105,7 +105,7 @@ class ReferenceRule(Rule):
 
     kinds: ClassVar[tuple[str, ...]]
 
-    def wants(self, path: str, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
         """The files to look at, and for each whether its text is needed too."""
         raise NotImplementedError
 

@@ -42,7 +42,7 @@ class Settings:
 
 
 def settings_of(root: Node, source: Source) -> Settings:
-    """The settings that a policy states. What does not fit its schema is left out here; the check of the policy says so."""
+    """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
     profile = root.get("profile")
     severities = root.get("severity")
     ignores = root.get("ignore")

@@ -37,7 +37,7 @@ class SectionMissing(StructuredRule):
 class PacketSectionMissing(StructuredRule):
     """Packet lacks a section of the present layout
 
-    Packets written before the present layout lack some; in a new packet, work would start without what the section says.
+    Packets written before the present layout lack some; in a new packet, work would start without what it says.
 
     Remedy: add the section with its heading as the template has it.
     """

@@ -18,6 +18,10 @@ _COVERAGE = re.compile(
 )
 _DEEPEST = 3
 
+# Lanes that a stub may be in without being a packet.
+CANONICAL_LANE = "STUB"
+STUB_LANES = frozenset({CANONICAL_LANE, "SUPERSEDED", "ABANDONED"})
+
 
 class StubRule(DocumentRule[Stub]):
     kinds = ("stub",)
@@ -56,9 +60,10 @@ class StubStatusNotCanonical(StubRule):
         if status is None or document.is_older or status.value in {"", CANONICAL_STATUS}:
             return
         lanes = lanes_named(status.value)
-        if lanes and lanes[0].token not in {"STUB", "SUPERSEDED", "ABANDONED"}:
+        lane = lanes[0].token if lanes else ""
+        if lane and lane not in STUB_LANES:
             return
-        edits = [Edit(status.start, status.end, CANONICAL_STATUS)] if lanes and lanes[0].token == "STUB" else []
+        edits = [Edit(status.start, status.end, CANONICAL_STATUS)] if lane == CANONICAL_LANE else []
         message = f"the status is {status.value!r} instead of {CANONICAL_STATUS!r}"
         yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}", edits=edits)
 
@@ -76,7 +81,7 @@ class StubStatusNoStub(StubRule):
         if status is None or not status.value:
             return
         lanes = lanes_named(status.value)
-        if not lanes or lanes[0].token not in {"STUB", "SUPERSEDED", "ABANDONED"}:
+        if not lanes or lanes[0].token not in STUB_LANES:
             message = f"the status of a stub is {status.value!r}"
             yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")
 

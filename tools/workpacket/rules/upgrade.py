@@ -75,8 +75,7 @@ def _one_line(text: str) -> str:
 def _carried(stub: Stub, remark: str) -> str:
     """What has no place of its own: other sections, and the remark behind SPEC_TARGET."""
     parts = [f"SPEC_TARGET was noted as {remark}."] if remark else []
-    for section in _rest(stub):
-        parts.append(f"### {section.title}\n{_body(stub.source, section)}")
+    parts += [f"### {section.title}\n{_body(stub.source, section)}" for section in _rest(stub)]
     return "\n\n".join(parts) or "None stated."
 
 

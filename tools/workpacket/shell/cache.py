@@ -5,8 +5,8 @@ any time. Everything in it is keyed by what it was made from: results by the dig
 shown output by the state of every file that went into it; another version of the tool uses another file. A cache that
 cannot be opened, is locked for long or is damaged counts as empty.
 
-The stat shortcut (same size, times and inode: same bytes) follows git's rule for racily clean entries: it is trusted only
-if the file had been at rest for a while when it was read.
+The stat shortcut (same size, times and inode: same bytes) follows git's rule for racily clean entries: it is trusted
+only if the file had been at rest for a while when it was read.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ PROJECT = "pyproject.toml"
 
 
 def read_settings(root: str) -> Settings:
-    """The settings in force. A policy that cannot be read is reported by the check of that file; then the defaults hold."""
+    """The settings in force; the defaults where a policy cannot be read, which the check of that file reports."""
     from workpacket.text.toml_strict import load_toml
 
     for path, below in ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket"))):

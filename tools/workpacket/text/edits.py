@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from workpacket.model.findings import Edit
 from workpacket.text.source import Source
 
-
 # A byte order mark stands before offset 0; this edit takes it away.
 DROP_BOM = Edit(-1, 0, "")
 

@@ -1,7 +1,7 @@
 """Whether a quotation stands in a window of another text.
 
-Excerpts are written ASCII-escaped (`\\u00a7`), indented as their fence is, and people wrap and trim them. So white space
-is folded and escapes are read; every other character counts.
+Excerpts are written ASCII-escaped (`\\u00a7`), indented as their fence is, and people wrap and trim them. So white
+space is folded and escapes are read; every other character counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def contains_token(lines: Sequence[str], token: str) -> bool:
 
 
 def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
-    """Whether every line of the excerpt stands in the window, in its order. A line of dots stands for left-out lines."""
+    """Whether every line of the excerpt stands in the window, in order. A line of dots stands for left-out lines."""
     window = [folded(line) for line in lines]
     position = 0
     for line in excerpt.split("\n"):
