@@ -31,7 +31,8 @@ _HIDDEN_RANGES = (
 _ASTRAL_NONCHARACTERS = "".join(f"\\U{plane:04x}fffe-\\U{plane:04x}ffff" for plane in range(1, 17))
 
 # U+FE0E and U+FE0F choose between the text and the emoji form of a symbol; anywhere else they are a hiding place.
-_STRAY_VARIATION = "(?<![\\u00a9\\u00ae\\u203c-\\u205f\\u2070-\\u3163\\u3165-\\u3299\\U0001f000-\\U0001faff])[\\ufe0e\\ufe0f]"
+_SYMBOLS = "\\u00a9\\u00ae\\u203c-\\u205f\\u2070-\\u3163\\u3165-\\u3299\\U0001f000-\\U0001faff"
+_STRAY_VARIATION = f"(?<![{_SYMBOLS}])[\\ufe0e\\ufe0f]"
 
 # GitHub's runner and the Azure agent look for these anywhere in a line, and then act on it instead of logging it.
 _LOGGING_COMMAND = r"(?<=##)\[|(?<=##[vV][sS][oO])\[|(?<=##teamcity)\["
@@ -41,7 +42,7 @@ _SHORT = {"\t": " ", "\n": "\\n", "\r": "\\r"}
 
 @cache
 def hidden() -> re.Pattern[str]:
-    """Matches one character that must not be shown as it is. Compiled on first use: a clean ASCII run never needs it."""
+    """Matches one character that must not be shown as it is. Compiled on first use: clean ASCII never needs it."""
     return re.compile(f"[{_HIDDEN_RANGES}{_ASTRAL_NONCHARACTERS}]|{_STRAY_VARIATION}|{_LOGGING_COMMAND}")
 
 

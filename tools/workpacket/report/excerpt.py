@@ -6,7 +6,7 @@ door makes visible all take another width. So each character is measured in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from workpacket.report.door import hidden, visible
 from workpacket.report.width import character_widths
@@ -16,8 +16,11 @@ CUT = "..."
 WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even where nothing else is wrapped
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+_Cell: TypeAlias = tuple[str, int]
+"""One character as it is shown, and how many columns that takes."""
+
+
+class Excerpt(NamedTuple):
     """`text` to show, and `width` carets to put below it after `start` columns."""
 
     text: str
@@ -33,41 +36,42 @@ def excerpt(line: str, column: int, end_column: int, room: int) -> Excerpt:
     begin = min(max(column - 1, 0), len(line))
     end = min(max(end_column - 1, begin + 1), len(line))
     room = max(room, 4 * len(CUT))
-    cells, used = _cells(line, 0, room)
+    cells = _cells(line, 0, room)
     if len(cells) == len(line):
         return _excerpt(cells, begin, end, "", "")
-    if end < len(cells) and sum(width for _, width in cells[:end]) <= room - len(CUT):
+    if end < len(cells) and _columns(cells[:end]) <= room - len(CUT):
         return _excerpt(_fitting(cells, room - len(CUT)), begin, end, "", CUT)
     first = max(begin - room // 4, 0)
-    cells, used = _cells(line, first, room - len(CUT))
-    tail = ""
+    cells, tail = _cells(line, first, room - len(CUT)), ""
     if first + len(cells) < len(line):
         cells, tail = _fitting(cells, room - 2 * len(CUT)), CUT
     return _excerpt(cells, begin - first, max(end - first, 0), CUT if first else "", tail)
 
 
-def _cells(line: str, first: int, room: int) -> tuple[list[tuple[str, int]], int]:
-    """Each character from `first` on as it is shown, with its width, as many as fit into `room` columns."""
-    pattern = hidden()
+def _cells(line: str, first: int, room: int) -> list[_Cell]:
+    """The characters from `first` on, as many as fit into `room` columns."""
     part = line[first : first + room + 1]
-    cells: list[tuple[str, int]] = []
+    cells: list[_Cell] = []
     used = 0
     for offset, (character, width) in enumerate(zip(part, character_widths(part), strict=True)):
-        shown = character
         if character == "\t":
-            shown = " " * (TAB - used % TAB)
-            width = len(shown)
-        elif pattern.match(line, first + offset):
-            shown = visible(character)
-            width = len(shown)
-        if used + width > room:
+            cell = _shown(" " * (TAB - used % TAB))
+        elif hidden().match(line, first + offset):
+            cell = _shown(visible(character))
+        else:
+            cell = (character, width)
+        used += cell[1]
+        if used > room:
             break
-        used += width
-        cells.append((shown, width))
-    return cells, used
+        cells.append(cell)
+    return cells
 
 
-def _fitting(cells: list[tuple[str, int]], room: int) -> list[tuple[str, int]]:
+def _shown(text: str) -> _Cell:
+    return text, len(text)
+
+
+def _fitting(cells: list[_Cell], room: int) -> list[_Cell]:
     used = 0
     for index, (_, width) in enumerate(cells):
         used += width
@@ -76,8 +80,11 @@ def _fitting(cells: list[tuple[str, int]], room: int) -> list[tuple[str, int]]:
     return cells
 
 
-def _excerpt(cells: list[tuple[str, int]], begin: int, end: int, head: str, tail: str) -> Excerpt:
-    start = len(head) + sum(width for _, width in cells[:begin])
-    underlined = sum(width for _, width in cells[begin:end])
+def _columns(cells: list[_Cell]) -> int:
+    return sum(width for _, width in cells)
+
+
+def _excerpt(cells: list[_Cell], begin: int, end: int, head: str, tail: str) -> Excerpt:
+    start = len(head) + _columns(cells[:begin])
     text = head + "".join(shown for shown, _ in cells) + tail
-    return Excerpt(text.rstrip(" "), start, max(underlined, 1))
+    return Excerpt(text.rstrip(" "), start, max(_columns(cells[begin:end]), 1))

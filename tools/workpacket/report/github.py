@@ -52,22 +52,13 @@ def _annotation(finding: Finding) -> str:
     if finding.path:
         properties.append(("file", finding.path))
     if finding.path and finding.line:
-        properties.append(("line", str(finding.line)))
-        properties += _columns(finding)
+        properties += [("line", str(finding.line)), ("col", str(max(finding.column, 1)))]
     properties.append(("title", finding.code))
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties)
-    message = f"{finding.message} Help: {finding.hint}" if finding.hint else finding.message
+    message = escape(finding.message)
+    if finding.hint:
+        message += f"\nHelp: {escape(finding.hint)}"
     return f"::{_COMMANDS[finding.severity]} {listed}::{_data(message)}"
-
-
-def _columns(finding: Finding) -> Iterable[tuple[str, str]]:
-    """GitHub takes columns only for an annotation of one line, and its `endColumn` is the last column itself."""
-    if finding.end_line > finding.line:
-        yield "endLine", str(finding.end_line)
-    elif finding.column:
-        yield "col", str(finding.column)
-        if finding.end_line == finding.line and finding.end_column > finding.column:
-            yield "endColumn", str(finding.end_column - 1)
 
 
 def _plain_lines(findings: list[Finding]) -> Iterable[str]:
@@ -82,8 +73,9 @@ def _plain_lines(findings: list[Finding]) -> Iterable[str]:
 
 
 def _data(text: str) -> str:
-    return escape(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Text of our own or from the door, in the escaping of the runner."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _data(escape(text)).replace(":", "%3A").replace(",", "%2C")

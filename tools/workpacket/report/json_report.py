@@ -1,7 +1,7 @@
 """The one JSON object that every command gives with `--json`; its schemas are `schemas/output*.schema.json`.
 
-Pure ASCII: what is not, is a JSON escape, so the object is safe to print and exact to read. Prose (message, hint, notes)
-went through the door as well, for whoever prints it next; paths and edits did not, because they are to be used.
+Pure ASCII: what is not, is a JSON escape, so the object is safe to print and exact to read. Prose (message, hint,
+notes) went through the door as well, for whoever prints it next; paths and edits did not: they are to be used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def render_check(outcome: CheckOutcome, exit_code: int) -> str:
         "files_checked": len(outcome.files),
         "files_by_kind": outcome.files_by_kind,
         "files_with_findings": outcome.files_with_findings(),
-        "counts": {severity: outcome.count(severity) for severity in SEVERITIES},
+        "counts": {severity: outcome.total(severity) for severity in SEVERITIES},
         "fixable": {"safe": outcome.fixable(safe=True), "unsafe": outcome.fixable(safe=False)},
         "fail_on": outcome.fail_on,
         "notes": [escape(note) for note in outcome.notes],

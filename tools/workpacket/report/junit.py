@@ -6,7 +6,9 @@ is an `error`, as is a run that looked at nothing. All text passes the door, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from workpacket.model import exits
 from workpacket.model.findings import Finding
@@ -19,71 +21,76 @@ _XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 SUITE = "workpacket check"
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One file: what fails it, by which element, and what is only told."""
+
+    name: str
+    kind: str
+    element: Literal["failure", "error"]
+    failing: tuple[Finding, ...]
+    lesser: tuple[Finding, ...]
+
+
 def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
     """The document, with a line feed at its end."""
-    groups = by_file(outcome.findings)
-    failing = set(outcome.failing)
-    unreadable = {code for code, reason in reasons.items() if reason.exit_code == exits.ENVIRONMENT}
-    cases: list[str] = []
-    errors = failures = 0
-    for path in sorted({*outcome.files, *groups}):
-        findings = groups.get(path, [])
-        grave = [finding for finding in findings if finding in failing]
-        lesser = [finding for finding in findings if finding not in failing]
-        tag = "error" if any(finding.code in unreadable for finding in grave) else "failure"
-        errors += bool(grave) and tag == "error"
-        failures += bool(grave) and tag == "failure"
-        cases += _case(path, outcome.files.get(path, "repository"), tag, grave, lesser)
-    if not outcome.files:
-        errors += 1
-        cases += _nothing_checked()
-    tests = sum(line.startswith("    <testcase") for line in cases)
-    counts = f'tests="{tests}" failures="{failures}" errors="{errors}"'
-    output = [f"    <system-out>{_text(' '.join(outcome.notes))}</system-out>"] if outcome.notes else []
+    cases = list(_cases(outcome, reasons))
+    failures = sum(bool(case.failing) and case.element == "failure" for case in cases)
+    errors = sum(bool(case.failing) and case.element == "error" for case in cases)
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}"'
+    notes = _text(" ".join(outcome.notes))
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuites name="{SUITE}" {counts}>',
         f'  <testsuite name="{SUITE}" {counts} skipped="0">',
-        *cases,
-        *output,
+        *(line for case in cases for line in _case_lines(case)),
+        *([f"    <system-out>{notes}</system-out>"] if notes else []),
         "  </testsuite>",
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _case(path: str, kind: str, tag: str, grave: list[Finding], lesser: list[Finding]) -> list[str]:
-    name = path or REPOSITORY
-    start = f'    <testcase classname="{_text(kind)}" name="{_text(name)}"'
-    if not grave and not lesser:
-        return [f"{start}/>"]
-    lines = [f"{start}>"]
-    if grave:
-        first = grave[0]
-        message = f"{counted(len(grave), 'finding')}, first {first.message}" if len(grave) > 1 else first.message
-        lines += [f'      <{tag} type="{_text(first.code)}" message="{_text(message)}">', *_listing(name, grave)]
-        lines.append(f"      </{tag}>")
-    if lesser:
-        lines += ["      <system-out>", *_listing(name, lesser), "      </system-out>"]
-    return [*lines, "    </testcase>"]
+def _cases(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> Iterator[_Case]:
+    if not outcome.files:
+        nothing = Finding("nothing_to_check", "error", "", 0, 0, "no file was checked")
+        yield _Case(REPOSITORY, "run", "error", (nothing,), ())
+    unreadable = {code for code, reason in reasons.items() if reason.exit_code == exits.ENVIRONMENT}
+    groups = by_file(outcome.findings)
+    for path in sorted({*outcome.files, *groups}):
+        findings = groups.get(path, [])
+        failing = tuple(finding for finding in findings if outcome.fails(finding))
+        lesser = tuple(finding for finding in findings if not outcome.fails(finding))
+        unseen = any(finding.code in unreadable for finding in failing)
+        kind = outcome.files.get(path, "repository")
+        yield _Case(path or REPOSITORY, kind, "error" if unseen else "failure", failing, lesser)
 
 
-def _listing(name: str, findings: Iterable[Finding]) -> list[str]:
-    lines: list[str] = []
+def _case_lines(case: _Case) -> Iterator[str]:
+    start = f'    <testcase classname="{_text(case.kind)}" name="{_text(case.name)}"'
+    if not case.failing and not case.lesser:
+        yield f"{start}/>"
+        return
+    yield f"{start}>"
+    if case.failing:
+        first = case.failing[0]
+        others = counted(len(case.failing) - 1, "more finding")
+        message = f"{first.message} (and {others})" if case.failing[1:] else first.message
+        yield f'      <{case.element} type="{_text(first.code)}" message="{_text(message)}">'
+        yield from _listing(case.name, case.failing)
+        yield f"      </{case.element}>"
+    if case.lesser:
+        yield "      <system-out>"
+        yield from _listing(case.name, case.lesser)
+        yield "      </system-out>"
+    yield "    </testcase>"
+
+
+def _listing(name: str, findings: tuple[Finding, ...]) -> Iterator[str]:
     for finding in findings:
-        message = _text(finding.message)
-        lines.append(f"{_text(name)}:{location(finding)}: {finding.severity} {_text(finding.code)}: {message}")
+        yield _text(f"{name}:{location(finding)}: {finding.severity} {finding.code}: {finding.message}")
         if finding.hint:
-            lines.append(f"  help: {_text(finding.hint)}")
-    return lines
-
-
-def _nothing_checked() -> list[str]:
-    return [
-        f'    <testcase classname="repository" name="{REPOSITORY}">',
-        '      <error type="nothing_to_check" message="no file was checked"/>',
-        "    </testcase>",
-    ]
+            yield f"  help: {_text(finding.hint)}"
 
 
 def _text(text: str) -> str:

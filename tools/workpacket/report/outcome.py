@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from workpacket.model import exits
 from workpacket.model.findings import Finding
@@ -18,8 +18,7 @@ def no_source(_path: str, _line: int) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
+class CheckOutcome(NamedTuple):
     """`files` gives each checked path its kind, also the unreadable ones; `source_line` a line without its end.
 
     `notes` are sentences about the run itself, such as what was not looked at and why. Findings from `fail_on` upwards
@@ -29,19 +28,18 @@ class CheckOutcome:
     findings: tuple[Finding, ...]
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
-    source_line: SourceLine = field(default=no_source, compare=False)
+    source_line: SourceLine = no_source
     fail_on: Severity = "error"
 
     @property
     def files_by_kind(self) -> dict[str, int]:
         return dict(sorted(Counter(self.files.values()).items()))
 
-    @property
-    def failing(self) -> tuple[Finding, ...]:
-        limit = SEVERITIES.index(self.fail_on)
-        return tuple(finding for finding in self.findings if SEVERITIES.index(finding.severity) <= limit)
+    def fails(self, finding: Finding) -> bool:
+        """Whether this finding alone makes the check fail."""
+        return SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.fail_on)
 
-    def count(self, severity: Severity) -> int:
+    def total(self, severity: Severity) -> int:
         return sum(finding.severity == severity for finding in self.findings)
 
     def fixable(self, *, safe: bool) -> int:
@@ -72,7 +70,7 @@ def exit_status(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> int:
     """The exit status of the check. Nothing checked is no success."""
     if not outcome.files:
         return exits.ENVIRONMENT
-    failing = outcome.failing
+    failing = [finding for finding in outcome.findings if outcome.fails(finding)]
     if not failing:
         return exits.OK
     statuses = {reasons[finding.code].exit_code for finding in failing if finding.code in reasons}

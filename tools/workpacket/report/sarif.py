@@ -20,7 +20,7 @@ from workpacket.model.reasons import Reason, Severity
 from workpacket.report.door import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_gravity
 
-# "Results per run: 25,000; only the top 5,000 results will be included, prioritized by severity" (GitHub, SARIF support)
+# "Results per run: 25,000; only the top 5,000 results will be included, prioritized by severity" (GitHub docs)
 GITHUB_RESULTS = 5_000
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -155,7 +155,7 @@ def _region(finding: Finding) -> dict[str, Json]:
 
 
 def _fingerprint(finding: Finding, source_line: SourceLine, seen: Counter[str]) -> str:
-    """The same for the same fault after lines were added above it: code, path, text of the line, and which of several."""
+    """Stays the same when lines are added above: made of code, path, text of the line, and which of several it is."""
     line = source_line(finding.path, finding.line) if finding.line else None
     parts = (finding.code, finding.path, (line or "").strip())
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

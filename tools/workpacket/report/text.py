@@ -1,12 +1,12 @@
 """Findings for people: grouped by file, each with its line, a caret, what helps, and whether a fix is at hand.
 
-    .GOV/task_packets/stubs/WP-1-Sync-v1.md
-      12:3  error  empty_field [*]  the field SPEC_ANCHOR is empty
-         12 | - SPEC_ANCHOR:
-            |   ^^^^^^^^^^^^
-            = help: name the heading of the specification
+.GOV/task_packets/stubs/WP-1-Sync-v1.md
+  12:3  error  empty_field [*]  the field SPEC_ANCHOR is empty
+     12 | - SPEC_ANCHOR:
+        |   ^^^^^^^^^^^^
+        = help: name the heading of the specification
 
-    1 error in 1 of 35 files; 1 can be fixed with --fix [*]
+1 error in 1 of 35 files; 1 can be fixed with --fix [*]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def summary(outcome: CheckOutcome) -> str:
     if not outcome.findings:
         kinds = ", ".join(f"{escape(kind)} {count}" for kind, count in outcome.files_by_kind.items())
         return f"{files} checked, no findings" + (f" ({kinds})" if kinds else "")
-    counts = ((severity, outcome.count(severity)) for severity in SEVERITIES)
+    counts = ((severity, outcome.total(severity)) for severity in SEVERITIES)
     found = ", ".join(counted(count, severity) for severity, count in counts if count)
     where = f"{outcome.files_with_findings()} of {files}"
     return "; ".join([f"{found} in {where}", *_fix_offers(outcome)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unicodedata import category, east_asian_width
 
 _VARIATION_16 = "\ufe0f"  # asks for the emoji form, which is two columns wide
 
@@ -27,9 +28,6 @@ def character_widths(text: str) -> Iterator[int]:
 
 
 def _unicode_width(character: str) -> int:
-    # Imported here: most output is ASCII and need not load a megabyte of tables.
-    from unicodedata import category, east_asian_width
-
     if category(character) in {"Mn", "Me"} or "\u1160" <= character <= "\u11ff":
         return 0
     return 2 if east_asian_width(character) in {"W", "F"} else 1
