@@ -36,34 +36,31 @@ def _unicode_width(character: str) -> int:
 def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
     """`text` in lines of at most `room` columns, broken at spaces, or inside a word that is longer than a line.
 
-    `first_room` is the room of the first line, where that one has less.
+    `first_room` is the room of the first line, where that one has less; it stays empty if no word fits into it.
     """
     limit = room if first_room is None else first_room
     lines: list[str] = []
     line, taken = "", 0
-    for word in _pieces(text, max(min(room, limit), 2)):
-        width = text_width(word)
-        if taken and taken + 1 + width > limit:
-            lines.append(line)
-            line, taken, limit = word, width, room
-        elif taken:
-            line, taken = f"{line} {word}", taken + 1 + width
-        else:
-            line, taken = word, width
+    for word in text.split(" "):
+        rest, width = word, text_width(word)
+        while taken + bool(taken) + width > limit:
+            if taken or width <= room:
+                lines.append(line)
+            else:
+                head = _fitting(rest, limit)
+                lines.append(head)
+                rest = rest[len(head) :]
+                width = text_width(rest)
+            line, taken, limit = "", 0, room
+        line, taken = (f"{line} {rest}", taken + 1 + width) if taken else (rest, width)
     return [*lines, line]
 
 
-def _pieces(text: str, room: int) -> Iterator[str]:
-    """The words of `text`, with longer ones cut to `room` columns."""
-    for word in text.split(" "):
-        if text_width(word) <= room:
-            yield word
-            continue
-        piece, taken = "", 0
-        for character, width in zip(word, character_widths(word), strict=True):
-            if taken + width > room:
-                yield piece
-                piece, taken = "", 0
-            piece += character
-            taken += width
-        yield piece
+def _fitting(word: str, room: int) -> str:
+    """As much of `word` as fits into `room` columns, at least one character."""
+    used = 0
+    for index, width in enumerate(character_widths(word)):
+        used += width
+        if used > room and index:
+            return word[:index]
+    return word
