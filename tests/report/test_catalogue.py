@@ -1,0 +1,59 @@
+"""One registry, in which no table is forgotten and no code stands twice."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from workpacket.model import exits, reason_tables
+from workpacket.model.reasons import Reason, Registry
+from workpacket.report.catalogue import TABLES, catalogue
+
+MODULES = [module.name for module in pkgutil.iter_modules(reason_tables.__path__)]
+
+
+def test_the_tables_of_this_layer_are_there() -> None:
+    assert {"usage", "environment", "internal"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_of_reason_tables_is_in_the_catalogue(name: str) -> None:
+    module = importlib.import_module(f"{reason_tables.__name__}.{name}")
+    assert any(module.REASONS is table for table in TABLES), f"add {name}.REASONS to report/catalogue.py"
+
+
+def test_rules_join_the_registry() -> None:
+    rule = Reason("rule_of_a_test", "A rule", "Why.", "How.", family="document")
+    registry = catalogue([rule])
+    assert registry["rule_of_a_test"] is rule
+    assert len(registry) == len(catalogue()) + 1 == sum(map(len, TABLES)) + 1
+
+
+def test_a_code_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="'internal_error' is registered twice"):
+        catalogue([catalogue()["internal_error"]])
+
+
+FAMILY_STATUS = {
+    "usage": {exits.USAGE},
+    "environment": {exits.ENVIRONMENT},
+    "internal": {exits.INTERNAL, exits.INTERRUPTED},
+}
+
+
+def test_the_exit_status_of_a_code_is_that_of_its_family() -> None:
+    for reason in catalogue().values():
+        assert reason.exit_code in FAMILY_STATUS.get(reason.family, {reason.exit_code}), reason.code
+
+
+@pytest.mark.parametrize("reason", catalogue().values(), ids=lambda reason: reason.code)
+def test_every_reason_is_written_out(reason: Reason) -> None:
+    assert reason.explanation.endswith(".")
+    assert reason.remedy.endswith(".")
+    assert reason.title[0].isupper()
+
+
+def test_the_catalogue_is_a_registry() -> None:
+    assert isinstance(catalogue(), Registry)

@@ -1,0 +1,43 @@
+"""The page of all reason codes, `docs/reference/codes.md`, made from the registry that the commands use."""
+
+from __future__ import annotations
+
+from workpacket.model.reasons import Reason, Registry
+from workpacket.report.explain import facts_of
+
+_INTRODUCTION = (
+    "# Reason codes",
+    "",
+    "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
+    "This page is made from the registry of the package: change the code there, not here.",
+)
+
+
+def render_codes_page(registry: Registry) -> str:
+    """Markdown: a table of contents by family, then one section a code."""
+    families: dict[str, list[Reason]] = {}
+    for reason in sorted(registry.values(), key=lambda reason: reason.code):
+        families.setdefault(reason.family, []).append(reason)
+    lines = [*_INTRODUCTION, ""]
+    for family in sorted(families):
+        links = ", ".join(f"[`{reason.code}`](#{reason.code})" for reason in families[family])
+        lines.append(f"- **{family}**: {links}")
+    for family in sorted(families):
+        lines += ["", f"## {family}"]
+        for reason in families[family]:
+            lines += _section(reason)
+    return "\n".join(lines) + "\n"
+
+
+def _section(reason: Reason) -> list[str]:
+    facts = "; ".join(f"{name}: {value}" for name, value in facts_of(reason) if name != "family")
+    return [
+        "",
+        f"### {reason.code}",
+        "",
+        f"**{reason.title}.** {reason.explanation}",
+        "",
+        f"What to do: {reason.remedy}",
+        "",
+        f"_{facts}_",
+    ]

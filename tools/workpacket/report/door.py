@@ -1,0 +1,76 @@
+r"""The one output door: what a document says never steers the terminal or the CI log that shows it.
+
+A document is written by strangers. Shown as it is, it could colour or erase the screen (ANSI), turn a line around
+(Unicode bidi controls), hide words (zero-width characters) or give orders to a CI agent (`##vso[...]`). Everything that
+comes from outside passes through `escape`, which writes such characters visibly:
+
+    ESC             \u001b      any control, bidi, zero-width or invisible character
+    CR, LF          \r  \n
+    a byte that is not UTF-8 (kept by `Source` as a lone surrogate)     \xff
+    [ of a logging command of GitHub Actions, Azure Pipelines or TeamCity   ##\u005b
+
+A backslash of the text itself stays single: the door makes text safe to look at, not reversible. A tab becomes one
+space; where columns count, `report.excerpt` expands it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+# Cc, Cs, Zl, Zp, Cf, Default_Ignorable_Code_Point and the noncharacters of Unicode 17, as ranges: the `unicodedata` of
+# an older Python does not know them all, and importing it costs a start-up. A test compares the two.
+_HIDDEN_RANGES = (
+    "\\x00-\\x1f\\x7f-\\x9f\\xad"
+    "\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890-\\u0891\\u08e2\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f"
+    "\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ud800-\\udfff\\ufdd0-\\ufdef\\ufe00-\\ufe0d\\ufeff\\uffa0"
+    "\\ufff0-\\ufffb\\ufffe-\\uffff"
+    "\\U000110bd\\U000110cd\\U00013430-\\U0001343f\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a"
+    "\\U000e0000-\\U000e0fff"
+)
+_ASTRAL_NONCHARACTERS = "".join(f"\\U{plane:04x}fffe-\\U{plane:04x}ffff" for plane in range(1, 17))
+
+# U+FE0E and U+FE0F choose between the text and the emoji form of a symbol; anywhere else they are a hiding place.
+_SYMBOLS = "\\u00a9\\u00ae\\u203c-\\u205f\\u2070-\\u3163\\u3165-\\u3299\\U0001f000-\\U0001faff"
+_STRAY_VARIATION = f"(?<![{_SYMBOLS}])[\\ufe0e\\ufe0f]"
+
+# GitHub's runner and the Azure agent look for these anywhere in a line, and then act on it instead of logging it.
+_LOGGING_COMMAND = r"(?<=##)\[|(?<=##[vV][sS][oO])\[|(?<=##teamcity)\["
+
+_SHORT = {"\t": " ", "\n": "\\n", "\r": "\\r"}
+
+
+@cache
+def hidden() -> re.Pattern[str]:
+    """Matches one character that must not be shown as it is. Compiled on first use: clean ASCII never needs it."""
+    return re.compile(f"[{_HIDDEN_RANGES}{_ASTRAL_NONCHARACTERS}]|{_STRAY_VARIATION}|{_LOGGING_COMMAND}")
+
+
+def escape(text: str) -> str:
+    """`text` as one line that is safe to show."""
+    if text.isascii() and text.isprintable() and "##" not in text:
+        return text
+    return hidden().sub(lambda match: visible(match.group()), text)
+
+
+def escape_lines(text: str) -> str:
+    """`text` with its line feeds and tabs left as they are: for text that is laid out already, such as a diff."""
+    return "\n".join("\t".join(map(escape, line.split("\t"))) for line in text.split("\n"))
+
+
+def visible(character: str) -> str:
+    """The visible form of one hidden character."""
+    short = _SHORT.get(character)
+    if short is not None:
+        return short
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def without_surrogates(text: str) -> str:
+    """`text` as every JSON reader can take it: half a surrogate pair is written visibly, all else stays exact."""
+    if text.isascii():
+        return text
+    return re.sub("[\ud800-\udfff]", lambda match: visible(match.group()), text)

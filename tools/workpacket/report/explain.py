@@ -1,0 +1,47 @@
+"""What a reason code means, for `workpacket explain CODE`."""
+
+from __future__ import annotations
+
+from workpacket.model.reasons import Reason
+from workpacket.report.style import PLAIN, Style
+from workpacket.report.width import wrap
+
+_FIXES = {
+    "none": "by hand",
+    "safe": "workpacket check --fix",
+    "unsafe": "workpacket check --unsafe-fixes, then look it over",
+}
+_READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
+
+
+def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
+    """One page; ends with a line feed."""
+    room = min(style.columns or _READABLE, _READABLE)
+    facts = facts_of(reason)
+    widest = max(len(name) for name, _ in facts)
+    lines = [f"{style.paint(reason.code, 'code')}: {reason.title}", ""]
+    lines += [*_paragraph(reason.explanation, room), ""]
+    lines += [style.paint("What to do", "help"), *_paragraph(reason.remedy, room), ""]
+    lines += [f"  {name.ljust(widest)}  {value}" for name, value in facts]
+    return "\n".join(lines) + "\n"
+
+
+def facts_of(reason: Reason) -> list[tuple[str, str]]:
+    """What holds for the code whatever the finding: the same lines on the terminal and in the documentation."""
+    severity: str = reason.severity
+    if reason.strict_severity != reason.severity:
+        severity += f" (under the profile strict: {reason.strict_severity})"
+    facts = [
+        ("family", reason.family),
+        ("severity", severity),
+        ("exit status", str(reason.exit_code)),
+        ("fix", _FIXES[reason.fix]),
+        ("ignore", "with a written reason in the policy" if reason.ignorable else "never"),
+    ]
+    if reason.aliases:
+        facts.append(("earlier names", ", ".join(reason.aliases)))
+    return facts
+
+
+def _paragraph(text: str, room: int) -> list[str]:
+    return [f"  {line}" for part in text.split("\n") for line in wrap(part, room - 2)]

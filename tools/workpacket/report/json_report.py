@@ -1,0 +1,84 @@
+"""The one JSON object that every command gives with `--json`; its schemas are `schemas/output*.schema.json`.
+
+Pure ASCII: what is not, is a JSON escape, so the object is safe to print and exact to read. Prose (message, hint,
+notes) went through the door as well, for whoever prints it next; paths and edits did not: they are to be used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from workpacket import __version__
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Edit, Finding, Fix
+from workpacket.model.reasons import SEVERITIES
+from workpacket.report.door import escape, without_surrogates
+from workpacket.report.outcome import CheckOutcome
+
+
+def render_envelope(command: str, exit_code: int, findings: Iterable[Finding], data: Mapping[str, Json]) -> str:
+    """The object of any command, on one line. The strings of `data` may hold anything."""
+    envelope: dict[str, Json] = {
+        "workpacket": __version__,
+        "command": command,
+        "ok": exit_code == exits.OK,
+        "exit_code": exit_code,
+        "findings": [_finding(finding) for finding in sorted(findings, key=lambda finding: finding.order)],
+        "data": _readable(data),
+    }
+    # JSON lets DEL stand unescaped; terminals would not like it. It can only stand inside a string.
+    return json.dumps(envelope, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f") + "\n"
+
+
+def render_check(outcome: CheckOutcome, exit_code: int) -> str:
+    """The object of `check`."""
+    data: dict[str, Json] = {
+        "files_checked": len(outcome.files),
+        "files_by_kind": outcome.files_by_kind,
+        "files_with_findings": outcome.files_with_findings(),
+        "counts": {severity: outcome.total(severity) for severity in SEVERITIES},
+        "fixable": {"safe": outcome.fixable(safe=True), "unsafe": outcome.fixable(safe=False)},
+        "fail_on": outcome.fail_on,
+        "notes": [escape(note) for note in outcome.notes],
+    }
+    return render_envelope("check", exit_code, outcome.findings, data)
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "path": without_surrogates(finding.path),
+        "line": finding.line,
+        "column": finding.column,
+        "end_line": finding.end_line,
+        "end_column": finding.end_column,
+        "message": escape(finding.message),
+        "hint": escape(finding.hint),
+        "confidence": finding.confidence,
+        "fix": None if finding.fix is None else _fix(finding.fix),
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Json]:
+    return {"safe": fix.safe, "title": escape(fix.title), "edits": _edits(fix.edits)}
+
+
+def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
+    """None where a text holds bytes that are not UTF-8: JSON could only carry another text, and `--fix` can do it."""
+    if any(without_surrogates(edit.text) != edit.text for edit in edits):
+        return None
+    return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
+
+
+def _readable(value: Json) -> Json:
+    """`value` with no half surrogate pairs, which strict readers of JSON refuse."""
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, Mapping):
+        return {without_surrogates(key): _readable(item) for key, item in value.items()}
+    if value is None or isinstance(value, int | float):
+        return value
+    return [_readable(item) for item in value]

@@ -1,0 +1,77 @@
+"""What a check found: the one value that every form of output renders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from workpacket.model import exits
+from workpacket.model.findings import Finding
+from workpacket.model.reasons import SEVERITIES, Reason, Severity
+
+SourceLine = Callable[[str, int], "str | None"]
+
+
+def no_source(_path: str, _line: int) -> str | None:
+    """For outcomes whose texts are not at hand."""
+    return None
+
+
+class CheckOutcome(NamedTuple):
+    """`files` gives each checked path its kind, also the unreadable ones; `source_line` a line without its end.
+
+    `notes` are sentences about the run itself, such as what was not looked at and why. Findings from `fail_on` upwards
+    make the check fail.
+    """
+
+    findings: tuple[Finding, ...]
+    files: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    source_line: SourceLine = no_source
+    fail_on: Severity = "error"
+
+    @property
+    def files_by_kind(self) -> dict[str, int]:
+        return dict(sorted(Counter(self.files.values()).items()))
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether this finding alone makes the check fail."""
+        return SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.fail_on)
+
+    def total(self, severity: Severity) -> int:
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def fixable(self, *, safe: bool) -> int:
+        return sum(finding.fix is not None and finding.fix.safe is safe for finding in self.findings)
+
+    def files_with_findings(self) -> int:
+        return len({finding.path for finding in self.findings} & self.files.keys())
+
+
+def by_file(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
+    """The findings of each path in the order of the text; paths sorted."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.order):
+        groups.setdefault(finding.path, []).append(finding)
+    return groups
+
+
+def by_gravity(findings: tuple[Finding, ...]) -> list[Finding]:
+    """The gravest first, so that a platform that cuts a list cuts what matters least."""
+    return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.order))
+
+
+# Graver first. 'Tampered' says more than 'could not look', which says more than 'looked and found faults'.
+_PRECEDENCE = (exits.INTEGRITY, exits.ENVIRONMENT)
+
+
+def exit_status(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> int:
+    """The exit status of the check. Nothing checked is no success."""
+    if not outcome.files:
+        return exits.ENVIRONMENT
+    failing = [finding for finding in outcome.findings if outcome.fails(finding)]
+    if not failing:
+        return exits.OK
+    statuses = {reasons[finding.code].exit_code for finding in failing if finding.code in reasons}
+    return next((status for status in _PRECEDENCE if status in statuses), exits.FINDINGS)
