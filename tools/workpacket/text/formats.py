@@ -28,6 +28,7 @@ _LEGACY_SIGNATURE = re.compile(
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
 _LOWER_HEX = re.compile(r"[0-9a-f]+\Z")
 _DRIVE = re.compile(r"[A-Za-z]:")
+_DOUBTFUL_PATH = re.compile(r"\A(?:[/~]|[A-Za-z]:|\Z)|\.\.|[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -104,6 +105,8 @@ def scoped_work_package_id(text: str) -> str:
 
 def repository_path(text: str) -> str:
     """A path below the root of the repository, with '/' between its parts."""
+    if len(text) <= MAX_PATH and not _DOUBTFUL_PATH.search(text):
+        return ""
     parts = text.split("/")
     faults = (
         (not text, "is empty"),
