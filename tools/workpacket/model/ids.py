@@ -1,0 +1,273 @@
+"""Ids of work packets: one grammar, one way to compare them, one way to find them in prose.
+
+Two families exist. A *work packet* is `WP-<phase>-<slug>` with an optional revision `-v<N>`; the id without the
+revision is its base, which all revisions share. A *work package* of a mission is `WP07`, which means something only
+inside that mission; `<mission>--WP07` says it everywhere.
+
+An id becomes a file name, a branch name and a table cell, so it is ASCII, short, unique whatever the case, and nothing
+Windows would open as a device. Ids are compared whole: many real ids are the beginning of another one.
+
+This module is imported by every command, hence the care: nothing heavier than `re` is imported, and the patterns that
+only prose needs are compiled when prose is first searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, NoReturn, TypeAlias
+
+    _Parts: TypeAlias = tuple[str, str, int | None, str, str]
+
+MAX_LENGTH = 80
+
+_PACKET = re.compile(
+    r"WP-(?P<phase>[0-9]+|[A-Z][A-Z0-9]*)"
+    r"-(?P<slug>[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*?)"
+    r"(?:-v(?P<revision>[1-9][0-9]*))?\Z"
+)
+_PACKAGE = re.compile(r"(?:(?P<mission>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*)--)?(?P<short>WP[0-9]{2,})\Z")
+
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
+)
+
+
+class InvalidId(ValueError):
+    """The text is no id; the message says why, as the rest of a sentence that begins with the text."""
+
+
+class WorkPacketId:
+    """An id that follows the grammar. Two are equal when their texts are; `key` is what must be unique.
+
+    `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; the ones of the other
+    family are empty.
+    """
+
+    __slots__ = ("mission", "phase", "revision", "short", "slug", "text")
+
+    text: str
+    phase: str
+    slug: str
+    revision: int | None
+    mission: str
+    short: str
+
+    def __init__(self, text: str) -> None:
+        parts = _parts(text)
+        if parts is None:
+            raise InvalidId(_complaint(text))
+        self._fill(text, parts)
+
+    @classmethod
+    def parse(cls, text: str) -> WorkPacketId:
+        """The id that `text` is, whole; raises `InvalidId`."""
+        return cls(text)
+
+    @classmethod
+    def try_parse(cls, text: str) -> WorkPacketId | None:
+        """The id that `text` is, whole, or None."""
+        parts = _parts(text)
+        if parts is None:
+            return None
+        packet = cls.__new__(cls)
+        packet._fill(text, parts)
+        return packet
+
+    def _fill(self, text: str, parts: _Parts) -> None:
+        put = object.__setattr__
+        phase, slug, revision, mission, short = parts
+        put(self, "text", text)
+        put(self, "phase", phase)
+        put(self, "slug", slug)
+        put(self, "revision", revision)
+        put(self, "mission", mission)
+        put(self, "short", short)
+
+    @property
+    def kind(self) -> Literal["packet", "short", "scoped"]:
+        if not self.short:
+            return "packet"
+        return "scoped" if self.mission else "short"
+
+    @property
+    def base(self) -> str:
+        """The id without its revision."""
+        return self.text if self.revision is None else f"WP-{self.phase}-{self.slug}"
+
+    @property
+    def key(self) -> str:
+        """What no two ids may share: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
+        return self.text.casefold()
+
+    def scoped(self, mission: str) -> WorkPacketId:
+        """This short id as it is written outside its mission."""
+        if self.kind != "short":
+            raise InvalidId(f"{self.text} stands on its own; only a short id such as WP07 is scoped by a mission")
+        return WorkPacketId.parse(f"{mission}--{self.text}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an id does not change: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"an id does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, WorkPacketId) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"WorkPacketId({self.text!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return WorkPacketId.parse, (self.text,)
+
+
+def _parts(text: str) -> _Parts | None:
+    if len(text) > MAX_LENGTH:
+        return None
+    if match := _PACKET.match(text):
+        phase, slug, revision = match.groups()
+        if _is_device(phase) or _is_device(slug):
+            return None
+        return phase, slug, int(revision) if revision else None, "", ""
+    if match := _PACKAGE.match(text):
+        mission, short = match.groups(default="")
+        return None if _is_device(mission) else ("", "", None, mission, short)
+    return None
+
+
+def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
+    """The id of the revision of `base` that comes after all `known` ones. A packet without a number was the first."""
+    key = base.casefold()
+    taken = [packet.revision or 1 for packet in known if packet.kind == "packet" and packet.base.casefold() == key]
+    return WorkPacketId.parse(f"{base}-v{max(taken, default=0) + 1}")
+
+
+def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
+    """The known id that `text` was probably meant to be: another case, another revision, or a slip of the fingers."""
+    if len(text) > 2 * MAX_LENGTH:
+        return None
+    candidates = {packet.key: packet for packet in known}
+    folded = text.casefold()
+    if folded in candidates:
+        return candidates[folded]
+    wanted = WorkPacketId.try_parse(text)
+    if wanted is not None:
+        if wanted.kind != "packet":
+            return None  # WP07 and WP08 are one letter apart and have nothing to do with each other
+        base = wanted.base.casefold()
+        siblings = [packet for packet in candidates.values() if packet.base.casefold() == base]
+        if siblings:
+            return max(siblings, key=lambda packet: packet.revision or 1)
+    import difflib
+
+    close = difflib.get_close_matches(folded, candidates, n=1, cutoff=0.8)
+    return candidates[close[0]] if close else None
+
+
+# Prose. A candidate is taken whole or not at all, so what is judged is everything that is glued to it.
+_CANDIDATE = r"WP(?:-[A-Za-z0-9.-]*|[0-9]{2,})"
+_DECLARED_WAIVER = r"(?i:waiver[ _]id)\W{1,6}(WP-[A-Za-z0-9.-]*)"
+_MISSION_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_EMPHASIS = 3  # underscores around a word, as Markdown has them
+# A file of this kind is about the packet it is named after; a file of the other kind is only a thing left behind.
+_DOCUMENT_SUFFIX = r"(?i:\.(?:json|markdown|md|toml|ya?ml))\Z"
+_ARTEFACT_SUFFIX = (
+    r"(?i:\.(?:bak|csv|diff|err|gz|html|jsonl|lock|log|orig|out|patch|pdf|png|py|rs|sh|tmp|ts|txt|xml|zip))\Z"
+)
+
+
+def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
+    """Every id in prose with its offsets [start, end), in order.
+
+    What merely looks like one is left out: a part of a longer word, a placeholder (`WP-{phase}-{name}`, `WP-...`), a
+    glob, the name of a log or another artefact (`WP-1-Parser.log`), and an id that the same text declares as the id of
+    a waiver (`WAIVER_ID: ...`). The name of a document (`WP-1-Parser.md`) stands for the id it is named after.
+    """
+    waivers = {match[1].rstrip(".-") for match in re.finditer(_DECLARED_WAIVER, text)}
+    found: list[tuple[WorkPacketId, int, int]] = []
+    last = 0
+    for match in re.finditer(_CANDIDATE, text):
+        start, end = match.span()
+        span = _packet_span(text, start, end) if text[start + 2] == "-" else _package_span(text, start, end, last)
+        packet = WorkPacketId.try_parse(text[span[0] : span[1]]) if span else None
+        if span and packet and packet.text not in waivers:
+            found.append((packet, *span))
+            last = span[1]
+    return found
+
+
+def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where the id lies within the candidate [start, end), if what surrounds it lets it be one."""
+    if not _free_before(text, start) or not _free_after(text, start, end):
+        return None
+    name = text[start:end].rstrip(".")
+    if re.search(_ARTEFACT_SUFFIX, name):
+        return None
+    document = re.search(_DOCUMENT_SUFFIX, name)
+    return start, start + (document.start() if document else len(name))
+
+
+def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int] | None:
+    """As `_packet_span`, for WP07: with the mission that stands before it, and as the end of the range WP01-WP07.
+
+    `last` is where the id before it ends.
+    """
+    if not _free_after(text, start, end) or (text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()):
+        return None
+    begin = start
+    if text.endswith("--", last, start):
+        begin -= 2
+        while begin > last and text[begin - 1] in _MISSION_CHARACTERS and end - begin <= MAX_LENGTH:
+            begin -= 1
+    ends_a_range = last == start - 1 > 0 and text[last] == "-"
+    return (begin, end) if ends_a_range or _free_before(text, begin) else None
+
+
+def _free_before(text: str, start: int) -> bool:
+    """Whether no word, and no dash of a longer name, runs into `start`. A few underscores alone are emphasis."""
+    index = start - 1
+    while index >= 0 and text[index] == "_" and start - index <= _EMPHASIS:
+        index -= 1
+    return index < 0 or not (text[index].isalnum() or text[index] in "_-")
+
+
+def _free_after(text: str, start: int, end: int) -> bool:
+    """Whether no word follows at `end`, and nothing that makes a pattern of the candidate."""
+    index = end
+    while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
+        index += 1
+    if index == len(text):
+        return True
+    if text[index] == "*":
+        return text[start - 1 : start] == "*"  # **WP-1-Parser** is bold, WP-1-Parser* stands for many
+    return not (text[index].isalnum() or text[index] in "_{[$")
+
+
+def _is_device(name: str) -> bool:
+    """Whether Windows opens a device instead of a file of this name, whatever the suffix."""
+    return name.partition(".")[0].lower() in _DEVICES
+
+
+def _complaint(text: str) -> str:
+    faults = (
+        (not text, "is empty"),
+        (len(text) > MAX_LENGTH, f"has {len(text)} characters; an id has at most {MAX_LENGTH}"),
+        (not text.isascii(), "is not ASCII"),
+        (text != text.strip(), "has white space around it"),
+        (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in capitals"),
+        (_PACKET.match(text) or _PACKAGE.match(text), "holds a name that Windows reserves for a device"),
+    )
+    return next(
+        (complaint for wrong, complaint in faults if wrong),
+        "is not of the form `WP-<phase>-<slug>-v<N>`, such as `WP-1-Parser-v2`",
+    )

@@ -1,0 +1,344 @@
+"""A fast way to say yes: schemas compiled to nested closures.
+
+Nearly every value that is judged is valid, and `jsonschema` takes 50 ms to import and milliseconds to agree. An
+acceptor agrees in microseconds. It only ever says yes; no answer means that `jsonschema`, which decides and explains,
+is asked. A schema with a keyword that is not known here has no acceptor at all. That both have the same opinion of
+everything is proved in tests/text/test_acceptor.py and on the published test suite.
+
+How it works: a schema becomes a table from the type of a value to the test that a value of this type has to pass; a
+type that is not in the table is refused. Combining schemas is combining tables, so `oneOf` a string and a list costs
+one look-up. Values are those of a strict loader: of exactly these types, no NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from workpacket.text.coverage import Coverage
+from workpacket.text.formats import FORMATS, FormatCheck
+from workpacket.text.node import Plain
+from workpacket.text.sameness import identity, repetitions
+from workpacket.text.schema_loading import Schema, is_annotation
+
+Test: TypeAlias = Callable[[Any], bool]
+Table: TypeAlias = dict[type, Test]
+
+_ALL_TYPES = (type(None), bool, int, float, str, list, dict)
+_COMBINING = frozenset(["allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
+_OF_VALUES = frozenset(["type", "const", "enum"])
+_OF_TEXT = frozenset(["minLength", "maxLength", "pattern", "format"])
+_OF_NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+_OF_LISTS = frozenset(
+    ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"]
+)
+_OF_MAPPINGS = frozenset(
+    ["properties", "patternProperties", "additionalProperties", "required", "propertyNames", "minProperties",
+     "maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"]
+)  # fmt: skip
+_KNOWN = _COMBINING | _OF_VALUES | _OF_TEXT | _OF_NUMBERS | _OF_LISTS | _OF_MAPPINGS
+
+
+class UnknownKeyword(Exception):
+    """The schema asks something that this module does not know."""
+
+
+def compile_acceptor(schema: Schema) -> Callable[[Plain], bool] | None:
+    """A function that is true of a value only if the (loaded) schema accepts it; None if that cannot be compiled."""
+    try:
+        table = _table(schema)
+    except UnknownKeyword:
+        return None
+
+    def accepts(value: Plain) -> bool:
+        test = table.get(type(value))
+        return test is not None and test(value)
+
+    return accepts
+
+
+def _always(_value: object) -> bool:
+    return True
+
+
+_ANYTHING: Table = dict.fromkeys(_ALL_TYPES, _always)
+_NOTHING: Table = {}
+
+
+def _table(schema: Schema) -> Table:
+    """The tests of a schema. Every part of it is a table; what passes is what passes all of them."""
+    if isinstance(schema, bool):
+        return _ANYTHING if schema else _NOTHING
+    for keyword in schema:
+        if keyword not in _KNOWN and not is_annotation(keyword):
+            raise UnknownKeyword(keyword)
+    parts: list[Table] = []
+    if "type" in schema:
+        parts.append(_types(schema["type"]))
+    if "enum" in schema:
+        parts.append(_members(schema["enum"]))
+    if "const" in schema:
+        parts.append(_members([schema["const"]]))
+    for keywords, kinds, test_of in _FAMILIES:
+        if not keywords.isdisjoint(schema):
+            parts.append({**_ANYTHING, **dict.fromkeys(kinds, test_of(schema))})
+    parts += _combined(schema)
+    return _all(parts)
+
+
+def _all(parts: Iterable[Table]) -> Table:
+    tables = list(parts)
+    return {
+        kind: _every([table[kind] for table in tables]) for kind in _ALL_TYPES if all(kind in table for table in tables)
+    }
+
+
+def _every(tests: Iterable[Test]) -> Test:
+    """One test in the place of several that must all be passed."""
+    asked = [test for test in tests if test is not _always]
+    if len(asked) < 2:
+        return asked[0] if asked else _always
+    if len(asked) == 2:
+        first, second = asked
+        return lambda value: first(value) and second(value)
+    return lambda value: all(test(value) for test in asked)
+
+
+def _types(names: str | list[str]) -> Table:
+    wanted = [names] if isinstance(names, str) else names
+    table: Table = {_BY_NAME[name]: _always for name in wanted if name in _BY_NAME}
+    if "number" in wanted:
+        table |= {int: _always, float: _always}
+    elif "integer" in wanted:
+        table |= {int: _always, float: float.is_integer}
+    return table
+
+
+_BY_NAME: Mapping[str, type] = {"null": type(None), "boolean": bool, "string": str, "array": list, "object": dict}
+
+
+def _members(values: list[Plain]) -> Table:
+    """The table of an enumeration. Numbers are one kind of value, whatever their type; truth values are another."""
+    table: Table = {}
+    for kinds in ((type(None),), (bool,), (int, float), (str,)):
+        members = frozenset(value for value in values if type(value) in kinds)
+        if members:
+            table |= dict.fromkeys(kinds, members.__contains__)
+    for kind in (list, dict):
+        identities = frozenset(identity(value) for value in values if type(value) is kind)
+        if identities:
+            table[kind] = _among(identities)
+    return table
+
+
+def _among(identities: frozenset[str]) -> Test:
+    return lambda value: identity(value) in identities
+
+
+def _text_test(schema: Mapping[str, Any]) -> Test:
+    tests: list[Test] = []
+    if "minLength" in schema:
+        least = schema["minLength"]
+        tests.append(lambda value: len(value) >= least)
+    if "maxLength" in schema:
+        most = schema["maxLength"]
+        tests.append(lambda value: len(value) <= most)
+    if "format" in schema:
+        complaint = _format(schema["format"])
+        tests.append(lambda value: not complaint(value))
+    if "pattern" in schema:
+        search = re.compile(schema["pattern"]).search
+        tests.append(lambda value: search(value) is not None)
+    return _every(tests)
+
+
+def _format(name: str) -> FormatCheck:
+    if name not in FORMATS:
+        raise UnknownKeyword(f"format {name}")
+    return FORMATS[name]
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+}
+
+
+def _number_test(schema: Mapping[str, Any]) -> Test:
+    tests = [_compared(holds, schema[keyword]) for keyword, holds in _COMPARISONS.items() if keyword in schema]
+    if "multipleOf" in schema:
+        divisor = schema["multipleOf"]
+        if not isinstance(divisor, int):
+            raise UnknownKeyword("multipleOf a fraction, of which floats have opinions of their own")
+        tests.append(lambda value: not value % divisor)
+    return _every(tests)
+
+
+def _compared(holds: Callable[[Any, Any], bool], bound: float) -> Test:
+    return lambda value: holds(value, bound)
+
+
+def _list_test(schema: Mapping[str, Any]) -> Test:
+    tests: list[Test] = []
+    if "minItems" in schema:
+        least = schema["minItems"]
+        tests.append(lambda value: len(value) >= least)
+    if "maxItems" in schema:
+        most = schema["maxItems"]
+        tests.append(lambda value: len(value) <= most)
+    if "prefixItems" in schema or "items" in schema:
+        tests.append(
+            _each_item([_table(item) for item in schema.get("prefixItems", ())], _table(schema.get("items", True)))
+        )
+    if "contains" in schema:
+        tests.append(_containing(_table(schema["contains"]), schema.get("minContains", 1), schema.get("maxContains")))
+    if schema.get("uniqueItems"):
+        tests.append(lambda value: not repetitions(value))
+    return _every(tests)
+
+
+def _each_item(prefix: list[Table], rest: Table) -> Test:
+    def items(value: list[Plain]) -> bool:
+        for item in value:
+            test = rest.get(type(item))
+            if test is None or not test(item):
+                return False
+        return True
+
+    if not prefix:
+        return items
+    return lambda value: all(map(_passes, prefix, value)) and items(value[len(prefix) :])
+
+
+def _passes(table: Table, value: Plain) -> bool:
+    test = table.get(type(value))
+    return test is not None and test(value)
+
+
+def _containing(table: Table, least: float, most: float | None) -> Test:
+    def contains(value: list[Plain]) -> bool:
+        count = sum(_passes(table, item) for item in value)
+        return count >= least and (most is None or count <= most)
+
+    return contains
+
+
+def _mapping_test(schema: dict[str, Any]) -> Test:
+    tests: list[Test] = []
+    if "minProperties" in schema:
+        least = schema["minProperties"]
+        tests.append(lambda value: len(value) >= least)
+    if "maxProperties" in schema:
+        most = schema["maxProperties"]
+        tests.append(lambda value: len(value) <= most)
+    if "required" in schema:
+        required = frozenset(schema["required"])
+        tests.append(lambda value: required <= value.keys())
+    if not _FIELDS.isdisjoint(schema):
+        tests.append(_each_field(schema))
+    if "propertyNames" in schema:
+        names = _table(schema["propertyNames"])
+        tests.append(lambda value: all(_passes(names, name) for name in value))
+    tests += [_if_present(name, frozenset(needed)) for name, needed in schema.get("dependentRequired", {}).items()]
+    tests += [_when_present(name, _table(also)) for name, also in schema.get("dependentSchemas", {}).items()]
+    if "unevaluatedProperties" in schema:
+        tests.append(_unevaluated(schema))
+    return _every(tests)
+
+
+def _unevaluated(schema: dict[str, Any]) -> Test:
+    rest, table = Coverage(schema, _holds).rest, _table(schema["unevaluatedProperties"])
+    return lambda value: all(_passes(table, value[name]) for name in rest(value))
+
+
+def _holds(schema: Schema) -> Test:
+    return _table(schema).get(dict, lambda _value: False)
+
+
+def _each_field(schema: Mapping[str, Any]) -> Test:
+    tables = {name: _table(field) for name, field in schema.get("properties", {}).items()}
+    patterns = [(re.compile(name).search, _table(field)) for name, field in schema.get("patternProperties", {}).items()]
+    rest = _table(schema.get("additionalProperties", True))
+
+    def named(value: dict[str, Plain]) -> bool:
+        for name, field in value.items():
+            test = tables.get(name, rest).get(type(field))
+            if test is None or not test(field):
+                return False
+        return True
+
+    def matched(value: dict[str, Plain]) -> bool:
+        for name, field in value.items():
+            asked = [table for search, table in patterns if search(name)]
+            if name in tables:
+                asked.append(tables[name])
+            if not all(_passes(table, field) for table in asked or (rest,)):
+                return False
+        return True
+
+    return matched if patterns else named
+
+
+def _if_present(name: str, needed: frozenset[str]) -> Test:
+    return lambda value: name not in value or needed <= value.keys()
+
+
+def _when_present(name: str, table: Table) -> Test:
+    return lambda value: name not in value or _passes(table, value)
+
+
+_FIELDS = frozenset(["properties", "patternProperties", "additionalProperties"])
+_FAMILIES: tuple[tuple[frozenset[str], tuple[type, ...], Callable[[dict[str, Any]], Test]], ...] = (
+    (_OF_TEXT, (str,), _text_test),
+    (_OF_NUMBERS, (int, float), _number_test),
+    (_OF_LISTS, (list,), _list_test),
+    (_OF_MAPPINGS, (dict,), _mapping_test),
+)
+
+
+def _combined(schema: Mapping[str, Any]) -> Iterator[Table]:
+    """A table for each keyword that combines schemas."""
+    if "allOf" in schema:
+        yield _all(map(_table, schema["allOf"]))
+    if "anyOf" in schema:
+        yield _tabulated(_any_of, list(map(_table, schema["anyOf"])))
+    if "oneOf" in schema:
+        yield _tabulated(_one_of, list(map(_table, schema["oneOf"])))
+    if "not" in schema:
+        yield _tabulated(_none_of, [_table(schema["not"])])
+    if "if" in schema:
+        condition, otherwise = _table(schema["if"]), _table(schema.get("else", True))
+        consequence = _table(schema.get("then", True))
+        yield _tabulated(
+            _any_of, [_all([condition, consequence]), _all([_tabulated(_none_of, [condition]), otherwise])]
+        )
+
+
+def _tabulated(combine: Callable[[list[Test]], Test | None], tables: list[Table]) -> Table:
+    """For each type, the tests of the tables that know it made into one; None refuses the type."""
+    combined = {kind: combine([table[kind] for table in tables if kind in table]) for kind in _ALL_TYPES}
+    return {kind: test for kind, test in combined.items() if test is not None}
+
+
+def _any_of(tests: list[Test]) -> Test | None:
+    if _always in tests:
+        return _always
+    if len(tests) < 2:
+        return tests[0] if tests else None
+    return lambda value: any(test(value) for test in tests)
+
+
+def _one_of(tests: list[Test]) -> Test | None:
+    if len(tests) < 2:
+        return tests[0] if tests else None
+    return lambda value: sum(test(value) for test in tests) == 1
+
+
+def _none_of(tests: list[Test]) -> Test | None:
+    if _always in tests:
+        return None
+    return (lambda value: not any(test(value) for test in tests)) if tests else _always

@@ -1,0 +1,172 @@
+"""Schema files made ready for judging: every `$ref` replaced by what it refers to, every pattern made Python's.
+
+A schema refers to its own `#/$defs/<name>` or to `common.schema.json#/$defs/<name>`, and to nothing else: nothing is
+ever fetched. What the layer would not honour (a keyword it does not know, a format without a check, a pattern that two
+languages read differently, a circle of references) is refused here, because a schema that is silently weaker than it
+reads is worse than none. These are faults of the package, not of a user's document, and so exceptions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from workpacket.text.formats import FORMATS
+from workpacket.text.schema_patterns import UnusablePattern, translate
+
+Schema: TypeAlias = "bool | dict[str, Any]"
+Read: TypeAlias = Callable[[str], bytes]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SHARED = "common"
+
+_REFERENCE = re.compile(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name>[A-Za-z0-9_-]+)\Z")
+
+HEADER = frozenset(["$schema", "$id", "$comment", "$defs"])
+ANNOTATIONS = frozenset(["title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly"])
+ONE_SCHEMA = frozenset(
+    ["additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedProperties"]
+)
+SCHEMA_LISTS = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+SCHEMA_MAPS = frozenset(["dependentSchemas", "patternProperties", "properties"])
+ASSERTIONS = frozenset(
+    ["const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maxContains", "maxItems",
+     "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
+     "multipleOf", "pattern", "required", "type", "uniqueItems"]
+)  # fmt: skip
+# `false` under these is what jsonschema, the acceptor and the messages know by name; elsewhere it becomes {"not": {}}.
+_MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperties"])
+
+
+class UnusableSchema(ValueError):
+    """A schema file says what this layer does not do; the message names the file and the place."""
+
+
+def is_annotation(keyword: str) -> bool:
+    """Whether the keyword only tells people and tools something, and asks nothing of a value."""
+    return keyword in ANNOTATIONS or keyword.startswith("x-")
+
+
+class Loader:
+    """Loads schemas by name ("stub" for the file stub.schema.json); each file is read once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._files: dict[str, dict[str, Any]] = {}
+        self._definitions: dict[tuple[str, str], Schema] = {}
+
+    def load(self, name: str) -> Schema:
+        return self._ready(self._file(name), _Place(name, "", ()))
+
+    def _file(self, name: str) -> dict[str, Any]:
+        if name not in self._files:
+            self._files[name] = parse_schema(name, self._read(f"{name}.schema.json"))
+        return self._files[name]
+
+    def _ready(self, schema: object, place: _Place) -> Schema:
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, dict):
+            raise place.refusal("is no schema")
+        ready: dict[str, Any] = {
+            keyword: self._argument(keyword, argument, place.below(keyword))
+            for keyword, argument in schema.items()
+            if keyword not in {"$comment", "$ref"} and not (place.is_root and keyword in HEADER)
+        }
+        if "$ref" not in schema:
+            return ready
+        target = self._referred(schema["$ref"], place.below("$ref"))
+        if isinstance(target, dict) and all(map(is_annotation, ready)):
+            return {**target, **ready}
+        return {**ready, "allOf": [target, *ready.get("allOf", [])]}
+
+    def _argument(self, keyword: str, argument: object, place: _Place) -> object:
+        if keyword in ASSERTIONS:
+            return _assertion(keyword, argument, place)
+        if keyword in ONE_SCHEMA:
+            return self._ready(argument, place) if keyword in _MAY_BE_FALSE else self._inner(argument, place)
+        if keyword in SCHEMA_LISTS and isinstance(argument, list):
+            return [self._inner(schema, place.below(str(index))) for index, schema in enumerate(argument)]
+        if keyword in SCHEMA_MAPS and isinstance(argument, dict):
+            named = {name: self._inner(schema, place.below(name)) for name, schema in argument.items()}
+            return named if keyword != "patternProperties" else {_pattern(name, place): named[name] for name in named}
+        if is_annotation(keyword):
+            return argument
+        raise place.refusal("is not a keyword that is honoured here, or has no argument of its kind")
+
+    def _inner(self, schema: object, place: _Place) -> Schema:
+        ready = self._ready(schema, place)
+        return {"not": {}} if ready is False else ready
+
+    def _referred(self, reference: object, place: _Place) -> Schema:
+        match = _REFERENCE.match(reference) if isinstance(reference, str) else None
+        if match is None:
+            raise place.refusal(
+                f"refers to {reference!r}; only `#/$defs/<name>` and `{SHARED}.schema.json#/$defs/<name>` are followed"
+            )
+        key = (SHARED if match["shared"] else place.file, match["name"])
+        if key in place.trail:
+            raise place.refusal(f"refers in a circle: {' -> '.join(name for _, name in (*place.trail, key))}")
+        if key not in self._definitions:
+            definitions = self._file(key[0]).get("$defs", {})
+            if key[1] not in definitions:
+                raise place.refusal(f"refers to {reference!r}, which is not there")
+            target = _Place(key[0], f"/$defs/{key[1]}", (*place.trail, key))
+            self._definitions[key] = self._inner(definitions[key[1]], target)
+        return self._definitions[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the loader is: the file, the JSON pointer in it, and the definitions it came through."""
+
+    file: str
+    pointer: str
+    trail: tuple[tuple[str, str], ...]
+
+    @property
+    def is_root(self) -> bool:
+        return not self.pointer
+
+    def below(self, step: str) -> _Place:
+        return _Place(self.file, f"{self.pointer}/{step}", self.trail)
+
+    def refusal(self, why: str) -> UnusableSchema:
+        return UnusableSchema(f"{self.file}.schema.json#{self.pointer} {why}")
+
+
+def parse_schema(name: str, text: bytes) -> dict[str, Any]:
+    """The JSON of a schema file, as it is written."""
+    place = _Place(name, "", ())
+    try:
+        schema = json.loads(text, object_pairs_hook=_without_repetition)
+    except ValueError as error:
+        raise place.refusal(f"is not JSON: {error}") from None
+    if not isinstance(schema, dict) or schema.get("$schema") != DIALECT:
+        raise place.refusal(f'does not say `"$schema": "{DIALECT}"`')
+    return schema
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        raise ValueError(f"a key is given twice among {sorted(unique)}")
+    return unique
+
+
+def _assertion(keyword: str, argument: object, place: _Place) -> object:
+    if keyword == "pattern":
+        return _pattern(argument, place)
+    if keyword == "format" and argument not in FORMATS:
+        raise place.refusal(f"names the format {argument!r}; checked are {', '.join(FORMATS)}")
+    return argument
+
+
+def _pattern(pattern: object, place: _Place) -> str:
+    try:
+        return translate(str(pattern))
+    except UnusablePattern as unusable:
+        raise place.refusal(f"cannot be used: {unusable}") from None
