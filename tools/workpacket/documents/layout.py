@@ -20,11 +20,17 @@ class FieldSpec:
     label: str
     required: bool = False
     many: bool = False
+    bold: bool = False
     aliases: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         return "_".join(self.label.lower().split())
+
+    @property
+    def written(self) -> str:
+        """How the field begins in a canonical document."""
+        return f"- **{self.label}:**" if self.bold else f"- {self.label}:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ METADATA_FIELDS = (
     FieldSpec("ORCHESTRATION_STARTED_AT_UTC"),
     FieldSpec("CODER_MODEL"),
     FieldSpec("CODER_REASONING_STRENGTH"),
-    FieldSpec("Status", required=True),
+    FieldSpec("Status", required=True, bold=True),
     FieldSpec("RISK_TIER"),
     FieldSpec("USER_SIGNATURE", required=True),
     FieldSpec("PACKET_FORMAT_VERSION"),

@@ -12,7 +12,9 @@ from typing import ClassVar
 
 from workpacket.documents.document import Document
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
-from workpacket.text.fields import Field, Item, read_fields, read_items
+from workpacket.text.blocks import Block
+from workpacket.text.fault import Fault
+from workpacket.text.fields import Field, Item, fields_of_blocks, read_fields, read_items, walk_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, read_outline
@@ -37,7 +39,10 @@ class StructuredDocument(Document):
 
     def __init__(self, source: Source) -> None:
         blocks = read_blocks(source)
-        self.outline = read_outline(source, blocks.blocks)
+        faults = [blocks] if isinstance(blocks, Fault) else []
+        self.outline = read_outline(source, [] if isinstance(blocks, Fault) else blocks)
+        # Fields above the first section, where older documents have their status.
+        self.preamble_fields = fields_of_blocks(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
         for section in self.sections_at(self.layout.levels):
@@ -46,7 +51,7 @@ class StructuredDocument(Document):
                 self.unknown.append(section)
             else:
                 self.placed.append(PlacedSection(section, spec, read_fields(source, section)))
-        super().__init__(source, self._tree(), blocks.faults)
+        super().__init__(source, None if faults else self._tree(), faults)
 
     @property
     def is_older(self) -> bool:
@@ -55,7 +60,7 @@ class StructuredDocument(Document):
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """All sections whose heading has one of these levels, wherever they are nested."""
-        waiting = list(reversed(self.outline))
+        waiting = list(reversed(self.outline.sections))
         while waiting:
             section = waiting.pop()
             if section.level in levels:
@@ -64,6 +69,12 @@ class StructuredDocument(Document):
 
     def placed_section(self, key: str) -> PlacedSection | None:
         return next((placed for placed in self.placed if placed.spec.key == key), None)
+
+    def _preamble(self) -> Iterator[Block]:
+        yield from self.outline.preamble
+        for section in self.outline.sections:
+            if section.level < min(self.layout.levels):
+                yield from section.blocks
 
     def _tree(self) -> Node:
         entries: dict[str, Node] = {}
@@ -86,14 +97,7 @@ class StructuredDocument(Document):
         items = read_items(self.source, section)
         if placed.spec.shape == "checklist":
             return Node([_checklist_node(item) for item in items], *section.title_span)
-        return Node([Node(item.text, *item.span) for item in flattened(items)], *section.title_span)
-
-
-def flattened(items: list[Item]) -> Iterator[Item]:
-    """Items with the items inside them, in reading order."""
-    for item in items:
-        yield item
-        yield from flattened(item.children)
+        return Node([Node(item.text, *item.span) for item in walk_items(items)], *section.title_span)
 
 
 def _fields_node(placed: PlacedSection) -> Node:
@@ -110,9 +114,9 @@ def _fields_node(placed: PlacedSection) -> Node:
 def _value_node(field: Field, spec: FieldSpec) -> Node:
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
-        return Node(own + [Node(item.text, *item.span) for item in flattened(field.children)], *field.key_span)
+        return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)
     if field.children:
-        texts = [field.value] * bool(field.value) + [item.text for item in flattened(field.children)]
+        texts = [field.value] * bool(field.value) + [item.text for item in walk_items(field.children)]
         return Node("\n".join(texts), *field.key_span)
     return Node(field.value, *(field.value_span if field.value else field.key_span))
 

@@ -225,16 +225,11 @@ class FieldSyntax(StructuredRule):
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        odd = [
-            field
-            for placed in document.placed
-            if placed.spec.key == "metadata"
-            for field in placed.fields
-            if field.syntax_span is not None
-        ]
-        for field in odd:
-            span = field.syntax_span or field.key_span
-            wanted = f"- {field.key}:"
-            shown = document.source.text[span[0] : span[1]]
-            edits = [Edit(span[0], span[1], wanted)]
-            yield self.fault(span, f"the field is written `{shown}` instead of `{wanted}`", edits=edits)
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None and not document.is_older else ():
+            spec = placed.spec.field(field.name) if placed is not None else None
+            start, end = field.syntax_span
+            shown = document.source.text[start:end]
+            if spec is not None and not shown.startswith("#") and shown != spec.written:
+                edits = [Edit(start, end, spec.written)]
+                yield self.fault((start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits)
