@@ -38,9 +38,12 @@ class StructuredDocument(Document):
     layout: ClassVar[Layout]
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source, None)
         blocks = read_blocks(source)
-        faults = [blocks] if isinstance(blocks, Fault) else []
-        self.outline = read_outline(source, [] if isinstance(blocks, Fault) else blocks)
+        if isinstance(blocks, Fault):
+            self.faults = (blocks,)
+            blocks = []
+        self.outline = read_outline(source, blocks)
         # Fields above the first section, where older documents have their status.
         self.preamble_fields = fields_of_blocks(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
@@ -51,7 +54,8 @@ class StructuredDocument(Document):
                 self.unknown.append(section)
             else:
                 self.placed.append(PlacedSection(section, spec, read_fields(source, section)))
-        super().__init__(source, None if faults else self._tree(), faults)
+        if not self.faults:
+            self.root = self._tree()
 
     @property
     def is_older(self) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from workpacket.text.blocks import LISTS, Block
+from workpacket.text.blocks import Block
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
@@ -31,6 +31,8 @@ _TICK = re.compile(r"\[([ xX])\](?:\s+|\Z)")
 _BLANK = " \t"
 
 Span = tuple[int, int]
+
+_LISTS = frozenset({"bullet_list", "ordered_list"})
 
 
 class Item:
@@ -117,7 +119,7 @@ def fields_of_blocks(source: Source, blocks: Sequence[Block]) -> list[Field]:
         found: list[Field] = []
         if block.kind == "paragraph":
             found = [field for span in block.spans if (field := _field_of_line(source, span, span[0]))]
-        elif block.kind in LISTS:
+        elif block.kind in _LISTS:
             found = [field for item in block.children if (field := _field_of_item(source, item))]
             if not found and waiting is not None:
                 waiting.children = items_of(source, [block])
@@ -136,7 +138,7 @@ def read_items(source: Source, section: Section) -> list[Item]:
 
 def items_of(source: Source, blocks: Sequence[Block]) -> list[Item]:
     """The items of all lists among `blocks`."""
-    return [Item(source, item) for block in blocks if block.kind in LISTS for item in block.children]
+    return [Item(source, item) for block in blocks if block.kind in _LISTS for item in block.children]
 
 
 def walk_items(items: Sequence[Item]) -> Iterator[Item]:

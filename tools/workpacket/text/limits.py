@@ -1,0 +1,46 @@
+"""How much one file may ask of a reader: every limit of the package, in one table.
+
+A limit is a fault with a place and a remedy, never a crash, and it is checked before the work it limits: sizes before
+reading, depth before a tree is built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workpacket.text.fault import Fault
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# Of a WP id and of a path below the repository, in characters.
+ID_LENGTH = 80
+PATH_LENGTH = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`size` in bytes of UTF-8, `depth` in nested lists and mappings, `nodes` in values of any kind."""
+
+    size: int
+    depth: int = 32
+    nodes: int = 20_000
+
+    def size_fault(self, start: int) -> Fault:
+        """The fault of a text that begins at `start` and is longer than it may be."""
+        return Fault("limit_size", start, start, f"more than {self.size:,} bytes of text")
+
+    def depth_fault(self, start: int, end: int) -> Fault:
+        """The fault of the first bracket, dash or key that opens one level too many."""
+        return Fault("limit_depth", start, end, f"lists and mappings are nested more than {self.depth} deep here")
+
+    def nodes_fault(self, start: int, end: int) -> Fault:
+        """The fault of the first value beyond the limit."""
+        return Fault("limit_nodes", start, end, f"more than {self.nodes:,} values")
+
+
+MARKDOWN = Limits(size=2 * MIB)
+# A YAML, JSON or TOML file, and the front matter of a Markdown file.
+DATA = Limits(size=256 * KIB)
+# The task board and the traceability registry: one file that names every packet of a repository.
+REGISTER = Limits(size=8 * MIB, nodes=500_000)
