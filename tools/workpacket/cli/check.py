@@ -55,9 +55,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[tuple[Found
             continue
         own_kind = kind or kind_of(path)
         if own_kind is None:
-            raise usage(
-                arguments.command, f"{word} is not where a governance document lives; say what it is with --kind"
-            )
+            what = f"{word} is not where a governance document lives; say what it is with --kind"
+            raise usage(arguments.command, "invalid_value", what)
         chosen[path] = (look_at(workspace.root, path), own_kind)
     return [chosen[path] for path in sorted(chosen)]
 

@@ -19,7 +19,7 @@ def run(arguments: Arguments) -> int:
         sys.stdout.write(render_codes_page(codes))
         return 0
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "name one code")
+        raise usage(arguments.command, "missing_argument", "name one code")
     word = arguments.words[0]
     if word not in codes:
         near = nearest_codes(word, codes)

@@ -34,7 +34,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
     """A defect of ours, with a log to paste. What the system refused is no defect."""
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
-        return WorkpacketError("system_refused", message, hint="check permissions and free space, then try again")
+        return WorkpacketError("file_unwritable", message, hint="check permissions and free space, then try again")
     with tempfile.NamedTemporaryFile("w", prefix="workpacket-", suffix=".log", delete=False, encoding="utf-8") as log:
         log.write(f"workpacket {__version__} on Python {sys.version}\narguments: {words!r}\n\n")
         log.write("".join(traceback.format_exception(error)))

@@ -51,7 +51,7 @@ def _lanes(arguments: Arguments) -> frozenset[str]:
         named = lanes_named(word.replace("_", " "))
         if not named:
             known = ", ".join(lane.token for lane in LANES)
-            raise usage(arguments.command, f"{word!r} is no lane; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"{word!r} is no lane; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 

@@ -88,7 +88,7 @@ COMMON_OPTIONS = (
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
-    """Reads `words` by the declaration of `command`; what does not fit raises `usage_error`."""
+    """Reads `words` by the declaration of `command`; what does not fit raises an error with a usage code."""
     given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
     known |= {f"-{option.short}": option for option in command.options if option.short}
@@ -107,7 +107,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             raise _unknown(command, name, known)
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
-        raise usage(command, f"it takes no arguments, but {given.words[0]!r} was given")
+        raise usage(command, "unexpected_argument", f"it takes no arguments, but {given.words[0]!r} was given")
     return given
 
 
@@ -120,17 +120,17 @@ def usage(command: Command, what: str) -> WorkpacketError:
 def _take(given: Arguments, option: Option, value: str | None, waiting: list[str]) -> None:
     if not option.value:
         if value is not None:
-            raise usage(given.command, f"--{option.name} takes no value")
+            raise usage(given.command, "unexpected_argument", f"--{option.name} takes no value")
         given.add(option, "")
         return
     if value is None:
         if not waiting:
-            raise usage(given.command, f"--{option.name} needs a value: {option.value}")
+            raise usage(given.command, "missing_argument", f"--{option.name} needs a value: {option.value}")
         value = waiting.pop()
     if option.choices and value not in option.choices:
-        raise usage(given.command, f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
+        raise usage(given.command, "invalid_value", f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
     if not option.many and given.flag(option.name):
-        raise usage(given.command, f"--{option.name} was given twice")
+        raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")
     given.add(option, value)
 
 
@@ -138,4 +138,6 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
-    return usage(command, f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else ""))
+    return usage(
+        command, "unknown_option", f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
+    )

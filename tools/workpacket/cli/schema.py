@@ -19,10 +19,10 @@ def run(arguments: Arguments) -> int:
         sys.stdout.write("".join(f"{name}\n" for name in names))
         return 0
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "name one schema")
+        raise usage(arguments.command, "unexpected_argument", "name one schema")
     name = arguments.words[0]
     if name not in names:
-        raise WorkpacketError("unknown_schema", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
+        raise WorkpacketError("invalid_value", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
     parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
     with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
         sys.stdout.write(stream.read())

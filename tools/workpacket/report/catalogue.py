@@ -5,19 +5,24 @@ A new table is one import and one line here; a test finds the table that was for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import cache
 from itertools import chain
 
-from workpacket.model.reason_tables import environment, internal, usage
+from workpacket.model.reason_tables import conflict, document, environment, internal, settings, usage
 from workpacket.model.reasons import Reason, Registry
+from workpacket.rules.all_rules import RULES
 
 TABLES: tuple[tuple[Reason, ...], ...] = (
     usage.REASONS,
     environment.REASONS,
+    conflict.REASONS,
+    document.REASONS,
     internal.REASONS,
+    settings.REASONS,
 )
 
 
-def catalogue(rule_reasons: Iterable[Reason] = ()) -> Registry:
-    """All codes; `rule_reasons` are those of the rules. A code that stands in two places raises ValueError."""
-    return Registry(chain(*TABLES, rule_reasons))
+@cache
+def catalogue() -> Registry:
+    """Every code. One that stands in two places raises ValueError."""
+    return Registry(chain(*TABLES, (rule.reason() for rule in RULES)))

@@ -10,10 +10,9 @@ from workpacket.documents.structured import StructuredDocument
 from workpacket.documents.work import WorkDocument
 from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId, find_ids
-from workpacket.model.signature_token import parse_token
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
-from workpacket.text.formats import is_date, is_date_time
+from workpacket.text.formats import date, date_time, legacy_signature
 
 _PLACEHOLDER = re.compile(r"<[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b")
 _ID_AT_START = re.compile(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?")
@@ -130,7 +129,7 @@ class DateOnly(DocumentRule[StructuredDocument]):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in date_fields(document):
-            if is_date(text.value):
+            if not date(text.value):
                 edits = [Edit(text.end, text.end, "T00:00:00Z")]
                 message = f"{name} has no time of day"
                 yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
@@ -149,8 +148,8 @@ class DateMalformed(DocumentRule[StructuredDocument]):
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in date_fields(document):
             value = text.value
-            if value and not is_date(value) and not is_date_time(value) and not _PLACEHOLDER.search(value):
-                message = f"{name} is {value!r}, which is no RFC 3339 date"
+            if value and date(value) and date_time(value) and not _PLACEHOLDER.search(value):
+                message = f"{name} is {value!r}: {date_time(value)}"
                 yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
 
 
@@ -175,9 +174,9 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
         text = document.text_at("metadata", "user_signature")
         if text is None or not text.value or _PLACEHOLDER.search(text.value):
             return
-        problem = parse_token(text.value).problem
+        problem = legacy_signature(text.value)
         if problem:
-            message = f"USER_SIGNATURE {text.value!r} {problem}"
+            message = f"USER_SIGNATURE is {text.value!r}: {problem}"
             yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
 
 

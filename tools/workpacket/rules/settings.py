@@ -14,18 +14,18 @@ from workpacket.text.source import Source
 
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
+FEWEST_WORDS = 3
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """Findings of `code` in files that fit one of `paths` are not shown. `line` is where the policy says so."""
+    """Findings of `code` in files that fit one of `paths` are not shown. `place` is where the settings say so."""
 
     code: str
     paths: tuple[str, ...]
     reason: str
-    line: int = 0
-    column: int = 0
+    place: tuple[int, int] = (0, 0)
 
     def covers(self, finding: Finding) -> bool:
         return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
@@ -33,37 +33,35 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`where` is the file the settings were read from, '' for the defaults."""
+    """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand."""
 
     profile: Profile = "adopt"
     severities: Mapping[str, Level] = field(default_factory=dict)
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def settings_of(root: Node, source: Source) -> Settings:
     """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
     profile = root.get("profile")
-    severities = root.get("severity")
     ignores = root.get("ignore")
+    table = root.get("severity")
+    severities = table.mapping if table is not None else {}
     return Settings(
         profile="strict" if profile is not None and profile.value == "strict" else "adopt",
-        severities={
-            code: cast("Level", node.value)
-            for code, node in (severities.mapping if severities is not None else {}).items()
-            if node.value in LEVELS
-        },
+        severities={code: cast("Level", node.value) for code, node in severities.items() if node.value in LEVELS},
         ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
         where=source.path,
+        places={code: source.line_and_column(node.start) for code, node in severities.items()},
     )
 
 
 def _ignore(node: Node, source: Source) -> Ignore:
     paths = node.get("paths")
     texts = {key: value.text or "" for key in ("code", "reason") if (value := node.get(key)) is not None}
-    line, column = source.line_and_column(node.start)
     patterns = tuple(item.text for item in paths.items if item.text is not None) if paths is not None else ("*",)
-    return Ignore(texts.get("code", ""), patterns, texts.get("reason", ""), line, column)
+    return Ignore(texts.get("code", ""), patterns, texts.get("reason", ""), source.line_and_column(node.start))
 
 
 def grade(
@@ -87,13 +85,26 @@ def grade(
     return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
 
 
-def refused_settings(settings: Settings, reasons: Mapping[str, Reason]) -> Iterator[tuple[str, str]]:
-    """(code, what is wrong) for each setting that names no code, or one that must not be touched."""
-    for code in (*settings.severities, *(ignore.code for ignore in settings.ignores)):
+def settings_findings(settings: Settings, reasons: Mapping[str, Reason]) -> Iterator[Finding]:
+    """What is wrong with the settings themselves: codes that do not exist, codes that may not be touched."""
+    places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
+    for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
-            yield code, "there is no such code"
+            message = f"there is no code {code!r}"
+            yield Finding("setting_of_unknown_code", "error", settings.where, *place, message)
         elif not reasons[code].ignorable:
-            yield code, "approval and integrity codes can be neither ignored nor lowered"
+            message = f"{code} can be neither ignored nor lowered"
+            yield Finding("setting_of_protected_code", "error", settings.where, *place, message)
+    for ignore in settings.ignores:
+        if len(ignore.reason.split()) < FEWEST_WORDS:
+            message = f"the ignore of {ignore.code} says not why"
+            yield Finding("ignore_without_reason", "error", settings.where, *ignore.place, message)
+
+
+def unused_finding(ignore: Ignore, settings: Settings) -> Finding:
+    """That an ignore ignored nothing in the whole repository."""
+    message = f"no finding {ignore.code} in {', '.join(ignore.paths)} is left to ignore"
+    return Finding("ignore_unused", "warning", settings.where, *ignore.place, message, hint="delete it")
 
 
 def _ignore_for(finding: Finding, reason: Reason, settings: Settings) -> int | None:

@@ -232,4 +232,6 @@ class FieldSyntax(StructuredRule):
             shown = document.source.text[start:end]
             if spec is not None and not shown.startswith("#") and shown != spec.written:
                 edits = [Edit(start, end, spec.written)]
-                yield self.fault((start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits)
+                yield self.fault(
+                    (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits
+                )

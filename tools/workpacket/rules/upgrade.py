@@ -9,7 +9,7 @@ from workpacket.documents.stub import Stub
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.identity import leading_id
-from workpacket.text.formats import is_date
+from workpacket.text.formats import date
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
@@ -55,7 +55,7 @@ def _target_and_remark(stub: Stub) -> tuple[str, str]:
 def _created(stub: Stub) -> str:
     value = stub.created_at.value if stub.created_at is not None else ""
     match = _DATE.match(value)
-    return f"{match.group()}T00:00:00Z" if match and is_date(match.group()) else value
+    return f"{match.group()}T00:00:00Z" if match and not date(match.group()) else value
 
 
 def _prose(stub: Stub, key: str) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
@@ -14,7 +14,7 @@ from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across, references, wanted_files
 from workpacket.rules.files import FileFact, Files
 from workpacket.rules.repository import Repository
-from workpacket.rules.settings import Ignore, Settings, grade
+from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, Result
 from workpacket.shell.examining import Row, digest_of, examine_files, unreadable
 from workpacket.shell.rows import load_findings
@@ -32,7 +32,6 @@ class Checked:
     """What a check found. `extras` are the files besides the documents that the verdict rests on."""
 
     findings: list[Finding]
-    unused_ignores: list[Ignore]
     extras: list[str]
 
 
@@ -59,8 +58,13 @@ def check(
     if whole:
         findings += across(Repository(summaries), RULES)
     graded, unused = grade(findings, reasons, settings)
+    about_settings = [
+        *settings_findings(settings, reasons),
+        *(unused_finding(ignore, settings) for ignore in unused if whole),
+    ]
+    graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, unused if whole else [], facts.paths)
+    return Checked(graded, facts.paths)
 
 
 def known_or_examined(

@@ -21,8 +21,8 @@ from workpacket.text.blocks import Block
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
-# A name of up to eight words, perhaps bold, perhaps with a remark in parentheses, and a colon with a blank behind it:
-# a colon inside a word (`a::b`, `http://`) ends no name. The bold may end before the colon, behind it, or with the line.
+# A name of up to eight words, perhaps bold, perhaps with a remark in parentheses, and a colon with a blank behind it: a
+# colon inside a word (`a::b`, `http://`) ends no name. The bold may end before the colon, behind it, or with the line.
 _FIELD = re.compile(
     r"(?P<bold>\*\*)?(?P<key>[A-Za-z][\w/-]*(?: [\w/&-]+){0,7}?)(?P<remark> ?\([^()\n]*\))?"
     r"(?:(?P<before>\*\*)?:(?P<after>\*\*)?)(?=\s|\Z)"
@@ -102,7 +102,7 @@ def field_name(key: str) -> str:
 
 
 def read_fields(source: Source, section: Section) -> list[Field]:
-    """The fields of a section, those of its subsections being the values of fields named by the subsections' headings."""
+    """The fields of a section. A subsection is a field as well: its heading is the key, its lists and fence the value."""
     return [*fields_of_blocks(source, section.blocks), *(_field_of_section(source, sub) for sub in section.subsections)]
 
 
