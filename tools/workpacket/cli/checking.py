@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from workpacket.cli.fixing import fix_files, show_fixes
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output, terminal
@@ -15,12 +14,7 @@ from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.catalogue import catalogue
-from workpacket.report.github import render_github
-from workpacket.report.json_report import render_check
-from workpacket.report.junit import render_junit
 from workpacket.report.outcome import CheckOutcome, exit_status
-from workpacket.report.sarif import render_sarif
-from workpacket.report.statistics import render_statistics
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import Profile, Settings
@@ -58,10 +52,14 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     unsafe = arguments.flag("unsafe-fixes")
     kinds = {found.path: kind for found, kind in files}
     if arguments.flag("diff"):
+        from workpacket.cli.fixing import show_fixes
+
         shown = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
         return Output(shown, exits.FINDINGS if shown else exits.OK, repeatable=False)
     repairs = arguments.flag("fix") or unsafe
     if repairs:
+        from workpacket.cli.fixing import fix_files
+
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
         findings = selected(checked.findings)
@@ -81,15 +79,26 @@ def render(
 ) -> str:
     """The outcome in the form that was asked for."""
     form = arguments.value("format", "json" if arguments.flag("json") else "text")
+    # Each form is imported when it is wanted: the usual one is text, and it is waited for.
     if form == "json":
+        from workpacket.report.json_report import render_check
+
         return render_check(outcome, status)
     if form == "sarif":
+        from workpacket.report.sarif import render_sarif
+
         return render_sarif(outcome, reasons, status)
     if form == "junit":
+        from workpacket.report.junit import render_junit
+
         return render_junit(outcome, reasons)
     if form == "github":
+        from workpacket.report.github import render_github
+
         return render_github(outcome)
     if arguments.flag("statistics"):
+        from workpacket.report.statistics import render_statistics
+
         return render_statistics(outcome, reasons, style)
     return render_text(outcome, style)
 

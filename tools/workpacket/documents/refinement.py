@@ -11,6 +11,8 @@ from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.node import Node
 
+_ANY_LEVEL = (1, 2, 3, 4, 5, 6)
+
 APPROVAL_WORDS = "APPROVE REFINEMENT"
 COVERAGE_POINTS = (
     "Appears in Main Body",
@@ -106,12 +108,14 @@ class Refinement(StructuredDocument):
     @property
     def proposed_enrichment(self) -> str:
         """The text that the specification is to gain."""
-        placed = self.placed_section("enrichment")
-        for section in placed.section.subsections if placed is not None else ():
+        for section in self.sections_at(_ANY_LEVEL):
             if heading_key(section.title) == "proposed_spec_enrichment":
-                start, end = section.body_span
-                body = self.source.text[start:end].replace("`", "").strip()
-                return "" if body.startswith("<") and body.endswith(">") else body
+                # The text may hold headings of its own, outside of a fence; it ends where the next known section begins.
+                start = section.body_start
+                later = [known.section.heading.start for known in self.placed if known.section.heading.start > start]
+                body = self.source.text[start : min(later, default=len(self.source.text))]
+                text = body.replace("`", "").strip()
+                return "" if text.startswith("<") and text.endswith(">") else text
         return ""
 
     @property

@@ -230,7 +230,9 @@ class FieldSyntax(StructuredRule):
             spec = placed.spec.field(field.name) if placed is not None else None
             start, end = field.syntax_span
             shown = document.source.text[start:end]
-            if spec is not None and not shown.startswith("#") and shown != spec.written:
+            # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
+            plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
+            if spec is not None and not shown.startswith("#") and not plain:
                 edits = [Edit(start, end, spec.written)]
                 yield self.fault(
                     (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits

@@ -188,15 +188,18 @@ class NestedTooDeep(StubRule):
 
     def check(self, document: Stub) -> Iterator[Fault]:
         for placed in document.placed:
-            for item in read_items(document.source, placed.section):
-                yield from self._below(item, 1)
+            deep = [found for item in read_items(document.source, placed.section) for found in _too_deep(item, 1)]
+            if deep:
+                more = f", and {len(deep) - 1} more of this section" if len(deep) > 1 else ""
+                yield self.fault(deep[0].span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
 
-    def _below(self, item: Item, depth: int) -> Iterator[Fault]:
-        if depth > _DEEPEST:
-            yield self.fault(item.span, f"this item is nested {depth} levels deep")
-            return
-        for child in item.children:
-            yield from self._below(child, depth + 1)
+
+def _too_deep(item: Item, depth: int) -> Iterator[Item]:
+    if depth > _DEEPEST:
+        yield item
+        return
+    for child in item.children:
+        yield from _too_deep(child, depth + 1)
 
 
 def checklist(document: Stub) -> list[Item]:

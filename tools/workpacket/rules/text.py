@@ -16,6 +16,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
 _HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)")
+# Names that stand for anybody's.
+_NOBODY = frozenset({"user", "username", "you", "me", "name", "yourname", "your-name", "<user>", "$user", "runner", "..."})
 _BLANK_END = re.compile(r"(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
@@ -23,6 +25,7 @@ _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 _MOJIBAKE = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]+"
 )
+_WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
 
 
 class NotUtf8(DocumentRule[Document]):
@@ -130,7 +133,10 @@ class ControlCharacter(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
+        garbled = [match.span() for match in mojibake(document.source.text)]
         for match in _CONTROLS.finditer(document.source.text):
+            if any(start <= match.start() < end for start, end in garbled):
+                continue
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             yield self.fault(match.span(), f"control character {names}", hint="delete it")
 
@@ -183,6 +189,8 @@ class HomePath(DocumentRule[Document]):
 
     def check(self, document: Document) -> Iterator[Fault]:
         for match in _HOME.finditer(document.source.text):
+            if re.split(r"[/\\]", match.group())[-1].casefold() in _NOBODY:
+                continue
             hint = "write it relative to the repository"
             yield self.fault(match.span(), f"a path into a home folder: {match.group()}", hint=hint)
 
@@ -201,18 +209,23 @@ class Mojibake(DocumentRule[Document]):
     confidence = "likely"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        for match in _MOJIBAKE.finditer(document.source.text):
+        for match in mojibake(document.source.text):
             meant = _meant(match.group())
-            if meant is not None:
-                edits = [Edit(match.start(), match.end(), meant)]
-                message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
-                yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
+            edits = [Edit(match.start(), match.end(), meant)]
+            message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
+            yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
 
 
-def _meant(garbled: str) -> str | None:
-    for encoding in ("cp1252", "latin-1"):
-        try:
-            return garbled.encode(encoding).decode("utf-8")
-        except UnicodeError:
-            continue
-    return None
+def mojibake(text: str) -> Iterator[re.Match[str]]:
+    """Runs of characters that become others when they are encoded as they once were decoded."""
+    if not text.isascii():
+        yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
+
+
+def _meant(garbled: str) -> str:
+    """The characters that were meant, '' if none were. Windows-1252 leaves five bytes as they are."""
+    try:
+        data = b"".join(_WINDOWS_GAPS.get(character) or character.encode("cp1252") for character in garbled)
+        return data.decode("utf-8")
+    except UnicodeError:
+        return ""
