@@ -147,7 +147,8 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):
-            raise usage(arguments.command, "unknown_code", f"no code fits {pattern!r}; `workpacket explain --all` lists them")
+            what = f"no code fits {pattern!r}; `workpacket explain --all` lists them"
+            raise usage(arguments.command, "unknown_code", what)
 
     def kept(finding: Finding) -> bool:
         if not reasons[finding.code].ignorable:

@@ -110,7 +110,7 @@ class Refinement(StructuredDocument):
         """The text that the specification is to gain."""
         for section in self.sections_at(_ANY_LEVEL):
             if heading_key(section.title) == "proposed_spec_enrichment":
-                # The text may hold headings of its own, outside of a fence; it ends where the next known section begins.
+                # The text may hold headings of its own, outside of a fence; it ends where a known section begins.
                 start = section.body_start
                 later = [known.section.heading.start for known in self.placed if known.section.heading.start > start]
                 body = self.source.text[start : min(later, default=len(self.source.text))]

@@ -17,7 +17,7 @@ _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
 _HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)")
 # Names that stand for anybody's.
-_NOBODY = frozenset({"user", "username", "you", "me", "name", "yourname", "your-name", "<user>", "$user", "runner", "..."})
+_NOBODY = frozenset({"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "..."})
 _BLANK_END = re.compile(r"(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first

@@ -1,0 +1,91 @@
+"""Every rule, on files that it must complain of and on files that it must leave alone.
+
+`cases/<code>/bad*.txt` hold what is wrong, with the places where the rule must say so: there and nowhere else.
+`cases/<code>/good*.txt` come as near to it as possible without being wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rules.archive import Case, read_case
+
+from workpacket.cli.fixing import fix_files
+from workpacket.documents.places import kind_of
+from workpacket.model.findings import Finding
+from workpacket.report.catalogue import catalogue
+from workpacket.rules.all_rules import RULES
+from workpacket.rules.settings import Settings
+from workpacket.shell.cache import Cache
+from workpacket.shell.checking import check
+from workpacket.shell.tree import find_documents
+
+CASES = Path(__file__).parent / "cases"
+BAD = sorted(CASES.glob("*/bad*.txt"))
+GOOD = sorted(CASES.glob("*/good*.txt"))
+CODES = [rule.code() for rule in RULES]
+
+
+def findings_of(root: Path) -> list[Finding]:
+    files = [(found, kind_of(found.path) or "unknown") for found in find_documents(str(root))]
+    return check(
+        str(root),
+        files,
+        whole=True,
+        cache=Cache(None, ""),
+        reasons=catalogue(),
+        settings=Settings(),
+        progress=lambda _done, _all: None,
+    ).findings
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def written(path: Path, root: Path) -> Case:
+    case = read_case(path)
+    case.write(root)
+    return case
+
+
+@pytest.mark.parametrize("path", BAD, ids=name)
+def test_the_rule_complains_there_and_nowhere_else(path: Path, tmp_path: Path) -> None:
+    case = written(path, tmp_path)
+    found = [
+        (finding.path, finding.line, finding.column)
+        for finding in findings_of(tmp_path)
+        if finding.code == path.parent.name
+    ]
+    assert case.expected
+    assert sorted(found) == sorted(case.expected)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name)
+def test_the_rule_leaves_it_alone(path: Path, tmp_path: Path) -> None:
+    case = written(path, tmp_path)
+    assert not case.expected
+    assert [finding for finding in findings_of(tmp_path) if finding.code == path.parent.name] == []
+
+
+@pytest.mark.parametrize("path", BAD, ids=name)
+@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
+def test_repairing_twice_is_repairing_once(path: Path, tmp_path: Path, unsafe: bool) -> None:
+    written(path, tmp_path)
+    kinds = {found.path: kind_of(found.path) or "unknown" for found in find_documents(str(tmp_path))}
+    fix_files(str(tmp_path), kinds, findings_of(tmp_path), unsafe=unsafe)
+    left = [
+        finding for finding in findings_of(tmp_path) if finding.fix is not None and (finding.fix.safe or unsafe)
+    ]
+    assert left == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_rule_has_a_file_it_complains_of_and_one_it_leaves_alone(code: str) -> None:
+    assert [path for path in BAD if path.parent.name == code], f"write tests/rules/cases/{code}/bad.txt"
+    assert [path for path in GOOD if path.parent.name == code], f"write tests/rules/cases/{code}/good.txt"
+
+
+def test_every_case_belongs_to_a_rule() -> None:
+    assert {path.name for path in CASES.iterdir()} <= set(CODES)
