@@ -25,7 +25,7 @@ EXPLICIT_BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2
         ("soft\xadhyphen", "soft\\u00adhyphen"),
         ("line\u2028separator", "line\\u2028separator"),
         ("one\r\ntwo", "one\\r\\ntwo"),
-        ("tab\there", "tab here"),
+        ("tab\there", "tab\\there"),
         ("byte \udcff", "byte \\xff"),
         ("half \ud83d pair", "half \\ud83d pair"),
         ("tag \U000e0041", "tag \\U000e0041"),

@@ -78,6 +78,11 @@ def test_a_line_of_two_mebibytes_costs_no_more_than_what_is_shown() -> None:
     assert (len(shown.text), shown.width) == (100, 3)
 
 
+def test_a_selector_whose_symbol_was_cut_away_is_visible() -> None:
+    line = "x" * 7 + "\u26a0\ufe0f" + "x" * 20
+    assert excerpt(line, 12, 0, 12).text == "...\\ufe0f..."
+
+
 @pytest.mark.parametrize("room", [0, 5, 12, 30])
 @given(texts, st.integers(0, 80), st.integers(0, 80))
 def test_an_excerpt_fits_shows_nothing_raw_and_has_its_caret_inside(

@@ -54,6 +54,11 @@ def test_integrity_can_never_be_ignored_and_the_page_says_so() -> None:
     assert "ignore       never\n" in render_explanation(REASONS["event_altered"])
 
 
+def test_what_is_no_finding_of_a_file_is_neither_fixed_nor_ignored() -> None:
+    page = render_explanation(REASONS["file_unreadable"])
+    assert page.endswith("  severity     error\n  exit status  6\n")
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [("emty_field", ["empty_field"]), ("Empty-Field", ["empty_field"]), ("unreadable", ["file_unreadable"]), ("", [])],

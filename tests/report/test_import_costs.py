@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -10,7 +11,9 @@ HEAVY = ("json", "difflib", "textwrap", "hashlib", "urllib.parse", "xml", "html"
 
 def loaded_by(module: str) -> set[str]:
     script = f"import sys, {module}\nprint(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # Measuring coverage of child processes would load modules of its own into them.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
     return set(done.stdout.split())
 
 

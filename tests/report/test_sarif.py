@@ -58,12 +58,13 @@ def test_a_rule_carries_what_the_registry_says_of_it() -> None:
     assert rule["properties"] == {"tags": ["cross-file"], "problem.severity": "warning"}
 
 
-def test_a_finding_of_the_whole_file_has_no_region_and_one_of_the_repository_no_location() -> None:
-    whole, repository = run_of(outcome(finding(line=0, column=0), finding(path="", line=3, message="z")))["results"][
-        ::-1
+def test_every_result_has_a_location_because_github_refuses_a_file_in_which_one_has_none() -> None:
+    whole, repository = finding(line=0, column=0), finding(path="", line=0, column=0)
+    places = [entry["locations"][0]["physicalLocation"] for entry in run_of(outcome(whole, repository))["results"]]
+    assert places == [
+        {"artifactLocation": {"uri": ".GOV", "uriBaseId": ROOT}, "region": {"startLine": 1}},
+        {"artifactLocation": {"uri": STUB, "uriBaseId": ROOT}, "region": {"startLine": 1}},
     ]
-    assert "region" not in whole["locations"][0]["physicalLocation"]
-    assert "locations" not in repository
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,6 @@ def test_any_outcome_is_valid_sarif_in_printable_ascii(result: CheckOutcome) -> 
     assert len(run["results"]) == len(result.findings)
     for entry in run["results"]:
         assert rules[entry["ruleIndex"]] == entry["ruleId"]
-        for place in entry.get("locations", []):
-            region = place["physicalLocation"].get("region", {})
-            end = (region.get("endLine", 10**9), region.get("endColumn", 10**9))
-            assert end >= (region.get("startLine", 0), region.get("startColumn", 0))
+        region = entry["locations"][0]["physicalLocation"]["region"]
+        end = (region.get("endLine", 10**9), region.get("endColumn", 10**9))
+        assert end >= (region["startLine"], region.get("startColumn", 1))

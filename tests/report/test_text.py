@@ -122,7 +122,8 @@ def test_nothing_raw_is_shown_and_no_line_is_too_wide(result: CheckOutcome, widt
     lines = text.removesuffix("\n").split("\n")
     assert all(hidden().search(line) is None for line in lines)
     assert not any(line.lstrip().startswith("::") for line in lines if width is None)
+    unbroken = {shown_path(finding.path) for finding in result.findings}
+    assert [line for line in lines if line.endswith(" ") and line not in unbroken] == []
     if width is not None:
-        unbroken = {shown_path(finding.path) for finding in result.findings}
         broken = [line for line in lines if line not in unbroken and not HEAD_ALONE.fullmatch(line)]
-        assert all(text_width(line) <= max(width, NARROWEST) for line in broken)
+        assert [line for line in broken if text_width(line) > max(width, NARROWEST)] == []

@@ -45,6 +45,10 @@ def test_a_wide_character_is_never_cut_in_half() -> None:
     assert wrap("漢字漢字", 3) == ["漢", "字", "漢", "字"]
 
 
+def test_a_symbol_is_not_cut_from_the_selector_of_its_emoji_form() -> None:
+    assert wrap("ab\u26a0\ufe0f", 3) == ["ab", "\u26a0\ufe0f"]
+
+
 def test_text_that_fits_is_left_alone() -> None:
     assert wrap("two  blanks", 20) == ["two  blanks"]
     assert wrap("", 20) == [""]

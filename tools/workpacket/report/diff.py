@@ -35,10 +35,10 @@ def render_diff(source: Source, edits: Iterable[Edit], style: Style = PLAIN) -> 
     """The diff of one file, empty where the edits change nothing."""
     edits = tuple(edits)
     after = apply_edits(source, edits)
+    if after.text == source.text:
+        return ""
     old, new = _lines(source), _lines(after)
     changes = [trimmed for change in _touched(source, after, edits) if (trimmed := _trim(change, old, new))]
-    if not changes:
-        return ""
     path = escape_lines(source.path).replace("\n", "\\n")
     output = [style.paint(f"--- a/{path}", "path"), style.paint(f"+++ b/{path}", "path")]
     for group in _hunks(changes):

@@ -5,12 +5,12 @@ A document is written by strangers. Shown as it is, it could colour or erase the
 comes from outside passes through `escape`, which writes such characters visibly:
 
     ESC             \u001b      any control, bidi, zero-width or invisible character
-    CR, LF          \r  \n
+    CR, LF, tab     \r  \n  \t
     a byte that is not UTF-8 (kept by `Source` as a lone surrogate)     \xff
     [ of a logging command of GitHub Actions, Azure Pipelines or TeamCity   ##\u005b
 
-A backslash of the text itself stays single: the door makes text safe to look at, not reversible. A tab becomes one
-space; where columns count, `report.excerpt` expands it.
+A backslash of the text itself stays single: the door makes text safe to look at, not reversible. Where a line of a
+document is shown, `report.excerpt` expands its tabs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STRAY_VARIATION = f"(?<![{_SYMBOLS}])[\\ufe0e\\ufe0f]"
 # GitHub's runner and the Azure agent look for these anywhere in a line, and then act on it instead of logging it.
 _LOGGING_COMMAND = r"(?<=##)\[|(?<=##[vV][sS][oO])\[|(?<=##teamcity)\["
 
-_SHORT = {"\t": " ", "\n": "\\n", "\r": "\\r"}
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 @cache

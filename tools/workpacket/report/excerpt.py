@@ -56,7 +56,7 @@ def _cells(line: str, first: int, room: int) -> list[_Cell]:
     for offset, (character, width) in enumerate(zip(part, character_widths(part), strict=True)):
         if character == "\t":
             cell = _shown(" " * (TAB - used % TAB))
-        elif hidden().match(line, first + offset):
+        elif hidden().match(part, offset):
             cell = _shown(visible(character))
         else:
             cell = (character, width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.model.reasons import Reason
+from workpacket.model.reasons import Family, Reason
 from workpacket.report.style import PLAIN, Style
 from workpacket.report.width import wrap
 
@@ -11,6 +11,8 @@ _FIXES = {
     "safe": "workpacket check --fix",
     "unsafe": "workpacket check --unsafe-fixes, then look it over",
 }
+# Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
+_ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"text", "document", "cross-file", "approval", "integrity"})
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 
@@ -31,13 +33,10 @@ def facts_of(reason: Reason) -> list[tuple[str, str]]:
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
         severity += f" (under the profile strict: {reason.strict_severity})"
-    facts = [
-        ("family", reason.family),
-        ("severity", severity),
-        ("exit status", str(reason.exit_code)),
-        ("fix", _FIXES[reason.fix]),
-        ("ignore", "with a written reason in the policy" if reason.ignorable else "never"),
-    ]
+    facts = [("family", reason.family), ("severity", severity), ("exit status", str(reason.exit_code))]
+    if reason.family in _ABOUT_DOCUMENTS:
+        facts.append(("fix", _FIXES[reason.fix]))
+        facts.append(("ignore", "with a written reason in the policy" if reason.ignorable else "never"))
     if reason.aliases:
         facts.append(("earlier names", ", ".join(reason.aliases)))
     return facts

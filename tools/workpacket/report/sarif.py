@@ -25,6 +25,7 @@ GITHUB_RESULTS = 5_000
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
+GOVERNED = ".GOV"
 # The name says how it is made: change the recipe and the name changes, or old alerts would be mistaken for new ones.
 FINGERPRINT = "codePathLine/v1"
 
@@ -116,11 +117,10 @@ def _results(findings: Iterable[Finding], codes: list[str], source_line: SourceL
             "ruleIndex": indexes[finding.code],
             "level": _LEVELS[finding.severity],
             "message": {"text": _message(finding)},
+            "locations": [_location(finding)],
             "partialFingerprints": {FINGERPRINT: _fingerprint(finding, source_line, seen)},
             "properties": {"confidence": finding.confidence},
         }
-        if finding.path:
-            result["locations"] = [_location(finding)]
         fix = _fix(finding)
         if fix is not None:
             result["fixes"] = [fix]
@@ -138,15 +138,13 @@ def _artifact(path: str) -> dict[str, Json]:
 
 
 def _location(finding: Finding) -> dict[str, Json]:
-    place: dict[str, Json] = {"artifactLocation": _artifact(finding.path)}
-    if finding.line:
-        place["region"] = _region(finding)
-    return {"physicalLocation": place}
+    """GitHub refuses the whole upload if one result has no location, so what has none gets the nearest there is."""
+    return {"physicalLocation": {"artifactLocation": _artifact(finding.path or GOVERNED), "region": _region(finding)}}
 
 
 def _region(finding: Finding) -> dict[str, Json]:
-    region: dict[str, Json] = {"startLine": finding.line}
-    if finding.column:
+    region: dict[str, Json] = {"startLine": max(finding.line, 1)}
+    if finding.line and finding.column:
         region["startColumn"] = finding.column
         if (finding.end_line, finding.end_column) > (finding.line, finding.column):
             region["endLine"] = finding.end_line

@@ -110,7 +110,7 @@ def _detail_lines(finding: Finding, source_line: SourceLine, indent: int, style:
 def _excerpt_lines(finding: Finding, line: str, gutter: int, style: Style) -> Iterator[str]:
     several_lines = finding.end_line > finding.line
     end_column = len(line) + 1 if several_lines else finding.end_column
-    room = (style.columns or WITHOUT_TERMINAL) - gutter - 3
+    room = (style.columns or WITHOUT_TERMINAL) - gutter - len(" | ^")
     shown = excerpt(line, finding.column, end_column, room)
     yield f"{style.paint(f'{finding.line:>{gutter}} |', 'gutter')} {shown.text}".rstrip(" ")
     if finding.column:
@@ -131,8 +131,8 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
         return [(head + text).rstrip(" ")]
     start = text_width(head)
     indent = start if start <= min(_WIDEST_HANGING_INDENT, columns // 2) else 8
-    margin = " " * indent
     if start > columns - 12:
-        return [head.rstrip(" "), *(margin + line for line in wrap(text, columns - indent))]
-    first, *rest = wrap(text, columns - indent, columns - start)
-    return [(head + first).rstrip(" "), *(margin + line for line in rest)]
+        first, rest = "", wrap(text, columns - indent)
+    else:
+        first, *rest = wrap(text, columns - indent, columns - start)
+    return [(head + first).rstrip(" "), *(" " * indent + line.rstrip(" ") for line in rest if line.strip(" "))]

@@ -57,10 +57,11 @@ def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
 
 
 def _fitting(word: str, room: int) -> str:
-    """As much of `word` as fits into `room` columns, at least one character."""
+    """As much of `word` as fits into `room` columns, at least one symbol with what belongs to it."""
     used = 0
     for index, width in enumerate(character_widths(word)):
         used += width
         if used > room and index:
-            return word[:index]
+            together = word[index] == _VARIATION_16 and index > 1
+            return word[: index - together]
     return word
