@@ -30,7 +30,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`line` and `column` count from 1; 0 means the file as a whole."""
+    """`line` and `column` count from 1; 0 means the file as a whole. The end is the place behind the last character."""
 
     code: str
     severity: Severity
