@@ -111,10 +111,9 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
     return given
 
 
-def usage(command: Command, what: str) -> WorkpacketError:
-    return WorkpacketError(
-        "usage_error", f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help"
-    )
+def usage(command: Command, code: str, what: str) -> WorkpacketError:
+    """A command line that does not fit; `code` says in which way."""
+    return WorkpacketError(code, f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help")
 
 
 def _take(given: Arguments, option: Option, value: str | None, waiting: list[str]) -> None:

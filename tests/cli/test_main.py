@@ -1,0 +1,140 @@
+"""The front door: commands, help, options, failures."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.commands import STUB, STUB_PATH, Commands
+
+from workpacket import __version__
+from workpacket.cli import check
+from workpacket.cli.commands import COMMANDS
+from workpacket.cli.main import load, main
+from workpacket.cli.options import Command
+
+NAMES = [name for name, _, _ in COMMANDS]
+
+
+def test_the_version_is_printed(commands: Commands) -> None:
+    assert commands("--version").out == f"workpacket {__version__}\n"
+
+
+def test_help_lists_every_command(commands: Commands) -> None:
+    shown = commands("--help")
+    assert shown.status == 0
+    for name, _, summary in COMMANDS:
+        assert f"{name} " in shown.out
+        assert summary in shown.out
+
+
+def test_no_command_is_a_usage_error_that_shows_the_help(commands: Commands) -> None:
+    assert commands().status == 2
+    assert "usage: workpacket COMMAND" in commands().out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself_with_an_example(commands: Commands, name: str) -> None:
+    shown = commands(name, "--help")
+    assert shown.status == 0
+    assert f"workpacket {name}" in shown.out.split("examples:")[1]
+
+
+@pytest.mark.parametrize(("name", "module", "summary"), COMMANDS)
+def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summary: str) -> None:
+    command: Command = importlib.import_module(f"workpacket.cli.{module}").COMMAND
+    assert (command.name, command.summary) == (name, summary)
+    assert load(name) is command
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["chek"], "unknown_command", "did you mean `workpacket check`?"),
+        (["frobnicate"], "unknown_command", "there is no command 'frobnicate'"),
+        (["check", "--formt", "json"], "unknown_option", "did you mean --format?"),
+        (["check", "--zzz"], "unknown_option", "there is no option --zzz"),
+        (["check", "--format"], "missing_argument", "--format needs a value: text|json|sarif|junit|github"),
+        (["check", "--format", "xml"], "invalid_value", "not 'xml'"),
+        (["check", "--format=text", "--format=json"], "conflicting_options", "--format was given twice"),
+        (["check", "--fix=yes"], "unexpected_argument", "--fix takes no value"),
+        (["check", "--select", "no_such*"], "unknown_code", "no code fits 'no_such*'"),
+        (["check", "README.md"], "invalid_value", "README.md is not where a governance document lives"),
+        (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is no lane"),
+        (["explain"], "missing_argument", "name one code"),
+        (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark?"),
+        (["schema", "nothing"], "invalid_value", "there is no schema 'nothing'"),
+        (["schema", "a", "b"], "unexpected_argument", "name one schema"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_named(commands: Commands, words: list[str], code: str, said: str) -> None:
+    failed = commands(*words)
+    assert failed.status == 2
+    assert f"({code})" in failed.err
+    assert said in failed.err
+    assert failed.out == ""
+
+
+def test_a_failure_is_one_json_object_when_json_is_asked_for(commands: Commands) -> None:
+    failed = commands("check", "--json", "--zzz")
+    envelope = json.loads(failed.out)
+    assert (envelope["ok"], envelope["exit_code"], failed.status) == (False, 2, 2)
+    assert envelope["findings"][0]["code"] == "unknown_option"
+
+
+def test_outside_of_a_repository_nothing_is_checked(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
+    assert main(["check"]) == 6
+    assert "(no_repository)" in capsys.readouterr().err
+
+
+def test_a_defect_of_ours_leaves_a_log_to_paste(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(check, "chosen_files", broken)
+    failed = commands("check")
+    assert failed.status == 9
+    log = failed.err.rsplit(" ", 1)[1].strip()
+    assert "ZeroDivisionError: on purpose" in Path(log).read_text(encoding="utf-8")
+
+
+def test_an_interrupted_command_says_so_by_its_status(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check, "chosen_files", interrupted)
+    assert commands("check").status == 130
+
+
+def test_a_reader_that_goes_away_is_no_failure(commands: Commands) -> None:
+    for number in range(1, 400):
+        commands.write(f".GOV/task_packets/stubs/WP-1-P{number}-v1.md", STUB.replace("Parser", f"P{number}"))
+    script = "from workpacket.cli.main import console; console()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "list"],
+        cwd=commands.root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.read(10)
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == 0
+
+
+def test_words_behind_two_dashes_are_arguments(commands: Commands) -> None:
+    commands.write(STUB_PATH, STUB)
+    assert commands("check", "--", STUB_PATH).status == 0
+    assert "is not where a governance document lives" in commands("check", "--", "--fix").err
