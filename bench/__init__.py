@@ -1,0 +1,1 @@
+"""Measurements beside the named peers, in one run: `just bench`."""
