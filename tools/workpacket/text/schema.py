@@ -21,7 +21,7 @@ __all__ = ["SchemaSet", "UnusableSchema", "Violation"]
 
 
 class SchemaSet:
-    """Judges values by schemas, each loaded and compiled once. `read` gives the bytes of a file: "stub.schema.json"."""
+    """Judges values by schemas, loading each but once. `read` gives the file of a schema by its name: "stub"."""
 
     def __init__(self, read: Read) -> None:
         self._loader = Loader(read)
