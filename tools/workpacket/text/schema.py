@@ -1,34 +1,47 @@
+"""The one door to JSON Schema: is this value what the schema of its kind says, and if not, what is wrong with it?
+
+Schemas are JSON Schema 2020-12, in files `<name>.schema.json`; what they may say, and the annotations `x-label` and
+`x-noun` with which messages speak the words of the document, is described in schemas/README.md. Nothing here opens a
+file: texts come from the function that `SchemaSet` is given, and references lead nowhere else.
+
+A valid value is recognised by a compiled acceptor. Only for others is `jsonschema` imported, which decides; what it
+says is then put in words for the person who wrote the document.
+"""
+
 from __future__ import annotations
 
-import json
-from typing import NamedTuple
+from collections.abc import Callable
 
+from workpacket.text.acceptor import compile_acceptor
+from workpacket.text.node import Plain
+from workpacket.text.schema_loading import Loader, Read, Schema, UnusableSchema
+from workpacket.text.violation import Violation
 
-class Violation(NamedTuple):
-    path: tuple
-    code: str
-    keyword: str
-    message: str
-    hint: str = ""
+__all__ = ["SchemaSet", "UnusableSchema", "Violation"]
 
 
 class SchemaSet:
-    def __init__(self, read):
-        self.read = read
-        self.c = {}
+    """Judges values by schemas, loading each but once. `read` gives the file of a schema by its name: "stub"."""
 
-    def violations(self, name, value):
-        import jsonschema
+    def __init__(self, read: Read) -> None:
+        self._loader = Loader(read)
+        self._loaded: dict[str, tuple[Schema, Callable[[Plain], bool] | None]] = {}
 
-        if name not in self.c:
-            try:
-                self.c[name] = jsonschema.Draft202012Validator(json.loads(self.read(name)))
-            except OSError:
-                self.c[name] = None
-        if self.c[name] is None:
+    def violations(self, name: str, value: Plain) -> tuple[Violation, ...]:
+        """What is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing is.
+
+        The value is one that a strict loader made: finite numbers, bounded depth. `UnusableSchema` is raised for
+        a schema file that says what is not honoured.
+        """
+        schema, accepts = self._load(name)
+        if accepts is not None and accepts(value):
             return ()
-        K = {"required": "field_missing", "additionalProperties": "field_unknown", "type": "field_type"}
-        return tuple(
-            Violation(tuple(e.absolute_path), K.get(e.validator, "field_value"), e.validator, e.message[:160])
-            for e in self.c[name].iter_errors(value)
-        )
+        from workpacket.text.schema_violations import violations
+
+        return violations(schema, value)
+
+    def _load(self, name: str) -> tuple[Schema, Callable[[Plain], bool] | None]:
+        if name not in self._loaded:
+            schema = self._loader.load(name)
+            self._loaded[name] = schema, compile_acceptor(schema)
+        return self._loaded[name]

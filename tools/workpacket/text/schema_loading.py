@@ -23,7 +23,7 @@ Read: TypeAlias = Callable[[str], bytes]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SHARED = "common"
 
-_REFERENCE = re.compile(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name>[A-Za-z0-9_-]+)\Z")
+REFERENCE = re.compile(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name>[A-Za-z0-9_-]+)\Z")
 
 HEADER = frozenset(["$schema", "$id", "$comment", "$defs"])
 ANNOTATIONS = frozenset(["title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly"])
@@ -51,7 +51,7 @@ def is_annotation(keyword: str) -> bool:
 
 
 class Loader:
-    """Loads schemas by name ("stub" for the file stub.schema.json); each file is read once."""
+    """Loads schemas by name ("stub" for the file stub.schema.json); each file is asked for once."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -63,7 +63,7 @@ class Loader:
 
     def _file(self, name: str) -> dict[str, Any]:
         if name not in self._files:
-            self._files[name] = parse_schema(name, self._read(f"{name}.schema.json"))
+            self._files[name] = parse_schema(name, self._read(name))
         return self._files[name]
 
     def _ready(self, schema: object, place: _Place) -> Schema:
@@ -102,7 +102,7 @@ class Loader:
         return {"not": {}} if ready is False else ready
 
     def _referred(self, reference: object, place: _Place) -> Schema:
-        match = _REFERENCE.match(reference) if isinstance(reference, str) else None
+        match = REFERENCE.match(reference) if isinstance(reference, str) else None
         if match is None:
             raise place.refusal(
                 f"refers to {reference!r}; only `#/$defs/<name>` and `{SHARED}.schema.json#/$defs/<name>` are followed"

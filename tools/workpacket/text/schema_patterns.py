@@ -15,6 +15,10 @@ _DIGITS = "0-9"
 _WORD = "A-Za-z0-9_"
 _SPACE = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SETS = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
+_BOUNDARIES = {
+    r"\b": f"(?:(?<![{_WORD}])(?=[{_WORD}])|(?<=[{_WORD}])(?![{_WORD}]))",
+    r"\B": f"(?:(?<![{_WORD}])(?![{_WORD}])|(?<=[{_WORD}])(?=[{_WORD}]))",
+}
 _LINE_ENDS = r"\n\r\u2028\u2029"
 _SYNTAX = frozenset(r"^$\.*+?()[]{}|/")
 _CONTROLS = frozenset("tnvfr")
@@ -26,6 +30,7 @@ _TOKEN = re.compile(
   | (?P<look> \( \? [=!] )
   | (?P<close> \) )
   | (?P<repeat> (?: [*+?] | \{ [0-9]+ (?: , [0-9]* )? \} ) \?? )
+  | (?P<boundary> \\ [bB] )
   | (?P<escape> \\ (?: u[0-9A-Fa-f]{4} | x[0-9A-Fa-f]{2} | . ) )
   | (?P<anchor> [\^$] )
   | (?P<or> \| )
@@ -76,6 +81,8 @@ def _piece(kind: str | None, text: str) -> str:
         return _set(text)
     if kind == "escape":
         return _escape(text)
+    if kind == "boundary":
+        return _BOUNDARIES[text]
     if kind == "any":
         return f"[^{_LINE_ENDS}]"
     if kind == "literal":
