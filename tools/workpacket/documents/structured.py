@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from workpacket.documents.document import Document
-from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
+from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.text.blocks import Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, Item, fields_of_blocks, read_fields, read_items, walk_items
@@ -49,7 +49,7 @@ class StructuredDocument(Document):
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
         for section in self.sections_at(self.layout.levels):
-            spec = self.layout.section(heading_key(section.title))
+            spec = self.layout.section(section.title)
             if spec is None:
                 self.unknown.append(section)
             else:

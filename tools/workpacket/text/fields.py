@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from workpacket.text.blocks import Block
 from workpacket.text.outline import Section
@@ -38,10 +39,12 @@ _LISTS = frozenset({"bullet_list", "ordered_list"})
 class Item:
     """An item of a list: its first paragraph, and the items nested in it. `ticked` is None where there is no box."""
 
-    __slots__ = ("block", "children", "span", "text", "ticked")
+    __slots__ = ("_children", "block", "source", "span", "text", "ticked")
 
     def __init__(self, source: Source, block: Block) -> None:
+        self.source = source
         self.block = block
+        self._children: list[Item] | None = None
         first = block.children[0] if block.children else None
         lines = list(first.spans) if first is not None and first.kind == "paragraph" else []
         self.ticked: bool | None = None
@@ -51,11 +54,20 @@ class Item:
                 self.ticked = tick.group(1) != " "
                 lines[0] = (tick.end(), lines[0][1])
         self.span = (lines[0][0], lines[-1][1]) if lines else (block.content_start, block.content_start)
-        self.text = " ".join(source.text[start:end] for start, end in lines).strip(_BLANK)
-        self.children = items_of(source, block.children)
+        if len(lines) == 1:
+            self.text = source.text[lines[0][0] : lines[0][1]]
+        else:
+            self.text = " ".join(source.text[start:end] for start, end in lines)
 
     def __repr__(self) -> str:
         return f"Item({self.text!r})"
+
+    @property
+    def children(self) -> list[Item]:
+        """The items nested in this one, made when they are first asked for: mostly nobody does."""
+        if self._children is None:
+            self._children = items_of(self.source, self.block.children) if len(self.block.children) > 1 else []
+        return self._children
 
     @property
     def start(self) -> int:
@@ -96,6 +108,7 @@ class Field:
         return not (self.value or self.children or self.fence is not None)
 
 
+@lru_cache(maxsize=4096)
 def field_name(key: str) -> str:
     """A key for comparison: `SPEC_TARGET`, `Spec Target` and `spec-target` are all `spec_target`."""
     return "_".join(re.findall(r"[a-z0-9]+", key.casefold()))
