@@ -1,0 +1,186 @@
+"""Keys and values as people write them: fields in list items and paragraphs, and the items of lists.
+
+A line is a field if it begins with a label (see `labels`). Its value is what follows on that line and on the lines of
+the same paragraph that are indented deeper than it. A line that is not indented so never becomes a value, even where
+Markdown takes it for the same paragraph: a field left empty must stay empty. Such lines are the field's `tail`.
+
+Lists and fences below the key belong to it: those inside its list item; of a field that is a paragraph, the one that
+follows directly, if the field has no value of its own. The items of such a list are read as fields, too, because a
+paragraph that ends in a colon may as well be a caption.
+
+Nothing is interpreted: hints left behind a value, quotation marks and placeholders are part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from workpacket.text.blocks import Block
+from workpacket.text.keys import normal_key
+from workpacket.text.labels import Span, first_label, later_label
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.text.source import Source
+
+_LISTS = ("bullet_list", "ordered_list")
+_OWNED = ("bullet_list", "ordered_list", "fence")
+_BOX = re.compile(r"\[([ xX])\](?:[ \t]+|\Z)")
+
+
+class Field:
+    """One field. `name` is the normal form of its `key`; `block` the list item or the paragraph it stands in."""
+
+    __slots__ = ("_source", "block", "key", "key_span", "name", "owned", "tail", "value", "value_span")
+
+    def __init__(self, source: Source, block: Block, key_span: Span, value_span: Span) -> None:
+        self._source = source
+        self.block = block
+        self.key_span = key_span
+        self.key = source.text[key_span[0] : key_span[1]]
+        self.name = normal_key(self.key)
+        self.value_span = value_span
+        self.value = source.text[value_span[0] : value_span[1]]
+        self.tail: list[Span] = []
+        self.owned: list[Block] = []
+
+    def __repr__(self) -> str:
+        return f"Field({self.key!r}: {self.value!r})"
+
+    @property
+    def children(self) -> list[Item]:
+        """The items of the lists below the field."""
+        return read_items(self._source, self.owned)
+
+    @property
+    def fields(self) -> list[Field]:
+        """The fields among those items."""
+        return read_fields(self._source, self.owned)
+
+    @property
+    def fences(self) -> list[Block]:
+        return [block for block in self.owned if block.kind == "fence"]
+
+    @property
+    def bare_span(self) -> Span:
+        """The value without one pair of backticks or asterisks around the whole of it."""
+        start, end = self.value_span
+        for mark in ("`", "**", "*"):
+            inner = self.value[len(mark) : -len(mark)]
+            if inner and self.value == f"{mark}{inner}{mark}" and mark[0] not in inner:
+                return start + len(mark), end - len(mark)
+        return start, end
+
+    @property
+    def bare(self) -> str:
+        start, end = self.bare_span
+        return self._source.text[start:end]
+
+    def extend(self, line: Span) -> None:
+        """Take one more line into the value."""
+        text = self._source.text
+        start = self.value_span[0] if self.value else line[0]
+        self.value = f"{self.value} {text[line[0] : line[1]]}".lstrip(" ")
+        self.value_span = (start, line[1])
+
+
+class Item:
+    """One item of a list: its words on all lines of its first paragraph, without task box, and the items below it.
+
+    `ticked` is None if the item has no task box; `box` is then None as well, else the span of the character inside
+    it. `number` is that of an item in an ordered list.
+    """
+
+    __slots__ = ("_source", "block", "box", "number", "span", "text", "ticked")
+
+    def __init__(self, source: Source, block: Block) -> None:
+        self._source = source
+        self.block = block
+        self.number = int(block.marker[:-1]) if len(block.marker) > 1 else None
+        lines = _first_lines(block)
+        box = _BOX.match(source.text, *lines[0])
+        self.box: Span | None = None
+        self.ticked: bool | None = None
+        if box:
+            self.box = box.span(1)
+            self.ticked = box[1] != " "
+            lines[0] = (box.end(), lines[0][1])
+        self.span = (lines[0][0], lines[-1][1])
+        self.text = " ".join(source.text[start:end] for start, end in lines)
+
+    def __repr__(self) -> str:
+        return f"Item({self.text!r})"
+
+    @property
+    def children(self) -> list[Item]:
+        return read_items(self._source, self.block.children)
+
+    @property
+    def fields(self) -> list[Field]:
+        """The fields that the item is: one as a rule, none if it is prose."""
+        return list(_item_fields(self._source, self.block))
+
+
+def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
+    """The items of the lists among `blocks`."""
+    return [Item(source, item) for block in blocks if block.kind in _LISTS for item in block.children]
+
+
+def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
+    """The fields in the paragraphs and list items among `blocks`, in their order; not those of nested lists."""
+    fields: list[Field] = []
+    caption: Field | None = None
+    for block in blocks:
+        if caption is not None and block.kind in _OWNED:
+            caption.owned.append(block)
+        caption = None
+        if block.kind == "paragraph":
+            found = list(_paragraph_fields(source, block, block))
+            fields += found
+            caption = found[-1] if found and not found[-1].value and not found[-1].tail else None
+        elif block.kind in _LISTS:
+            for item in block.children:
+                fields += _item_fields(source, item)
+    return fields
+
+
+def _item_fields(source: Source, item: Block) -> Iterator[Field]:
+    field: Field | None = None
+    for block in item.children:
+        if block.kind == "paragraph":
+            for field in _paragraph_fields(source, block, item):
+                yield field
+        elif field is not None and block.kind in _OWNED:
+            field.owned.append(block)
+
+
+def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterator[Field]:
+    """The fields of a paragraph that is, or stands in, `holder`."""
+    text, line_starts = source.text, source.line_starts
+    column = holder.start - line_starts[holder.line - 1]
+    field: Field | None = None
+    for index, (start, end) in enumerate(paragraph.spans):
+        indent = start - line_starts[paragraph.line - 1 + index]
+        if start == holder.content_start:
+            box = _BOX.match(text, start, end)
+            label = first_label(text, box.end() if box else start, end)
+        else:
+            label = later_label(text, start, end)
+        if label is not None:
+            if field is not None:
+                yield field
+            field = Field(source, holder, *label)
+            column = column if index == 0 else indent
+        elif field is not None:
+            if indent > column and not field.tail:
+                field.extend((start, end))
+            else:
+                field.tail.append((start, end))
+    if field is not None:
+        yield field
+
+
+def _first_lines(item: Block) -> list[Span]:
+    first = item.children[0] if item.children else item
+    return list(first.spans) if first.kind in {"paragraph", "heading"} else [(item.content_start, item.content_start)]
