@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from workpacket.text.keys import normal_key
+
 # What stands in a section: `fields` are `KEY: value` lines; `items` a list; `checklist` a list whose items can be
 # ticked; `prose` anything.
 Shape = Literal["fields", "items", "checklist", "prose"]
@@ -26,7 +28,7 @@ class FieldSpec:
 
     @cached_property
     def key(self) -> str:
-        return "_".join(self.label.lower().split())
+        return normal_key(self.label)
 
     @property
     def written(self) -> str:
@@ -85,8 +87,4 @@ def heading_key(title: str) -> str:
 
     Remarks in parentheses or brackets, a value behind a colon, marks and emoji do not count.
     """
-    name = title
-    for opening in "([:":
-        name = name.partition(opening)[0]
-    letters = "".join(character if character.isalnum() and character.isascii() else " " for character in name)
-    return "_".join(letters.casefold().split())
+    return normal_key(title.partition(":")[0])

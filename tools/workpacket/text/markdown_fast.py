@@ -31,10 +31,8 @@ _RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _BULLET = re.compile(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER = re.compile(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER_WITH_BLANK = re.compile(r"[0-9]{1,9}[.)][ \t]")
-_HEADING = re.compile(r"#{1,6}(?=[ \t]|\Z)")
-_FENCE = re.compile(r"`{3,}|~{3,}")
 _NO_DEFINITION = re.compile(r"\[[^\[\]\\]*(?:\[|\](?!:))")
-_DELIMITER_ROW = re.compile(r"(?!-(?: |\Z))\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?\Z")
+_DELIMITER_ROW = re.compile(r"(?!-(?: |\Z))\|? *:?-+:? *(?:\| *:?-+:? *)*\|?\Z")
 _MOST_MISSING_CELLS = 65_536  # markdown-it ends a table for whose short rows it would have to make up more cells
 _MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each stands in a list, and both are levels of the tree
 
@@ -144,14 +142,14 @@ class _Scan:
         raise _NotPlain
 
     def _read_heading(self, body: str, column: int, offset: int) -> None:
-        match = _HEADING.match(body)
-        if match is None:
+        level = len(body) - len(body.lstrip("#"))
+        if level > 6 or (level < len(body) and body[level] not in _BLANKS):
             self._read_words(body, column, offset)
             return
         line = self._enter(column)
-        words = heading_words(self._text, offset + match.end(), offset + len(body))
-        block = Block("heading", line, line, offset, (words,), match[0])
-        block.level = match.end()
+        words = heading_words(self._text, offset + level, offset + len(body))
+        block = Block("heading", line, line, offset, (words,), body[:level])
+        block.level = level
         self._children[-1].append(block)
 
     def _read_dash(self, body: str, column: int, offset: int) -> None:
@@ -230,19 +228,19 @@ class _Scan:
         return self._lines[after].strip(_BLANKS) if after < len(self._lines) else ""
 
     def _read_fence(self, body: str, column: int, offset: int) -> None:
-        match = _FENCE.match(body)
-        info = body[match.end() :] if match else ""
-        if match is None or (body[0] == "`" and "`" in info):
+        info = body.lstrip(body[0])
+        marker = body[: len(body) - len(info)]
+        if len(marker) < 3 or (body[0] == "`" and "`" in info):
             self._read_words(body, column, offset)
             return
         if "|" in info:
             raise _NotPlain  # before a delimiter row this is the header of a table
         line = self._enter(column)
         spans: list[tuple[int, int]] = []
-        closed = self._read_fenced_lines(match[0], column, spans)
+        closed = self._read_fenced_lines(marker, column, spans)
         self._last = line + len(spans) + closed
         self._index += len(spans) + closed
-        block = Block("fence", line, self._last, offset, spans, match[0])
+        block = Block("fence", line, self._last, offset, spans, marker)
         block.info = info.strip(_BLANKS)
         self._children[-1].append(block)
 
@@ -308,8 +306,9 @@ class _Scan:
         self._children[-1].append(block)
 
     def _in_table(self, index: int) -> bool:
-        indent = len(self._lines[index]) - len(self._lines[index].lstrip(" "))
-        return 0 <= indent - self._columns[-1] < 4
+        line = self._lines[index]
+        body = line.lstrip(" ")
+        return 0 <= len(line) - len(body) - self._columns[-1] < 4 and body[0] != "\t"
 
     def _row(self, index: int, start: int) -> list[tuple[int, int]]:
         return row_cells(self._text, start, self._starts[index] + len(self._lines[index]))

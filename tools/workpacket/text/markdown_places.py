@@ -150,7 +150,10 @@ def _record_verbatim(state: StateBlock, token: Token, lines: range, indent: int)
 
 def _record_table(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
     tokens[0].meta["rows"] = [
-        [(number, *cell) for cell in row_cells(state.src, state.bMarks[number], state.eMarks[number])]
+        [
+            (number, *cell)
+            for cell in row_cells(state.src, state.bMarks[number] + state.tShift[number], state.eMarks[number])
+        ]
         for number in (line, *range(line + 2, end))
     ]
 
