@@ -127,7 +127,7 @@ class _Environment:
     def _run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment.setdefault("PIP_RETRIES", "2")
-        environment.setdefault("UV_SYSTEM_CERTS", "1")  # the certificates that pip trusts too, an inspecting proxy's among them
+        environment.setdefault("UV_SYSTEM_CERTS", "1")  # an inspecting proxy's certificate is known to the system only
         environment.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1")
         return subprocess.run(
             command,
