@@ -20,11 +20,13 @@ from pathlib import Path
 
 UNFINISHED = b"unfinished\n"
 
-# What pip prints in each of these cases, and what a person needs to hear.
+# What pip prints in each of these cases, and what a person needs to hear. Every index has uv: without a trace of it
+# there was no index.
 _KNOWN_FAILURES = (
-    (re.compile("No space left on device|Errno 28"), "the disk is full (no space left on device)"),
+    (r"No space left on device", "the disk is full (no space left on device)"),
+    (r"CERTIFICATE_VERIFY_FAILED", "the certificate of the package index is not trusted; PIP_CERT can name yours"),
     (
-        re.compile("NewConnectionError|NameResolutionError|ConnectTimeout|ProxyError|Connection broken|Network is"),
+        r"NewConnectionError|NameResolutionError|ConnectTimeout|ProxyError|requirement uv \(from versions: none\)",
         "no connection to the package index; once .venv is complete, recipes work without one",
     ),
 )
@@ -81,7 +83,9 @@ class _Environment:
         _tell(f"making {self.folder} with Python {sys.version.split()[0]}")
         # From inside a virtual environment, possibly this very one: the Python that it was made from.
         python = getattr(sys, "_base_executable", None) or sys.executable
-        self._require("making .venv", python, "-I", "-m", "venv", self.folder)
+        self._require("making .venv", python, "-I", "-m", "venv", "--without-pip", self.folder)
+        # venv would do this too, and keep to itself what went wrong.
+        self._require("making .venv", self.python, "-I", "-m", "ensurepip", "--upgrade")
 
     def _empty(self) -> None:
         for entry in self.folder.iterdir():
@@ -151,7 +155,7 @@ def _requirements(pyproject: Path) -> list[str]:
 
 def _in_one_line(output: str) -> str:
     for pattern, meaning in _KNOWN_FAILURES:
-        if pattern.search(output):
+        if re.search(pattern, output):
             return meaning
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
