@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def test_a_set_up_that_was_killed_is_done_again(scratch: Scratch, moment: float)
 
     assert result.status == 0, result.said
     assert result.told["environment"] == str(scratch.venv)
+
+
+def test_an_interrupted_set_up_ends_in_one_line(scratch: Scratch, tmp_path: Path) -> None:
+    process = scratch.start("lint", TEST_UV_WAITS_FOR=str(tmp_path / "gate"))
+    wait_for(tmp_path / "gate.begun")
+    process.send_signal(signal.SIGINT)
+
+    result = finish(process)
+
+    assert result.status == 130
+    assert result.said.splitlines()[-1] == "just.py: interrupted; the next call starts the set-up again"
+    assert "Traceback" not in result.said
 
 
 def test_the_next_call_waits_for_the_installer_of_a_call_that_was_killed(scratch: Scratch, tmp_path: Path) -> None:
