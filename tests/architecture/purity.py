@@ -17,7 +17,7 @@ PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "lifecycle",
 PURE_STANDARD_MODULES = frozenset({
     "__future__", "abc", "array", "base64", "binascii", "bisect", "calendar", "codecs", "collections", "contextlib",
     "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools",
-    "graphlib", "hashlib", "heapq", "hmac", "html", "inspect", "io", "ipaddress", "itertools", "json", "keyword",
+    "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json", "keyword",
     "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct", "sys",
     "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref", "zlib",
 })
@@ -31,6 +31,7 @@ IMPURE_NAMES = {
     "cryptography": {"generate", "generate_private_key"},
     "datetime": {"now", "today", "utcnow"},
     "hashlib": {"file_digest"},
+    "importlib": {"invalidate_caches", "metadata", "reload", "resources"},
     "inspect": {"currentframe", "findsource", "getsource", "getsourcefile", "getsourcelines", "stack"},
     "io": {"FileIO", "open", "open_code"},
     "pathlib": {"Path", "PosixPath", "WindowsPath"},
@@ -116,7 +117,7 @@ def _is_pure_module(module: str) -> bool:
     if top == "workpacket":
         return True
     if top in sys.stdlib_module_names:
-        return module in PURE_STANDARD_MODULES or top in PURE_STANDARD_MODULES
+        return module in PURE_STANDARD_MODULES or (top in PURE_STANDARD_MODULES and not _is_impure_name(module))
     return top in PURE_LIBRARIES
 
 

@@ -28,7 +28,7 @@ PLANTED = {
     "import logging": "line 1: imports logging",
     "import urllib.request": "line 1: imports urllib.request",
     "import importlib.resources": "line 1: imports importlib.resources",
-    "from importlib import resources": "line 1: imports importlib",
+    "from importlib import resources": "line 1: imports importlib.resources",
     "import requests": "line 1: imports requests",
     "from . import sibling": "line 1: imports relatively, which hides the layer",
     "from pathlib import Path": "line 1: imports pathlib.Path",

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.commands import STUB, STUB_PATH, Commands
 
+from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
 from workpacket.cli.commands import COMMANDS

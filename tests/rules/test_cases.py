@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rules.archive import Case, read_case
 
+from rules.archive import Case, read_case
 from workpacket.cli.fixing import fix_files
 from workpacket.documents.places import kind_of
 from workpacket.model.findings import Finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.rules import identity, packet, refinement, structured, stub, text
+from workpacket.rules import identity, packet, refinement, specification, structured, stub, text
 from workpacket.rules.rule import Rule
 
 RULES: tuple[type[Rule], ...] = (
@@ -54,9 +54,9 @@ RULES: tuple[type[Rule], ...] = (
     refinement.AnchorIncomplete,
     refinement.AnchorLines,
     refinement.RefinementNotAscii,
-    refinement.SpecificationMissing,
-    refinement.SpecMoved,
-    refinement.AnchorNotFound,
+    specification.SpecificationMissing,
+    specification.SpecMoved,
+    specification.AnchorNotFound,
     packet.PacketIdMissing,
     packet.PacketStatusUnknown,
     packet.PacketStatusOldForm,

@@ -72,7 +72,7 @@ class DocumentRule(Rule, Generic[D]):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
-    requires: ClassVar[tuple[type[DocumentRule[Document]], ...]] = ()
+    requires: ClassVar[tuple[type[Rule], ...]] = ()
 
     def check(self, document: D) -> Iterator[Fault]:
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from workpacket.documents.layout import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, is_empty
@@ -11,11 +12,9 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field
 
-KINDS = ("stub", "refinement", "packet")
-
 
 class StructuredRule(DocumentRule[StructuredDocument]):
-    kinds = KINDS
+    kinds: ClassVar[tuple[str, ...]] = ("stub", "refinement", "packet")
 
 
 class SectionMissing(StructuredRule):
