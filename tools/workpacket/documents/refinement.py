@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from workpacket.documents.document import TextAt
@@ -12,6 +13,7 @@ from workpacket.text.node import Node
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
+_FENCE_LINE = re.compile(r"^ *(`{3,}|~{3,}).*$", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"
@@ -115,7 +117,7 @@ class Refinement(StructuredDocument):
                 start = section.title_span[1]
                 later = [known.section.start for known in self.placed if known.section.start > start]
                 body = self.source.text[start : min(later, default=len(self.source.text))]
-                text = body.replace("`", "").strip()
+                text = _FENCE_LINE.sub("", body).strip()
                 return "" if text.startswith("<") and text.endswith(">") else text
         return ""
 

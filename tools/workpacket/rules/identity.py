@@ -45,10 +45,9 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in id_fields(document):
-            value = leading_id(text.value)
-            rest = text.value[len(value) :].strip()
-            if value != text.value and rest and rest != "`" and WorkPacketId.try_parse(value) is not None:
-                start = text.start + text.value.index(value) + len(value)
+            match = _ID_AT_START.match(text.value)
+            if match and match.end() < len(text.value) and WorkPacketId.try_parse(match.group(1)) is not None:
+                start = text.start + match.end()
                 message = f"behind the value of {name} stands left-over hint text"
                 edits = [Edit(start, text.end, "")]
                 yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
