@@ -124,9 +124,8 @@ def _in_node(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[int, str]]:
             yield node.lineno, f"uses {qualified}"
         elif node.attr in IMPURE_METHODS:
             yield node.lineno, f"uses .{node.attr}"
-    elif isinstance(node, ast.Name):
-        if names.get(node.id) == DYNAMIC_IMPORT or (node.id in IMPURE_BUILTINS and node.id not in names):
-            yield node.lineno, f"uses {node.id}"
+    elif isinstance(node, ast.Name) and names.get(node.id, node.id) in IMPURE_BUILTINS | {DYNAMIC_IMPORT}:
+        yield node.lineno, f"uses {node.id}"
 
 
 def _in_import_from(node: ast.ImportFrom) -> Iterator[tuple[int, str]]:
