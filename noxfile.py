@@ -118,7 +118,7 @@ def package(session: nox.Session) -> None:
     clean = built.parent / "clean"
     session.run("python", "-m", "venv", "--clear", str(clean))
     programs = clean / ("Scripts" if os.name == "nt" else "bin")
-    session.run(str(programs / "python"), "-I", "-m", "pip", "install", "--quiet", str(wheel), external=True)
+    session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
     use(session, str(programs / "workpacket"), built.parent / "repository")
 
 
