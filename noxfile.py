@@ -110,7 +110,7 @@ def bench(session: nox.Session) -> None:
 def package(session: nox.Session) -> None:
     """Build sdist and wheel, the wheel from the sdist, and use the wheel where nothing else is installed."""
     session.install("build")
-    built = Path(session.create_tmp()) / "dist"
+    built = ROOT / session.create_tmp() / "dist"
     session.run("python", "-m", "build", "--outdir", str(built))
     wheel = max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
     if missing := missing_from(wheel):
@@ -118,9 +118,22 @@ def package(session: nox.Session) -> None:
     clean = built.parent / "clean"
     session.run("python", "-m", "venv", "--clear", str(clean))
     programs = clean / ("Scripts" if os.name == "nt" else "bin")
-    session.run(str(programs / "python"), "-I", "-m", "pip", "install", "--quiet", str(wheel), external=True)
-    session.run(str(programs / "workpacket"), "--version", external=True)
-    session.run(str(programs / "workpacket"), "check", external=True)
+    session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
+    use(session, str(programs / "workpacket"), built.parent / "repository")
+
+
+def use(session: nox.Session, workpacket: str, repository: Path) -> None:
+    """See that the installed command says its version, accepts what is right and refuses what is wrong."""
+    pointer = repository / ".GOV" / "roles_shared" / "SPEC_CURRENT.md"
+    pointer.parent.mkdir(parents=True, exist_ok=True)
+    repository.joinpath("spec.md").touch()
+    session.run("git", "init", "--quiet", str(repository), external=True)
+    session.run(workpacket, "--version", external=True)
+    with session.chdir(repository):
+        pointer.write_text("# SPEC_CURRENT\n\nCurrent spec: **spec.md**\n", "utf-8")
+        session.run(workpacket, "check", external=True)
+        pointer.write_text("# SPEC_CURRENT\n", "utf-8")
+        session.run(workpacket, "check", external=True, success_codes=[1])
 
 
 def missing_from(wheel: Path) -> set[str]:

@@ -2,6 +2,9 @@
 
 Imports are judged by an allow-list, because a list of what is forbidden is never complete. Of the allowed modules, the
 few functions that do touch the world are named one by one, whatever name they are imported under.
+
+A module may be imported by a computed name only where the text of the call shows that it is one of the same layer;
+of other such imports the contracts in pyproject.toml would know nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "lifecycle",
 PURE_STANDARD_MODULES = frozenset({
     "__future__", "abc", "array", "base64", "binascii", "bisect", "calendar", "codecs", "collections", "contextlib",
     "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools",
-    "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json", "keyword",
-    "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct", "sys",
-    "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref", "zlib",
+    "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
+    "keyword", "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct",
+    "sys", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref", "zlib",
 })
 
 # Libraries that compute and do nothing else, as we use them.
@@ -31,7 +34,7 @@ IMPURE_NAMES = {
     "cryptography": {"generate", "generate_private_key"},
     "datetime": {"now", "today", "utcnow"},
     "hashlib": {"file_digest"},
-    "importlib": {"invalidate_caches", "metadata", "reload", "resources"},
+    "importlib": {"abc", "invalidate_caches", "machinery", "metadata", "reload", "resources", "util"},
     "inspect": {"currentframe", "findsource", "getsource", "getsourcefile", "getsourcelines", "stack"},
     "io": {"FileIO", "open", "open_code"},
     "pathlib": {"Path", "PosixPath", "WindowsPath"},
@@ -44,6 +47,8 @@ IMPURE_NAMES = {
 }
 
 IMPURE_BUILTINS = frozenset({"open", "print", "input", "breakpoint", "eval", "exec", "__import__", "exit", "quit"})
+
+DYNAMIC_IMPORT = "importlib.import_module"
 
 # Methods that only objects have which stand for files; such an object may have been handed in.
 IMPURE_METHODS = frozenset({
@@ -62,12 +67,36 @@ class Impurity:
         return f"line {self.line}: {self.what}"
 
 
-def impurities(code: str) -> list[Impurity]:
-    """Everything in the module text `code` that a pure layer must not contain."""
+def impurities(code: str, layer: str) -> list[Impurity]:
+    """Everything in the module text `code` that a module of the pure layer `layer` must not contain."""
     tree = ast.parse(code)
     names = dict(_imported_names(tree))
-    found = {Impurity(line, what) for node in ast.walk(tree) for line, what in _in_node(node, names)}
+    innocent = set(_parameters_named_like_builtins(tree)) | set(_imports_within(layer, tree, names))
+    found = {
+        Impurity(line, what) for node in ast.walk(tree) if node not in innocent for line, what in _in_node(node, names)
+    }
     return sorted(found, key=lambda impurity: (impurity.line, impurity.what))
+
+
+def _parameters_named_like_builtins(tree: ast.Module) -> Iterator[ast.AST]:
+    """Uses of a parameter `open`, which is not the builtin of that name."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            spec = function.args
+            parameters = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+            body = function.body if isinstance(function.body, list) else [function.body]
+            inside = (node for statement in body for node in ast.walk(statement))
+            yield from (node for node in inside if isinstance(node, ast.Name) and node.id in parameters)
+
+
+def _imports_within(layer: str, tree: ast.Module, names: dict[str, str]) -> Iterator[ast.AST]:
+    """The `import_module` of calls whose argument begins with the name of the module's own layer."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _qualified(node.func, names) == DYNAMIC_IMPORT and node.args:
+            argument = node.args[0]
+            first = argument.values[0] if isinstance(argument, ast.JoinedStr) and argument.values else argument
+            if isinstance(first, ast.Constant) and str(first.value).startswith(f"workpacket.{layer}."):
+                yield node.func
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -91,11 +120,11 @@ def _in_node(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[int, str]]:
         yield from _in_import_from(node)
     elif isinstance(node, ast.Attribute):
         qualified = _qualified(node, names)
-        if qualified is not None and _is_impure_name(qualified):
+        if qualified is not None and (qualified == DYNAMIC_IMPORT or _is_impure_name(qualified)):
             yield node.lineno, f"uses {qualified}"
         elif node.attr in IMPURE_METHODS:
             yield node.lineno, f"uses .{node.attr}"
-    elif isinstance(node, ast.Name) and node.id in IMPURE_BUILTINS and node.id not in names:
+    elif isinstance(node, ast.Name) and names.get(node.id, node.id) in IMPURE_BUILTINS | {DYNAMIC_IMPORT}:
         yield node.lineno, f"uses {node.id}"
 
 
@@ -117,7 +146,7 @@ def _is_pure_module(module: str) -> bool:
     if top == "workpacket":
         return True
     if top in sys.stdlib_module_names:
-        return module in PURE_STANDARD_MODULES or (top in PURE_STANDARD_MODULES and not _is_impure_name(module))
+        return (module in PURE_STANDARD_MODULES or top in PURE_STANDARD_MODULES) and not _is_impure_name(module)
     return top in PURE_LIBRARIES
 
 

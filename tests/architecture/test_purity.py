@@ -29,6 +29,12 @@ PLANTED = {
     "import urllib.request": "line 1: imports urllib.request",
     "import importlib.resources": "line 1: imports importlib.resources",
     "from importlib import resources": "line 1: imports importlib.resources",
+<<<<<<< HEAD
+=======
+    "from importlib import import_module as load\nload('os')": "line 2: uses load",
+    "import importlib\nimportlib.import_module(f'workpacket.shell.{1}')": "line 2: uses importlib.import_module",
+    "from importlib import import_module\nload = import_module": "line 2: uses import_module",
+>>>>>>> infra
     "import requests": "line 1: imports requests",
     "from . import sibling": "line 1: imports relatively, which hides the layer",
     "from pathlib import Path": "line 1: imports pathlib.Path",
@@ -46,6 +52,8 @@ PLANTED = {
     "import posixpath\nposixpath.exists('x')": "line 2: uses posixpath.exists",
     "def size(file):\n    return len(file.read_bytes())": "line 2: uses .read_bytes",
     "def drop(file):\n    file.unlink()": "line 2: uses .unlink",
+    "def lane(*, print):\n    open('x')": "line 2: uses open",
+    "def lane(*, open=open):\n    return open": "line 1: uses open",
 }
 
 LEFT_ALONE = (
@@ -62,22 +70,28 @@ LEFT_ALONE = (
     "def at(facts):\n    return facts.now",
     "def at(facts):\n    return facts.today()",
     "text = 'open(1)'  # print",
+    "def lane(*, open):\n    return [open for _ in range(2)]",
+    "from importlib import import_module\nimport_module(f'workpacket.documents.{1}')",
+    "from importlib import import_module\nimport_module('workpacket.documents.stub')",
 )
 
 
 @pytest.mark.parametrize(("code", "impurity"), PLANTED.items(), ids=PLANTED)
 def test_a_planted_impurity_is_found_at_its_line(code: str, impurity: str) -> None:
-    assert impurity in [str(found) for found in impurities(code)]
+    assert impurity in [str(found) for found in impurities(code, "documents")]
 
 
 @pytest.mark.parametrize("code", LEFT_ALONE)
 def test_what_only_computes_is_left_alone(code: str) -> None:
-    assert impurities(code) == []
+    assert impurities(code, "documents") == []
 
 
 def test_the_pure_layers_are_pure() -> None:
-    modules = [path for layer in PURE_LAYERS for path in python_files(PACKAGE / layer)]
-    found = [f"{relative(path)}: {impurity}" for path in modules for impurity in impurities(path.read_text("utf-8"))]
+    found = {
+        relative(path): [str(impurity) for impurity in impurities(path.read_text("utf-8"), layer)]
+        for layer in PURE_LAYERS
+        for path in python_files(PACKAGE / layer)
+    }
 
-    assert len(modules) > len(PURE_LAYERS)
-    assert found == []
+    assert len(found) > len(PURE_LAYERS)
+    assert {path: impure for path, impure in found.items() if impure} == {}
