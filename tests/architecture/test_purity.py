@@ -29,12 +29,9 @@ PLANTED = {
     "import urllib.request": "line 1: imports urllib.request",
     "import importlib.resources": "line 1: imports importlib.resources",
     "from importlib import resources": "line 1: imports importlib.resources",
-<<<<<<< HEAD
-=======
     "from importlib import import_module as load\nload('os')": "line 2: uses load",
     "import importlib\nimportlib.import_module(f'workpacket.shell.{1}')": "line 2: uses importlib.import_module",
     "from importlib import import_module\nload = import_module": "line 2: uses import_module",
->>>>>>> infra
     "import requests": "line 1: imports requests",
     "from . import sibling": "line 1: imports relatively, which hides the layer",
     "from pathlib import Path": "line 1: imports pathlib.Path",

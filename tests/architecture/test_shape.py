@@ -23,16 +23,8 @@ NAMES_THAT_SAY_NOTHING = re.compile(
 )
 
 # Folders of the machines on which this was written. Home folders of invented people stand in fixtures on purpose.
-<<<<<<< HEAD
-MACHINE_PATHS = re.compile(rb"(?<![\w.~-])/(root|work|tmp/(lab|wt|brief)|opt/(pypi|wheels))(/|\b)|\.pyenv/")
-MACHINE_PATHS_ALLOWED = {
-    "tests/architecture/test_shape.py": "names them in order to find them",
-    "tools/workpacket/rules/text.py": "finds home folders in documents",
-}
-=======
 MACHINE_PATHS = re.compile(rb"(?<![\w.~-])/((root|work)/[\w.]|tmp/(lab|wt)\b|opt/(pypi|wheels)\b)|\.pyenv/")
 MACHINE_PATHS_ALLOWED = {"tests/architecture/test_shape.py": "names them in order to find them"}
->>>>>>> infra
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
