@@ -94,7 +94,9 @@ class StructuredDocument(Document):
         if placed.spec.shape == "fields":
             return _fields_node(placed)
         if placed.spec.shape == "prose":
-            return Node(body_of(self.source, section), *section.title_span)
+            body = body_of(self.source, section)
+            start = self.source.text.index(body, section.title_span[1])
+            return Node(body, start, start + len(body)) if body else Node("", *section.title_span)
         items = items_of_section(self.source, section)
         if placed.spec.shape == "checklist":
             return Node([_checklist_node(item) for item in items], *section.title_span)

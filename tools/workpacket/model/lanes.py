@@ -18,7 +18,9 @@ class Lane:
 
     __slots__ = ("aliases", "section", "title", "token", "unfinished")
 
-    def __init__(self, token: str, title: str, section: str, *, unfinished: bool, aliases: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, token: str, title: str, section: str, *, unfinished: bool, aliases: tuple[str, ...] = ()
+    ) -> None:
         self.token = token
         self.title = title
         self.section = section
@@ -49,7 +51,11 @@ def section_key(heading: str) -> str:
 
 LANES: tuple[Lane, ...] = (
     Lane(
-        "STUB", "Stub", "stub backlog", unfinished=True, aliases=("stub not activated", "stub not ready for dev", "genesis")
+        "STUB",
+        "Stub",
+        "stub backlog",
+        unfinished=True,
+        aliases=("stub not activated", "stub not ready for dev", "genesis"),
     ),
     Lane("READY_FOR_DEV", "Ready for Dev", "ready for dev", unfinished=True, aliases=("planned", "ready")),
     Lane("IN_PROGRESS", "In Progress", "in progress", unfinished=True, aliases=("claimed", "doing", "active")),
