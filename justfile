@@ -46,6 +46,11 @@ lint:
 types *arguments:
     @mypy "$@"
 
+[doc('Write the reference pages and the schemas for editors anew')]
+[group('quality')]
+reference:
+    @python tools/reference.py
+
 [doc('Format the code and repair what can be repaired safely')]
 [group('quality')]
 fmt-code *arguments:

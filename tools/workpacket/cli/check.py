@@ -42,6 +42,9 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 def chosen_files(arguments: Arguments, workspace: Workspace) -> list[tuple[Found, str]]:
     """The files to check, each with its kind: those named, or all."""
     kind = arguments.value("kind")
+    if kind and kind not in {known for _, known in PLACES}:
+        known = ", ".join(sorted({known for _, known in PLACES}))
+        raise usage(arguments.command, "invalid_value", f"{kind!r} is no kind of document; the kinds are {known}")
     if not arguments.words:
         return [(found, kind_of(found.path) or "unknown") for found in find_documents(workspace.root)]
     chosen: dict[str, tuple[Found, str]] = {}
@@ -80,7 +83,7 @@ With paths (files or folders), only these are, each for itself.""",
         Option("diff", "show what --fix would change, and change nothing"),
         Option("statistics", "how often each code was found, instead of where"),
         Option("watch", "check again whenever a file changes, until interrupted"),
-        Option("kind", "the kind of the files named", choices=sorted({kind for _, kind in PLACES})),
+        Option("kind", "the kind of the files named: a name of a schema", value="KIND"),
         Option("no-cache", "neither use nor fill the cache"),
     ),
     examples=(
