@@ -15,11 +15,7 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         "a ':' that makes a key stands where no key can be",
         f"if the ':' is part of a value, {QUOTE_IT}; if this begins a new key, check the indentation",
     ),
-    (
-        "could not find expected ':'",
-        "this is neither 'key: value' nor part of the value above",
-        "add the ':' or indent",
-    ),
+    ("could not find expected ':'", "this is neither 'key: value' nor part of what is above", "add the ':' or indent"),
     ("cannot start any token", "no value can begin with this character", QUOTE_IT),
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document separator", "this quote is not closed before the '---'", "close it where the value ends"),

@@ -57,7 +57,7 @@ def events(text: str) -> Iterator[Event]:
         raise NotYaml(error.problem or "", at, error.context or "", since) from None
     except (ValueError, OverflowError):
         # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
-        at = parser.get_mark().index
+        at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
         raise NotYaml("found invalid Unicode character escape code", at, "", at) from None
     finally:
         parser.dispose()
