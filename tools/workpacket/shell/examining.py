@@ -66,7 +66,7 @@ def examine_file(root: str, path: str, kind: str) -> Row:
         return unreadable(path, error.strerror or str(error))
     if len(data) > limit:
         message = f"the file is larger than {limit:,} bytes, the limit for its kind"
-        return _row_of(path, Finding("file_too_large", "error", path, 0, 0, message))
+        return _row_of(path, Finding("limit_size", "error", path, 0, 0, message))
     return examine_bytes(path, kind, data)
 
 
