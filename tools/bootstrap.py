@@ -179,13 +179,13 @@ def _lock(path: Path) -> Iterator[tuple[int, ...]]:
 
 def _try_lock(descriptor: int, *, wait: bool) -> bool:
     if sys.platform == "win32":
-        import msvcrt  # noqa: PLC0415 - there is no such module elsewhere
+        import msvcrt
 
         with suppress(OSError):  # it gives up after ten seconds
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
             return True
         return False
-    import fcntl  # noqa: PLC0415 - there is no such module on Windows
+    import fcntl
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

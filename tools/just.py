@@ -42,7 +42,7 @@ def main(arguments: "list[str]") -> None:
 
 def hand_over_to_newer_python(arguments: "list[str]") -> None:
     """Start again under a supported Python of the PATH; what is there may be a shim that leads nowhere."""
-    import subprocess  # noqa: PLC0415 - only an old Python comes this way
+    import subprocess
 
     probe = f"import sys; sys.exit(sys.version_info[:2] < {NEEDED})"
     quiet = subprocess.DEVNULL
@@ -87,7 +87,7 @@ def is_ready() -> bool:
 
 
 def set_up() -> None:
-    import bootstrap  # noqa: PLC0415 - see the module docstring
+    import bootstrap
 
     try:
         bootstrap.set_up(ROOT, STAMP, fingerprint(), is_ready)
@@ -101,7 +101,7 @@ def run_just(arguments: "list[str]") -> None:
     environment.pop("PYTHONHOME", None)
     command = [JUST, "--justfile", os.path.join(ROOT, "justfile"), *arguments]
     if os.name == "nt":
-        import subprocess  # noqa: PLC0415 - os.exec on Windows lets the caller go on before the recipe has ended
+        import subprocess
 
         sys.exit(subprocess.call(command, env=environment))
     os.execve(JUST, command, environment)

@@ -1,4 +1,4 @@
-"""Every real file is read; what is only old-fashioned is a warning; what is wrong is found; repairing changes no more."""
+"""Every real file is read; old fashions are warnings; what is wrong is found; repairing changes nothing else."""
 
 from __future__ import annotations
 

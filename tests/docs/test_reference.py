@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
 import reference
 from architecture.source_tree import ROOT, relative
 
@@ -10,7 +13,7 @@ GENERATED = reference.generated()
 
 
 @pytest.mark.parametrize("path", GENERATED, ids=relative)
-def test_a_generated_file_is_current(path: reference.Path) -> None:
+def test_a_generated_file_is_current(path: Path) -> None:
     assert path.exists(), "run `just reference`"
     assert path.read_bytes() == GENERATED[path], "run `just reference`"
 

@@ -56,9 +56,9 @@ PIECES = (
 )
 
 any_bytes = st.binary(max_size=400)
-document_like = st.lists(
-    st.one_of(st.sampled_from(PIECES), st.text(max_size=40)), max_size=40
-).map(lambda lines: "\n".join(lines).encode("utf-8", "surrogatepass"))
+document_like = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=40)), max_size=40).map(
+    lambda lines: "\n".join(lines).encode("utf-8", "surrogatepass")
+)
 broken = st.builds(
     lambda data, at, junk: data[: at % (len(data) + 1)] + junk + data[at % (len(data) + 1) :],
     document_like,

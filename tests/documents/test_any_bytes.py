@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from documents.hostile_text import hostile_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from documents.hostile_text import hostile_bytes
 from workpacket.cli.fixing import repaired
 from workpacket.documents.reading import KINDS
 from workpacket.report.catalogue import catalogue

@@ -75,9 +75,7 @@ def test_repairing_twice_is_repairing_once(path: Path, tmp_path: Path, unsafe: b
     written(path, tmp_path)
     kinds = {found.path: kind_of(found.path) or "unknown" for found in find_documents(str(tmp_path))}
     fix_files(str(tmp_path), kinds, findings_of(tmp_path), unsafe=unsafe)
-    left = [
-        finding for finding in findings_of(tmp_path) if finding.fix is not None and (finding.fix.safe or unsafe)
-    ]
+    left = [finding for finding in findings_of(tmp_path) if finding.fix is not None and (finding.fix.safe or unsafe)]
     assert left == []
 
 
