@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from text.schema_files import loaded, reading
+from text.schema_files import reading
 from text.schema_strategies import schemas, values
+from text.schema_verdicts import assert_told_well
 from workpacket.model.reason_tables.document import REASONS
 from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, UnusableSchema, Violation
@@ -471,27 +472,10 @@ def test_very_many_violations_are_told_in_time(schema: dict[str, Any], value: An
     assert len(found(schema, value)) >= len(value)
 
 
+@settings(max_examples=50)
 @given(schemas(), values)
-def test_there_are_violations_exactly_if_there_are_complaints_each_with_a_place_and_a_code(
-    schema: Any, value: Plain
-) -> None:
-    ready = loaded({"allOf": [schema]})
-    codes = {reason.code for reason in REASONS}
-
-    for violation in violations(ready, value):
-        node: Any = value
-        for step in violation.path:
-            node = node[step]
-        assert violation.code in codes
-        assert violation.message
-        assert len(violation.message) < 1_000
-
-
-@given(schemas(), values)
-def test_a_second_judgement_says_the_same(schema: Any, value: Plain) -> None:
-    ready = loaded({"allOf": [schema]})
-
-    assert violations(ready, value) == violations(ready, value)
+def test_what_is_refused_is_told_with_place_and_code(schema: Any, value: Plain) -> None:
+    assert_told_well(schema, value)
 
 
 def test_a_schema_that_cannot_be_used_is_an_error_of_the_package() -> None:

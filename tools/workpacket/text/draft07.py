@@ -35,7 +35,8 @@ _DEPENDS_ON_VALUE = ("anyOf", "oneOf", "if", "dependentSchemas")
 def twin(name: str, read: Read) -> bytes:
     """The file of the twin of schema `name`; `read` is as for `SchemaSet`."""
     converter = _Converter(name, read)
-    return (json.dumps(converter.converted(converter.file(name)), indent=2, ensure_ascii=False) + "\n").encode()
+    text = json.dumps(converter.converted(converter.file(name)), indent=2, ensure_ascii=False)
+    return (text + "\n").encode("utf-8", "backslashreplace")  # half a character, and nothing else, needs its escape
 
 
 class _Converter:
