@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from workpacket.text.fault import Fault
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
+from workpacket.text.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,10 @@ def _not_utf8(text: str, first: int, start: int) -> Fault:
     others = f", and {broken - 1} more after it" if broken > 1 else ""
     message = f"the byte 0x{byte:02X} is not UTF-8{others}"
     return Fault("text_not_utf8", start + first, start + first + 1, message)
+
+
+def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Fault:
+    """The fault of a key that stands at `first` and `again` in one mapping."""
+    line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
+    where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
+    return Fault(code, *again, f"the key {key!r} stands {where}", "keep one of the two")

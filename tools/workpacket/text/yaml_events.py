@@ -7,7 +7,8 @@ libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. `yaml_
 differently from each other or from YAML 1.2; only the question mark is healed instead. Inside brackets PyYAML takes
 any `?` for the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?` that YAML 1.2
 takes for text is therefore shown to them as U+10FFFF, a code point that Unicode reserves for the inside of programs
-and that no document may hold.
+and that no document may hold. And a text without a final line end gets one, without which a block scalar at the end of
+the file has another value in PyYAML than elsewhere.
 
 This module imports `yaml`, which costs more than reading a file with it; `yaml_strict` imports it when there is a file.
 """
@@ -41,8 +42,12 @@ class NotYaml(Exception):
 
 
 def events(text: str) -> Iterator[Event]:
-    """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none."""
-    parser = LOADER(_TEXTUAL_QUESTION_MARK.sub(STAND_IN, text))
+    """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
+
+    Their marks may lie one beyond the end of `text`.
+    """
+    final = "" if text.endswith(("\n", "\r")) else "\n"
+    parser = LOADER(_TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) + final)
     try:
         while parser.check_event():
             yield parser.get_event()

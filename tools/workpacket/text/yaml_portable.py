@@ -8,7 +8,7 @@ published results of yaml-test-suite):
 - a comment without a blank before its '#', which is text to some readers;
 - a key marked with '?', and a lone '?' or '-' in brackets;
 - a plain key in brackets whose ':' touches the next bracket or comma;
-- a block scalar whose last line is blank and ends with the file.
+- a block scalar whose last line is blank and ends with the file (one that is the whole document, `yaml_tree` refuses).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Scalar: TypeAlias = tuple[int, int, bool]
 """Where a scalar begins and ends in the text, and whether it stands in brackets."""
 
 # Most texts hold none of these; only one that does is looked at scalar by scalar.
-_SUSPECT = re.compile(r"\t|(?<=\S)#|(?<![^\s,\[\]{}])(?:\?(?=[\s,\[\]{}]|\Z)|-(?=[,\[\]{}]))|:(?=[,\[\]{}])| \Z")
+_SUSPECT = re.compile(r"\t|(?<=\S)#|(?<![^\s,\[\]{}])(?:\?(?=[\s,\[\]{}]|\Z)|-(?=[,\[\]{}]))|:(?=[,\[\]{}])")
 _BETWEEN_SCALARS = re.compile(r"#[^\r\n]*+|[\t?:]")
 _LONE_QUESTION_MARK = re.compile(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
 _BLOCK = re.compile(
@@ -34,6 +34,7 @@ _BLOCK = re.compile(
 
 def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
     """The places of `text`, which stands at `start` of its source and has these scalars, that readers dispute."""
+    yield from _unfinished(text, start, scalars)
     if _SUSPECT.search(text) is None:
         return
     done, may_be_key = 0, False
@@ -42,8 +43,6 @@ def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
         yield from _within(text, (first, end, in_brackets), start)
         done, may_be_key = end, in_brackets and first < end and text[first] not in "\"'"
     yield from _between(text, done, len(text), start, after_plain=may_be_key)
-    if scalars:
-        yield from _unfinished(text, start, scalars[-1])
 
 
 def end_of_block_scalar(text: str, start: int, end: int) -> int:
@@ -70,7 +69,7 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
                 yield _glued(start + at)
             case "?":
                 yield _question_mark(start + at)
-            case ":" if after_plain and text[at + 1] in ",[]{}" and not text[done:at].strip():
+            case ":" if after_plain and not text[done:at].strip() and text[at + 1] in ",[]{}":
                 message = "the ':' of this key touches what comes next"
                 yield Fault("yaml_syntax", start + at, start + at + 1, message, "put a blank after the ':'")
 
@@ -108,11 +107,11 @@ def _within_block(text: str, first: int, end: int, start: int) -> Iterator[Fault
         yield _tab(start + parts.start("tab"), "a tab where the indentation of a block of text begins")
 
 
-def _unfinished(text: str, start: int, last: Scalar) -> Iterator[Fault]:
-    first, end, _ = last
-    blanks = len(text.rstrip(" "))
-    if text[first : first + 1] not in ("|", ">") or text[end:].strip():
+def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
+    first, end, _ = scalars[-1] if scalars else (0, 0, False)
+    if not text[first:end].startswith(("|", ">")) or text[end:].strip():
         return
+    blanks = len(text.rstrip(" "))
     if blanks < len(text) and text[blanks - 1] in "\r\n":
         message = "a block of text ends with a line of blanks that has no line end"
         yield Fault("yaml_unfinished_block", start + blanks, start + len(text), message)

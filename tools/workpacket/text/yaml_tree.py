@@ -10,7 +10,7 @@ import yaml
 from workpacket.text import yaml_portable
 from workpacket.text.fault import Fault
 from workpacket.text.limits import Limits
-from workpacket.text.loaded import Loaded
+from workpacket.text.loaded import Loaded, duplicate_key
 from workpacket.text.node import Node
 from workpacket.text.plain_scalars import resolve
 from workpacket.text.source import Source
@@ -96,13 +96,15 @@ class _Builder:
         return False
 
     def _scalar(self, event: Event) -> bool:
-        start, end = event.start_mark.index, event.end_mark.index
+        start, end = self._local(event)
         if event.style in ("|", ">"):
             end = yaml_portable.end_of_block_scalar(self._text, start, end)
         elif start == end and self._brackets:
             start = end = self._place_of_nothing(start)
         self.scalars.append((start, end, self._brackets > 0))
-        start, end = start + self._start, end + self._start
+        start, end = self._start + start, self._start + end
+        if event.style in ("|", ">") and not self._open:
+            self._fault("yaml_bare_block", start, end, "the whole document is one block of text")
         self._properties(event, start, end)
         written = restored(event.value)
         if event.style == '"' and _SURROGATE.search(written):
@@ -125,8 +127,9 @@ class _Builder:
         elif plain and written == "<<":
             self._fault("yaml_merge_key", start, end, "'<<' merges another mapping into this one")
         elif written in top.keys:
-            first, again = (self._source.line_and_column(offset)[0] for offset in (top.keys[written][0], start))
-            self._fault("yaml_duplicate_key", start, end, f"{written!r} stands on line {first} and on line {again}")
+            self.faults.append(
+                duplicate_key("yaml_duplicate_key", self._source, written, top.keys[written], (start, end))
+            )
         else:
             top.keys[written] = (start, end)
 
@@ -189,8 +192,12 @@ class _Builder:
         if event.tag is not None:
             self._fault("yaml_tag", start, end, f"'{event.tag}' says which type a value has")
 
+    def _local(self, event: Event) -> tuple[int, int]:
+        return min(event.start_mark.index, len(self._text)), min(event.end_mark.index, len(self._text))
+
     def _span(self, event: Event) -> tuple[int, int]:
-        return self._start + event.start_mark.index, self._start + event.end_mark.index
+        start, end = self._local(event)
+        return self._start + start, self._start + end
 
     def _fault(self, code: str, start: int, end: int, message: str) -> None:
         self.faults.append(Fault(code, start, end, message))

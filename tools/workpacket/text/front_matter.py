@@ -1,0 +1,65 @@
+"""The YAML block at the top of a Markdown file.
+
+It begins on the very first line with `---` and ends with the next line that is `---` or `...`; blanks may follow on
+both, a byte order mark may stand before, and the line ends may be of any kind. Its positions are those of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from workpacket.text.fault import Fault
+from workpacket.text.limits import DATA, Limits
+from workpacket.text.loaded import Loaded
+from workpacket.text.source import Source
+from workpacket.text.yaml_strict import load_yaml
+
+_LINE_END = r"[ \t]*(?:\r\n|\r|\n|\Z)"
+_OPENING = re.compile(rf"---{_LINE_END}")
+_CLOSING = re.compile(rf"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.){_LINE_END}")
+_LATE = re.compile(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The loaded block: its YAML is [start, end), the Markdown begins at `body`, which is the start of `body_line`.
+
+    A file without such a block has `present` false, a body that is the whole file, and no root.
+    """
+
+    loaded: Loaded
+    present: bool
+    start: int
+    end: int
+    body: int
+    body_line: int
+
+
+def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
+    """The front matter of `source`; its faults say why there is none if one was meant."""
+    text = source.text
+    opening = _OPENING.match(text)
+    if opening is None:
+        late = _LATE.match(text)
+        if late is None or _CLOSING.search(text, late.end()) is None:
+            return _absent()
+        hint = "remove what stands before it"
+        message = "front matter begins on the first line of a file or not at all"
+        return _absent(Fault("front_matter_not_first", late.start(1), late.end(1), message, hint))
+    start = opening.end()
+    closing = _CLOSING.search(text, start)
+    if closing is None:
+        message = "front matter begins here, and no line '---' ends it"
+        return _absent(Fault("front_matter_unclosed", 0, len("---"), message))
+    end, body = closing.start(), closing.end()
+    loaded = load_yaml(source, start=start, end=end, limits=limits)
+    if loaded.root is not None and not isinstance(loaded.root.value, dict):
+        found = {list: "a list", type(None): "nothing"}.get(type(loaded.root.value), "a single value")
+        message = f"front matter is made of keys and values, and here is {found}"
+        loaded = Loaded(None, (Fault("front_matter_not_a_mapping", *loaded.root.span, message),))
+    return FrontMatter(loaded, True, start, end, body, source.line_and_column(body)[0])
+
+
+def _absent(*faults: Fault) -> FrontMatter:
+    return FrontMatter(Loaded(None, faults), False, 0, 0, 0, 1)

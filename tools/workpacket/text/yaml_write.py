@@ -1,0 +1,130 @@
+"""YAML for files that the package creates: one block style, and never a value that reads back as another.
+
+A string stands without quotes only if every reader takes it for that string: not only ours, also those that see dates,
+booleans and numbers in base 60 (`plain_scalars.read_otherwise`). Everything else is quoted; text of several lines that
+shows all it holds is a block.
+"""
+
+from __future__ import annotations
+
+import re
+
+from workpacket.text.node import Plain, Scalar
+from workpacket.text.plain_scalars import read_otherwise, resolve
+
+_STEP = "  "
+# What YAML forbids, or takes for a line end in one version; a block can still hold tabs and line feeds.
+_HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+# A first character that marks nothing, then anything but a mark of a key, of a comment or of the end of a line.
+_PLAIN = re.compile(rf"(?!\.\.\.)[\w./(+$](?:[^\t\n{_HIDDEN}:#]|:(?=\S)|(?<=\S)#)*+(?<=\S)\Z")
+_BRACKETS_OR_QUESTION = re.compile(r"[,\[\]{}?]")
+_UNFIT_FOR_BLOCK = re.compile(rf"\A\s|[{_HIDDEN}]|[ \t](?:\n|\Z)")
+_ESCAPED = re.compile(rf'[\t\n"\\{_HIDDEN}]')
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\", "\0": "\\0"}
+_UNWRITABLE = re.compile("[\ud800-\udfff\U0010ffff]")
+# YAML looks for the ':' of a key no further than this many characters.
+_LONGEST_KEY = 1000
+
+
+class NotWritable(ValueError):
+    """The value has no form in YAML that the strict loader would read back."""
+
+
+def write_yaml(value: Plain) -> str:
+    """`value` as a YAML document, with a final line end."""
+    lines = _block(value) if isinstance(value, (dict, list)) and value else [inline(value)]
+    return "\n".join(lines) + "\n"
+
+
+def inline(value: Plain) -> str:
+    """`value` on one line, fit to stand inside brackets too."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key, in_brackets=True)} {inline(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(inline(item) for item in value) + "]"
+    return spelled(value, in_brackets=True)
+
+
+def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
+    """A scalar on one line."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if resolve(str(value)) != value:
+            raise NotWritable(f"{value} has more digits than a YAML reader must keep")
+        return str(value)
+    if isinstance(value, float):
+        raise NotWritable(f"{value} is not an integer, and YAML readers round differently")
+    return value if is_plain(value, in_brackets=in_brackets) else double_quoted(value)
+
+
+def is_plain(text: str, *, in_brackets: bool = False) -> bool:
+    """Whether `text` can stand without quotes and is this text to every reader."""
+    if in_brackets and _BRACKETS_OR_QUESTION.search(text):
+        return False
+    return bool(_PLAIN.match(text)) and resolve(text) == text and read_otherwise(text) is None and writable(text)
+
+
+def double_quoted(text: str) -> str:
+    """`text` in double quotes, with an escape for all that does not show."""
+    if not writable(text):
+        raise NotWritable("the text holds half a character, or U+10FFFF, which no YAML document may hold")
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def writable(text: str) -> bool:
+    """Whether there is any way to write `text`."""
+    return _UNWRITABLE.search(text) is None
+
+
+def literal(text: str) -> list[str] | None:
+    """`text` as the lines of a literal block, header first, to be indented; none if a block would not show it all."""
+    body = text.rstrip("\n")
+    if "\n" not in text or not body or _UNFIT_FOR_BLOCK.search(body) or not writable(text):
+        return None
+    ends = len(text) - len(body)
+    return [("|-", "|", "|+")[min(ends, 2)], *body.split("\n"), *[""] * (ends - 1)]
+
+
+def _block(value: dict[str, Plain] | list[Plain]) -> list[str]:
+    """The lines of a list or mapping that is not empty."""
+    if isinstance(value, list):
+        return [line for item in value for line in _item(item)]
+    return [line for key, item in value.items() for line in _entry(_key(key), item)]
+
+
+def _item(value: Plain) -> list[str]:
+    if isinstance(value, (dict, list)) and value:
+        first, *rest = _block(value)
+        return [f"- {first}", *(_indented(line) for line in rest)]
+    return _entry("-", value)
+
+
+def _entry(mark: str, value: Plain) -> list[str]:
+    """`value` after `mark`, which is a key with its ':' or the '-' of an item."""
+    if isinstance(value, (dict, list)) and value:
+        return [mark, *(_indented(line) for line in _block(value))]
+    block = literal(value) if isinstance(value, str) else None
+    if block is None:
+        return [f"{mark} {inline(value) if isinstance(value, (dict, list)) else spelled(value)}"]
+    return [f"{mark} {block[0]}", *(_indented(line) for line in block[1:])]
+
+
+def _indented(line: str) -> str:
+    return _STEP + line if line else line
+
+
+def _key(key: str, *, in_brackets: bool = False) -> str:
+    written = spelled(key, in_brackets=in_brackets)
+    if len(written) > _LONGEST_KEY:
+        raise NotWritable(f"the key {key[:20]!r}… is longer than YAML allows")
+    return f"{written}:"
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if character in _SHORT:
+        return _SHORT[character]
+    return f"\\x{ord(character):02x}" if ord(character) < 0x100 else f"\\u{ord(character):04x}"
