@@ -8,10 +8,12 @@ people see them as line and column, both counted from 1, a column being one char
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
 
 BOM = "\ufeff"
 _BOM_BYTES = b"\xef\xbb\xbf"
+_LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Source:
@@ -96,8 +98,4 @@ def _line_starts(text: str) -> list[int]:
             starts.append(found + 1)
             found = text.find("\n", found + 1)
         return starts
-    starts = [0]
-    for index, character in enumerate(text):
-        if character == "\n" or (character == "\r" and text[index + 1 : index + 2] != "\n"):
-            starts.append(index + 1)
-    return starts
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
