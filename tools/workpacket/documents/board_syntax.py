@@ -49,7 +49,8 @@ def read_entry(line: str) -> EntrySyntax | None:
     if match is None:
         return _read_loosely(line)
     end = match.end()
-    return EntrySyntax((0, end), match.span(1), match.span(2), (end, end) if end == len(line) else _rest(line, end), True)
+    rest = (end, end) if end == len(line) else _rest(line, end)
+    return EntrySyntax((0, end), match.span("id"), match.span("token"), rest, True)
 
 
 def _read_loosely(line: str) -> EntrySyntax | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from workpacket.documents.document import Text
+from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import heading_key
 from workpacket.documents.visible_lines import Line, visible_lines
 from workpacket.text.line_syntax import row_cells
@@ -19,7 +19,9 @@ from workpacket.text.source import Source
 
 _DASHES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 # What ends a table although no blank line comes before it.
-_OTHER_BLOCK = re.compile(r"[ \t]*(?:#{1,6}[ \t]|>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|`{3}|~{3}|<|([-*_])[ \t]*(?:\1[ \t]*){2,}\Z)")
+_OTHER_BLOCK = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t]|>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|`{3}|~{3}|<|([-*_])[ \t]*(?:\1[ \t]*){2,}\Z)"
+)
 _LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]*)\)\Z")
 _EMPHASIS = "`*_"
 _MARKS = frozenset("`*_[")
@@ -55,6 +57,16 @@ class Table:
     def column(self, *names: str) -> int:
         """The index of the column with one of these keys, -1 if there is none."""
         return next((index for index, key in enumerate(self.columns) if key in names), -1)
+
+
+class RegisterDocument(Document):
+    """A document that is one table. `columns` are the agreed ones, as they are written."""
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, None)
+        self.tables: list[Table] = []
 
 
 def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re.Pattern[str]) -> list[Table]:

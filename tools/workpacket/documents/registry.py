@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from workpacket.documents.document import Document, Text
-from workpacket.documents.register_table import Row, Table, plain, read_tables
+from workpacket.documents.document import Text
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
 from workpacket.documents.summary import RegistryRow as RowSummary
 from workpacket.documents.summary import RegistrySummary
 from workpacket.documents.task_board import section_named
@@ -19,7 +19,6 @@ from workpacket.model.lanes import Section
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-COLUMNS = ("Base WP ID", "Active Packet", "Task Board", "Notes")
 _KEYS = (
     ("base_wp_id", "base_wp", "base_id", "base"),
     ("active_packet", "active_task_packet", "active"),
@@ -99,10 +98,12 @@ class RegistryRow:
                 yield from ((token, value) for value in token.values)
 
 
-class TraceabilityRegistry(Document):
+class TraceabilityRegistry(RegisterDocument):
     kind = "registry"
+    columns = ("Base WP ID", "Active Packet", "Task Board", "Notes")
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self.tables = read_tables(source, _KEYS[:2], _ROW_START)
         self.rows = [
             RegistryRow(row, table, indexes)
@@ -111,7 +112,7 @@ class TraceabilityRegistry(Document):
             for row in table.rows
         ]
         rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
-        super().__init__(source, Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)}))
+        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
 
     def summary(self) -> Mapping[str, object]:
         end = self.tables[-1].end if self.tables else 1
@@ -161,7 +162,7 @@ def _tokens(notes: Text) -> list[Token]:
 
 
 def _meaning(text: Text) -> tuple[str, list[Text]]:
-    """What kind of token it is, and the values in it: ids for `active` and `supersedes`, ids of stubs for `from_stub`."""
+    """What kind of token it is, and the ids in it. Of a stub, the path is written; its name is the id."""
     if (match := _ACTIVE.match(text.value)) is not None:
         start, end = match.span("id")
         return "active", [Text(match["id"], text.start + start, text.start + end)]

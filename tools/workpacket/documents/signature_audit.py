@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from workpacket.documents.document import Document, Text
-from workpacket.documents.register_table import Row, Table, plain, read_tables
+from workpacket.documents.document import Text
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
 from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
 from workpacket.model.ids import find_ids
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-COLUMNS = ("Signature", "Used By", "Date/Time", "Purpose", "Master Spec Version", "Notes")
 _KEYS = (
     ("signature", "user_signature"),
     ("used_by",),
@@ -55,10 +54,12 @@ class AuditRow:
         return list(found.values())
 
 
-class SignatureAudit(Document):
+class SignatureAudit(RegisterDocument):
     kind = "signature_audit"
+    columns = ("Signature", "Used By", "Date/Time", "Purpose", "Master Spec Version", "Notes")
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self.tables = read_tables(source, _KEYS[:2], _ROW_START)
         self.rows = [
             AuditRow(row, table, indexes)
@@ -67,7 +68,7 @@ class SignatureAudit(Document):
             for row in table.rows
         ]
         rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
-        super().__init__(source, Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)}))
+        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
 
     def summary(self) -> Mapping[str, object]:
         summary: SignatureSummary = {"rows": list(self._row_summaries()), "has_table": bool(self.tables)}

@@ -1,7 +1,7 @@
 """`validator_gates/<WP_ID>.json`: how far the validation of one packet went.
 
-Sessions stand in a mapping by packet (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file is
-one session itself. Each has a list of gates, oldest first.
+Sessions stand in a mapping by packet (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file
+is one session itself. Each has a list of gates, oldest first.
 """
 
 from __future__ import annotations
@@ -33,21 +33,15 @@ class ValidatorGates(GateDocument):
         ]
 
     def packet_texts(self) -> Iterator[Text]:
-        """The ids that the sessions state; of a session that states none, the key under which it stands."""
-        if self.root is None:
+        """The ids that the sessions state; of one that states none, or another, also its key."""
+        yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
+        keyed = self.at("validation_sessions")
+        if keyed is None or keyed.keys is None:
             return
-        keyed = self.root.get("validation_sessions")
-        keys = keyed.keys if keyed is not None and keyed.keys is not None else {}
-        for session in self.sessions:
+        for name, session in keyed.mapping.items():
             stated = packet_of(session)
-            if stated is not None:
-                yield stated
-        for name, (start, end) in keys.items():
-            session = keyed.get(name) if keyed is not None else None
-            stated = packet_of(session) if session is not None else None
             if stated is None or stated.value != name:
-                # The quotation marks around the key are not part of it.
-                yield Text(name, start, end)
+                yield Text(name, *keyed.keys[name])
 
 
 def _sessions(root: Node) -> Iterator[Node]:
