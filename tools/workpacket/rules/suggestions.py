@@ -25,7 +25,9 @@ class Suggestions:
         self._asked += 1
         if self._asked > _MOST_ANSWERS:
             return ""
-        close = {other: None for key in _keys(name) for other in self._by_key.get(key, ())}
+        # A word that few ids lack says more than one that a thousand do.
+        buckets = sorted((self._by_key.get(key, []) for key in _keys(name)), key=len)
+        close = dict.fromkeys(other for bucket in buckets for other in bucket[:_MOST_CANDIDATES])
         candidates = (WorkPacketId.try_parse(other) for other in islice(close, _MOST_CANDIDATES))
         meant = nearest(name, [packet for packet in candidates if packet is not None and packet.text != name])
         return f"did you mean {meant}?" if meant is not None else ""
@@ -45,5 +47,5 @@ def _keys(name: str) -> Iterator[tuple[str, ...]]:
     yield words
     for index in range(1, len(words)):
         yield (*words[:index], "", *words[index + 1 :])
-        # A revision that one of the two lacks.
+    # A revision that one of the two lacks.
     yield (*words, "")

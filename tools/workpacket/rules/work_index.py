@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Superseded(NamedTuple):
-    """What says that a packet is superseded: a line of the board or of the registry. `by` is '' where it is not said."""
+    """The row that says that a packet is superseded. `by` is '' where the row does not say by what."""
 
     path: str
     line: int
