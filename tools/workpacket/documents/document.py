@@ -68,10 +68,7 @@ class Document:
 
     @property
     def stem(self) -> str:
-        """The file's name without its ending; of `<WP_ID>/packet.md`, the folder's."""
-        segments = self.path.split("/")
-        name = segments[-1].rpartition(".")[0]
-        return segments[-2] if name in {"packet", "refinement"} and len(segments) > 1 else name
+        return stem_of(self.path)
 
     def at(self, *path: str | int) -> Node | None:
         return self.root.get(*path) if self.root is not None else None
@@ -83,6 +80,13 @@ class Document:
         node = self.at(*path)
         found = (as_text(item) for item in node.items) if node is not None else ()
         return tuple(text for text in found if text is not None)
+
+
+def stem_of(path: str) -> str:
+    """The name of a file without its ending; of `<WP_ID>/packet.md`, the folder's."""
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0]
+    return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
 
 
 def as_text(node: Node | None) -> Text | None:

@@ -7,9 +7,12 @@ packets and other states.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from workpacket.documents.document import Text, TextAt, TextsAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.documents.work import WorkDocument
+from workpacket.text.fields import walk_items
 
 METADATA_FIELDS = (
     FieldSpec("TASK_ID"),
@@ -105,6 +108,8 @@ OLDER_SECTIONS = (
     SectionSpec("user_context", "User Context", "prose"),
 )
 
+_DEPENDENCY_FIELDS = frozenset({"dependencies", "dependency", "depends_on", "dependencies_blockers"})
+
 
 class Packet(WorkDocument):
     kind = "packet"
@@ -148,6 +153,20 @@ class Packet(WorkDocument):
 
     def risk_text(self) -> Text | None:
         return self.risk_tier
+
+    def signature_text(self) -> Text | None:
+        return self.user_signature
+
+    def refinement_text(self) -> Text | None:
+        return self.refinement_file
+
+    def dependency_texts(self) -> Iterable[Text]:
+        """What the fields that are called so say, in whichever section they stand."""
+        for placed in self.placed:
+            for field in placed.fields:
+                if field.name in _DEPENDENCY_FIELDS:
+                    yield Text(field.value, *field.value_span)
+                    yield from (Text(item.text, *item.span) for item in walk_items(field.children))
 
     def title(self) -> str:
         return self.what.value if self.what is not None else ""

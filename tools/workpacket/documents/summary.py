@@ -31,10 +31,16 @@ class WorkSummary(TypedDict):
     also_depends: list[Mention]
     subtasks: list[Mention]
     owned_files: list[Mention]
+    # What a packet was signed with, and the refinement file that it names.
+    signature: Mention
+    refinement: Mention
 
 
 class BoardEntry(TypedDict):
+    """An entry whose id is one. `token` is '' where the one written stands for no lane or for several."""
+
     id: str
+    base: str
     token: str
     section: str
     place: Place
@@ -53,6 +59,8 @@ class RegistryRow(TypedDict):
     board_section: str
     board_id: str
     supersedes: list[str]
+    # Ids of the stubs that the notes say it was activated from.
+    from_stub: list[str]
     place: Place
     active_place: Place
     board_place: Place
@@ -85,9 +93,22 @@ class RefinementSummary(TypedDict):
     anchors: list[AnchorSummary]
 
 
+class SignatureRow(TypedDict):
+    """A row of the audit: the signature, and the packets that the row names."""
+
+    signature: Mention
+    packets: list[Mention]
+
+
 class SignatureSummary(TypedDict):
-    uses: list[Mention]
-    used_by: list[Mention]
+    has_table: bool
+    rows: list[SignatureRow]
+
+
+class GateSummary(TypedDict):
+    """A gate log: every packet that it names, once an event."""
+
+    packets: list[Mention]
 
 
 class RoleSummary(TypedDict):

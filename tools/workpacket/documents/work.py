@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from workpacket.documents.document import Text
 from workpacket.documents.structured import StructuredDocument
-from workpacket.documents.summary import Mention, WorkSummary
+from workpacket.documents.summary import EMPTY_MENTION, Mention, WorkSummary
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import lanes_named
 
@@ -28,6 +28,13 @@ class WorkDocument(StructuredDocument):
         return None
 
     def risk_text(self) -> Text | None:
+        return None
+
+    def signature_text(self) -> Text | None:
+        return None
+
+    def refinement_text(self) -> Text | None:
+        """The path of the refinement that the document names."""
         return None
 
     def dependency_texts(self) -> Iterable[Text]:
@@ -57,12 +64,17 @@ class WorkDocument(StructuredDocument):
             "also_depends": [],
             "subtasks": [],
             "owned_files": [],
+            "signature": self.mention(self.signature_text()),
+            "refinement": self.mention(self.refinement_text()),
         }
         return summary
 
     def title(self) -> str:
         """One line that says what the packet is about."""
         return ""
+
+    def mention(self, text: Text | None) -> Mention:
+        return (text.value, *self.place(text)) if text is not None else EMPTY_MENTION
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:
         """Every other packet that the texts name, once, with its place."""

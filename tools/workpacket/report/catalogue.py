@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 
-from workpacket.model.reason_tables import conflict, document, environment, internal, settings, text, usage
+from workpacket.model.reason_tables import conflict, document, environment, internal, markdown, settings, text, usage
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.all_rules import RULES
 
@@ -18,6 +18,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     conflict.REASONS,
     document.REASONS,
     text.REASONS,
+    markdown.REASONS,
     internal.REASONS,
     settings.REASONS,
 )

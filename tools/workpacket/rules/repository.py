@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import cast
 
 from workpacket.documents.summary import (
     BatchSummary,
     BoardSummary,
+    GateSummary,
     RefinementSummary,
     RegistrySummary,
     RoleSummary,
     SignatureSummary,
     WorkSummary,
 )
+from workpacket.rules.work_index import WorkIndex
 
 
 class Repository:
@@ -54,6 +57,16 @@ class Repository:
     @property
     def signature_audits(self) -> Mapping[str, SignatureSummary]:
         return cast("Mapping[str, SignatureSummary]", self.of_kind("signature_audit"))
+
+    @property
+    def gate_logs(self) -> Mapping[str, GateSummary]:
+        logs = {**self.of_kind("orchestrator_gates"), **self.of_kind("validator_gates")}
+        return cast("Mapping[str, GateSummary]", logs)
+
+    @cached_property
+    def work(self) -> WorkIndex:
+        """Stubs, packets, board and registry, related to one another."""
+        return WorkIndex(self.stubs, self.packets, self.boards, self.registries)
 
     @property
     def roles(self) -> Mapping[str, RoleSummary]:

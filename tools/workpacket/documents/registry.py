@@ -1,0 +1,196 @@
+"""The traceability registry: for each base id, the one packet that is in force.
+
+`| Base WP ID | Active Packet | Task Board | Notes |`, one row a base. Notes are tokens separated by `;`:
+`active=<id>`, `activated from stub <path>`, `supersedes: <id>, <id>`, and anything else as free text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from workpacket.documents.document import Text
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
+from workpacket.documents.summary import RegistryRow as RowSummary
+from workpacket.documents.summary import RegistrySummary
+from workpacket.documents.task_board import section_named
+from workpacket.model.ids import WorkPacketId, find_ids
+from workpacket.model.lanes import Section
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+_KEYS = (
+    ("base_wp_id", "base_wp", "base_id", "base"),
+    ("active_packet", "active_task_packet", "active"),
+    ("task_board", "board"),
+    ("notes", "note", "remarks"),
+)
+_ROW_START = re.compile(r"[`*\[]*WP-")
+_ACTIVE = re.compile(r"active[ \t]*=[ \t]*`?(?P<id>[^\s`()]+)", re.IGNORECASE)
+_SUPERSEDES = re.compile(r"supersedes?[ \t]*[:=](?P<ids>.*)", re.IGNORECASE | re.DOTALL)
+_FROM_STUB = re.compile(r"activated from stub[ \t]*:?[ \t]*`?(?P<path>[^\s`]+)", re.IGNORECASE)
+
+
+class Token:
+    """One token of the notes. `kind` is `active`, `supersedes`, `from_stub` or, for free text, ''."""
+
+    __slots__ = ("kind", "text", "values")
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.kind, self.values = _meaning(text)
+
+
+class RegistryRow:
+    """One row. A cell is None where the row is too short for it."""
+
+    __slots__ = ("_tokens", "active", "base", "board", "notes", "row", "table")
+
+    def __init__(self, row: Row, table: Table, indexes: tuple[int, ...]) -> None:
+        self.row = row
+        self.table = table
+        cells = [row.cell(index) for index in indexes]
+        self.base, self.active, self.board, self.notes = (plain(cell) if cell is not None else None for cell in cells)
+        self._tokens: list[Token] | None = None
+
+    def __repr__(self) -> str:
+        return f"RegistryRow(line {self.row.line})"
+
+    def base_id(self) -> WorkPacketId | None:
+        return _packet_id(self.base.value) if self.base is not None else None
+
+    def active_id(self) -> WorkPacketId | None:
+        """The id of the packet that the path names, if it names one."""
+        if self.active is None:
+            return None
+        folder, _, name = self.active.value.rpartition("/")
+        stem, _, ending = name.rpartition(".")
+        named = folder.rpartition("/")[2] if stem == "packet" else stem
+        return _packet_id(named) if ending == "md" else None
+
+    @property
+    def active_path(self) -> str:
+        """The path as it would be compared."""
+        return self.active.value.removeprefix("./") if self.active is not None else ""
+
+    def board_place(self) -> tuple[Section | None, str]:
+        """The section and the id that the Task Board cell says; None and '' for what it does not say."""
+        value = self.board.value if self.board is not None else ""
+        head, colon, tail = value.rpartition(":")
+        section = section_named(head if colon else value)
+        rest = (tail if colon else value).strip()
+        whole = _packet_id(rest)
+        if whole is not None:
+            return section, whole.text
+        return section, next((str(name) for name, _, _ in find_ids(rest)), "")
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The notes, token by token."""
+        if self._tokens is None:
+            self._tokens = _tokens(self.notes) if self.notes is not None else []
+        return self._tokens
+
+    def noted(self, kind: str) -> Iterator[tuple[Token, Text]]:
+        """The values of all tokens of one kind."""
+        for token in self.tokens:
+            if token.kind == kind:
+                yield from ((token, value) for value in token.values)
+
+
+class TraceabilityRegistry(RegisterDocument):
+    kind = "registry"
+    columns = ("Base WP ID", "Active Packet", "Task Board", "Notes")
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.tables = read_tables(source, _KEYS[:2], _ROW_START)
+        self.rows = [
+            RegistryRow(row, table, indexes)
+            for table in self.tables
+            for indexes in [tuple(table.column(*names) for names in _KEYS)]
+            for row in table.rows
+        ]
+        rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
+        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
+
+    def summary(self) -> Mapping[str, object]:
+        end = self.tables[-1].end if self.tables else 1
+        summary: RegistrySummary = {"rows": [self._row_summary(row) for row in self.rows], "end_place": (end, 1)}
+        return summary
+
+    def _row_summary(self, row: RegistryRow) -> RowSummary:
+        section, board_id = row.board_place()
+        base, active = row.base_id(), row.active_id()
+        # Columns are counted within the line, which is the same for all cells.
+        line = row.row.line
+        before = self.source.line_starts[line - 1] - 1
+
+        def place(cell: Text | None) -> tuple[int, int]:
+            return (line, cell.start - before if cell is not None else 1)
+
+        return {
+            "base": base.base if base is not None else "",
+            "active_path": row.active_path,
+            "active": active.text if active is not None else "",
+            "board_section": section.key if section is not None else "",
+            "board_id": board_id,
+            "supersedes": [value.value for _, value in row.noted("supersedes")],
+            "from_stub": [value.value for _, value in row.noted("from_stub")],
+            "place": place(row.base),
+            "active_place": place(row.active),
+            "board_place": place(row.board),
+            "notes_place": place(row.notes),
+        }
+
+
+def _packet_id(text: str) -> WorkPacketId | None:
+    parsed = WorkPacketId.try_parse(text)
+    return parsed if parsed is not None and parsed.kind == "packet" else None
+
+
+def _tokens(notes: Text) -> list[Token]:
+    tokens: list[Token] = []
+    start = notes.start
+    for part in notes.value.split(";"):
+        text = part.strip()
+        if text:
+            first = start + len(part) - len(part.lstrip())
+            tokens.append(Token(Text(text, first, first + len(text))))
+        start += len(part) + 1
+    return tokens
+
+
+def _meaning(text: Text) -> tuple[str, list[Text]]:
+    """What kind of token it is, and the ids in it. Of a stub, the path is written; its name is the id."""
+    if (match := _ACTIVE.match(text.value)) is not None:
+        start, end = match.span("id")
+        return "active", [Text(match["id"], text.start + start, text.start + end)]
+    if (match := _SUPERSEDES.match(text.value)) is not None:
+        return "supersedes", _ids_in(text, *match.span("ids"))
+    if (match := _FROM_STUB.match(text.value)) is not None:
+        return "from_stub", _ids_in(text, *match.span("path"))
+    return "", []
+
+
+def _ids_in(text: Text, first: int, last: int) -> list[Text]:
+    """The ids of a list such as `WP-1-Parser, WP-1-Parser-v2 (never built)`."""
+    found: list[Text] = []
+    start = first
+    for part in text.value[first:last].split(","):
+        name = part.strip()
+        # Searching prose costs ten times as much as reading an id, and nearly always the part is one.
+        spans = [(part.index(name), name)] if _packet_id(name) is not None else _ids_in_prose(part)
+        found += [Text(named, text.start + start + at, text.start + start + at + len(named)) for at, named in spans]
+        start += len(part) + 1
+    return found
+
+
+def _ids_in_prose(text: str) -> list[tuple[int, str]]:
+    return [(start, str(name)) for name, start, _ in find_ids(text)]
+
+
+def _row_node(row: RegistryRow) -> Node:
+    cells = {"base_wp_id": row.base, "active_packet": row.active, "task_board": row.board, "notes": row.notes}
+    members = {name: Node(cell.value, cell.start, cell.end) for name, cell in cells.items() if cell is not None}
+    return Node(members, *row.row.span)

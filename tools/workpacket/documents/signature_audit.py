@@ -1,0 +1,94 @@
+"""The signature audit: one row for each signature token that a person gave, newest first.
+
+`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; which packet the
+token was given for is said in the purpose or in the notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from workpacket.documents.document import Text
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
+from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
+from workpacket.model.ids import find_ids
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+_KEYS = (
+    ("signature", "user_signature"),
+    ("used_by",),
+    ("date_time", "date", "time"),
+    ("purpose",),
+    ("master_spec_version", "spec_version"),
+    ("notes", "note", "remarks"),
+)
+_NAMES = ("signature", "used_by", "date_time", "purpose", "spec_version", "notes")
+_ROW_START = re.compile(r"[`*]*[a-z]+[0-9]{12}\b")
+
+
+class AuditRow:
+    """One row. A cell is None where the row is too short for it."""
+
+    __slots__ = ("date_time", "notes", "purpose", "row", "signature", "spec_version", "table", "used_by")
+
+    def __init__(self, row: Row, table: Table, indexes: tuple[int, ...]) -> None:
+        self.row = row
+        self.table = table
+        cells = [row.cell(index) for index in indexes]
+        self.signature, self.used_by, self.date_time, self.purpose, self.spec_version, self.notes = (
+            plain(cell) if cell is not None else None for cell in cells
+        )
+
+    def __repr__(self) -> str:
+        return f"AuditRow(line {self.row.line})"
+
+    def packets(self) -> list[Text]:
+        """The packets that the row names, each once."""
+        found: dict[str, Text] = {}
+        for cell in (self.used_by, self.purpose, self.notes):
+            for name, start, end in find_ids(cell.value) if cell is not None else ():
+                if cell is not None and name.kind == "packet":
+                    found.setdefault(str(name), Text(str(name), cell.start + start, cell.start + end))
+        return list(found.values())
+
+
+class SignatureAudit(RegisterDocument):
+    kind = "signature_audit"
+    columns = ("Signature", "Used By", "Date/Time", "Purpose", "Master Spec Version", "Notes")
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.tables = read_tables(source, _KEYS[:2], _ROW_START)
+        self.rows = [
+            AuditRow(row, table, indexes)
+            for table in self.tables
+            for indexes in [tuple(table.column(*names) for names in _KEYS)]
+            for row in table.rows
+        ]
+        rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
+        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
+
+    def summary(self) -> Mapping[str, object]:
+        summary: SignatureSummary = {"rows": list(self._row_summaries()), "has_table": bool(self.tables)}
+        return summary
+
+    def _row_summaries(self) -> Iterator[SignatureRow]:
+        for row in self.rows:
+            if row.signature is not None:
+                packets = [self._mention(packet) for packet in row.packets()]
+                yield {"signature": self._mention(row.signature), "packets": packets}
+
+    def _mention(self, text: Text) -> Mention:
+        return (text.value, *self.place(text))
+
+
+def _row_node(row: AuditRow) -> Node:
+    cells = (row.signature, row.used_by, row.date_time, row.purpose, row.spec_version, row.notes)
+    members = {
+        name: Node(cell.value, cell.start, cell.end)
+        for name, cell in zip(_NAMES, cells, strict=True)
+        if cell is not None
+    }
+    return Node(members, *row.row.span)

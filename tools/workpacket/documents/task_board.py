@@ -1,0 +1,260 @@
+"""The task board: one section a lane or group of lanes, one line a packet.
+
+What stands between the entries is the owner's: it is neither judged nor moved. Headings of levels 1 and 2 end a
+section, so do deeper ones that name a section of the board; other deeper ones group entries within their section.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from workpacket.documents.board_syntax import EntrySyntax, read_entry, without_comments
+from workpacket.documents.document import Document, Text
+from workpacket.documents.layout import heading_key
+from workpacket.documents.summary import BoardEntry as EntrySummary
+from workpacket.documents.summary import BoardSummary
+from workpacket.documents.visible_lines import Line, visible_lines
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Section, lane_of_token, lanes_named
+from workpacket.text.line_syntax import heading_words
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
+_DEEPEST_END = 2
+_DETAIL = re.compile(r"(?:^|[\s;,|(-])(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
+
+ACTIVE_DETAILS = ("branch", "coder", "last_sync")
+
+
+class BoardEntry:
+    """One entry. `head` is all from the item's mark to the end of the token, `rest` what stands behind it.
+
+    `span` is the whole line without its end: what a move takes away and nothing else.
+    """
+
+    __slots__ = ("_line", "_syntax", "section")
+
+    def __init__(self, line: Line, syntax: EntrySyntax, section: BoardSection) -> None:
+        self._line = line
+        self._syntax = syntax
+        self.section = section
+
+    def __repr__(self) -> str:
+        return f"BoardEntry({self.wp_id.value!r}, line {self.line})"
+
+    @property
+    def line(self) -> int:
+        return self._line.number
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self._line.start, self._line.start + len(self._line.text)
+
+    @property
+    def head(self) -> tuple[int, int]:
+        start, end = self._syntax.head
+        return self._line.start + start, self._line.start + end
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether id and token are written as they are to be written."""
+        return self._syntax.canonical
+
+    @property
+    def wp_id(self) -> Text:
+        return _text(self._line, self._syntax.id)
+
+    @property
+    def token(self) -> Text | None:
+        return _text(self._line, self._syntax.token) if self._syntax.token is not None else None
+
+    @property
+    def rest(self) -> Text:
+        return _text(self._line, self._syntax.rest)
+
+    @property
+    def lane_token(self) -> str:
+        """The canonical token: the one written, or the one it stands for; '' where it stands for none or several."""
+        token = self.token
+        if token is None:
+            return ""
+        written = token.value
+        if lane_of_token(written) is not None or written == ACTIVE_TOKEN:
+            return written
+        if written.upper() == ACTIVE_TOKEN:
+            return ACTIVE_TOKEN
+        lanes = lanes_named(written.replace("_", " "))
+        return lanes[0].token if len(lanes) == 1 else ""
+
+    @property
+    def remark(self) -> str:
+        """What is said behind the token."""
+        return without_comments(self.rest.value)
+
+    def details(self) -> dict[str, Text]:
+        """`branch: x - coder: y - last_sync: z` of an entry of the section Active, as far as they are there."""
+        found: dict[str, Text] = {}
+        rest = self.rest
+        value = rest.value
+        matches = list(_DETAIL.finditer(value))
+        ends = [match.start() for match in matches[1:]] + [len(value)]
+        for match, end in zip(matches, ends, strict=True):
+            text = value[match.end() : end].rstrip(" \t-;,|)")
+            start = rest.start + match.end()
+            found.setdefault(match["key"].lower(), Text(text, start, start + len(text)))
+        return found
+
+
+class BoardSection:
+    """A heading and the entries below it. `known` is the section of the board that the heading names, if it names one.
+
+    `insert_at` is where the line of a new entry goes: the start of a line, or the end of a file whose last line has no
+    end.
+    """
+
+    __slots__ = ("entries", "insert_at", "known", "level", "line", "spaced", "title", "title_span")
+
+    def __init__(self, line: Line, level: int, words: tuple[int, int], *, spaced: bool) -> None:
+        self.line = line.number
+        self.level = level
+        self.spaced = spaced
+        self.title = line.text[words[0] : words[1]]
+        self.title_span = (line.start + words[0], line.start + words[1])
+        self.known = section_named(self.title)
+        self.entries: list[BoardEntry] = []
+        self.insert_at = self.title_span[0]
+
+    def __repr__(self) -> str:
+        return f"BoardSection({self.title!r}, line {self.line})"
+
+    @property
+    def key(self) -> str:
+        """The key of the section of the board, '' for any other heading."""
+        return self.known.key if self.known is not None else ""
+
+
+class TaskBoard(Document):
+    kind = "task_board"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, None)
+        # The first one has no heading: it holds entries above the first heading.
+        self.headings: list[BoardSection] = [BoardSection(Line(1, 0, ""), 0, (0, 0), spaced=True)]
+        self.entries: list[BoardEntry] = []
+        self._read()
+        self.root = self._tree()
+
+    @property
+    def sections(self) -> list[BoardSection]:
+        """The sections of the board, in the order of the file."""
+        return [heading for heading in self.headings if heading.known is not None]
+
+    def section(self, key: str) -> BoardSection | None:
+        return next((section for section in self.headings if section.key == key), None)
+
+    def _read(self) -> None:
+        current = self.headings[0]
+        starts = [*self.source.line_starts, len(self.source.text)]
+        for line in visible_lines(self.source):
+            text = line.text
+            body = text.lstrip(" \t")
+            if not body:
+                continue
+            if body[0] == "#" and (heading := _heading(line)) is not None and _ends_section(heading):
+                current = heading
+                self.headings.append(heading)
+                current.insert_at = starts[line.number]
+                continue
+            syntax = read_entry(text) if body[0] in _ENTRY_MARKS else None
+            if syntax is not None:
+                entry = BoardEntry(line, syntax, current)
+                current.entries.append(entry)
+                self.entries.append(entry)
+                current.insert_at = starts[line.number]
+            elif not current.entries and not _RULE.match(text):
+                # Without entries, a new one goes behind the owner's words on the section.
+                current.insert_at = starts[line.number]
+
+    def _tree(self) -> Node:
+        shown = [heading for heading in self.headings if heading.known is not None or heading.entries]
+        sections = Node([_section_node(heading) for heading in shown], 0, len(self.source.text))
+        return Node({"sections": sections}, 0, len(self.source.text), {"sections": (0, 0)})
+
+    def summary(self) -> Mapping[str, object]:
+        summary: BoardSummary = {
+            "entries": list(self._entry_summaries()),
+            "sections": [
+                (section.key, section.line, section.title_span[0] - self.source.line_starts[section.line - 1] + 1)
+                for section in self.sections
+            ],
+        }
+        return summary
+
+    def _entry_summaries(self) -> Iterator[EntrySummary]:
+        """Of entries whose id is one. Of the others, the rules for one document say what is wrong."""
+        for entry in self.entries:
+            parsed = WorkPacketId.try_parse(entry.wp_id.value)
+            if parsed is None or parsed.kind != "packet":
+                continue
+            start = entry.span[0] - 1
+            wp_id = entry.wp_id
+            token = entry.token or wp_id
+            yield {
+                "id": parsed.text,
+                "base": parsed.base,
+                "token": entry.lane_token,
+                "section": entry.section.key,
+                "place": (entry.line, wp_id.start - start),
+                "token_place": (entry.line, token.start - start),
+            }
+
+
+_ENTRY_MARKS = frozenset("-*+\u20220123456789")
+
+
+@cache
+def _sections_by_heading() -> dict[str, Section]:
+    return {heading_key(section.heading): section for section in SECTIONS}
+
+
+def section_named(title: str) -> Section | None:
+    """The section of the board that a heading names, whatever its letter case, remarks and ornaments."""
+    return _sections_by_heading().get(heading_key(title))
+
+
+def _heading(line: Line) -> BoardSection | None:
+    match = _HEADING.match(line.text)
+    if match is None:
+        return None
+    words = heading_words(line.text, match.end(), len(line.text))
+    spaced = bool(match["blank"]) or words[0] == words[1]
+    section = BoardSection(line, len(match["marks"]), words, spaced=spaced)
+    # Without a blank it is a heading for nobody but us, and for us only if it names a section.
+    return section if spaced or section.known is not None else None
+
+
+def _ends_section(heading: BoardSection) -> bool:
+    return heading.level <= _DEEPEST_END or heading.known is not None
+
+
+def _text(line: Line, span: tuple[int, int]) -> Text:
+    return Text(line.text[span[0] : span[1]], line.start + span[0], line.start + span[1])
+
+
+def _section_node(section: BoardSection) -> Node:
+    entries = Node([_entry_node(entry) for entry in section.entries], *section.title_span)
+    return Node({"heading": Node(section.title, *section.title_span), "entries": entries}, *section.title_span)
+
+
+def _entry_node(entry: BoardEntry) -> Node:
+    wp_id, token, rest = entry.wp_id, entry.token, entry.rest
+    members = {"wp_id": Node(wp_id.value, wp_id.start, wp_id.end)}
+    if token is not None:
+        members["token"] = Node(token.value, token.start, token.end)
+    if rest.value:
+        members["remark"] = Node(rest.value, rest.start, rest.end)
+    return Node(members, *entry.span)

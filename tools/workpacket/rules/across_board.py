@@ -1,0 +1,166 @@
+"""Rules that compare the task board with the files of packets and stubs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.model.findings import Finding
+from workpacket.model.lanes import ACTIVE_TOKEN
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import RepositoryRule
+from workpacket.rules.work_index import Listed, Work, WorkIndex, is_open
+
+_STUB = "STUB"
+_SUPERSEDED = "SUPERSEDED"
+# What a stub may become without ever having been a packet.
+_STUB_TOKENS = frozenset({_STUB, _SUPERSEDED, "ABANDONED", ""})
+
+
+class BoardEntryWithoutFile(RepositoryRule):
+    """Entry of the board without a file
+
+    The board promises work that nobody can read, sign or check.
+
+    Remedy: bring the file back, correct the id, or delete the entry.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        stands_for = {id(listed) for name, listed in work.entries.items() if work.has_file(name)}
+        for listed in work.listed:
+            entry = listed.entry
+            name = entry["id"]
+            if name in work.packets or (id(listed) in stands_for and name not in work.stubs):
+                continue
+            if entry["token"] == ACTIVE_TOKEN and name in work.entries:
+                continue
+            if name not in work.stubs:
+                hint = work.suggestions.hint(name)
+                yield self.finding(listed.path, entry["place"], f"there is no file of {name}", hint=hint)
+            elif entry["token"] not in _STUB_TOKENS:
+                message = f"{name} stands as {entry['token']}, but there is only a stub of it, no packet"
+                hint = f"`just create-task-packet {name}` makes the packet"
+                yield self.finding(listed.path, entry["place"], message, hint=hint)
+
+
+class WorkOnNoBoard(RepositoryRule):
+    """Packet or stub that is not on the board
+
+    Nobody who plans by the board knows of it.
+
+    Remedy: `workpacket board sync` adds the entry.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        if not work.has_board:
+            return
+        for file in work.files():
+            if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
+                continue
+            kind = "stub" if _is_stub(work, file) else "packet"
+            message = f"the {kind} {file.id} is not on the board"
+            yield self.finding(file.path, file.summary["place"], message, hint="`workpacket board sync` adds it")
+
+
+def _is_stub(work: WorkIndex, file: Work) -> bool:
+    return work.stubs.get(file.id) is file
+
+
+class StatusContradictsBoard(RepositoryRule):
+    """Status of a packet that contradicts the board
+
+    One of the two is out of date, and work is started or left because of it.
+
+    Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for packet in work.packets.values():
+            listed = work.entries.get(packet.id)
+            token = listed.entry["token"] if listed is not None else ""
+            lanes = packet.summary["lanes"]
+            # Of superseded packets and of entries left in the backlog, other rules speak.
+            if listed is None or token in {"", _STUB, _SUPERSEDED} or not lanes or token in lanes:
+                continue
+            message = f"the status is {packet.summary['status']!r}, the board has {token} ({_line(listed)})"
+            yield self.finding(packet.path, packet.summary["status_place"], message)
+
+
+class ActivatedStillStub(RepositoryRule):
+    """Packet that the board still has among the stubs
+
+    The stub was activated and its entry was not moved: the packet looks like something nobody may start.
+
+    Remedy: move the entry; `workpacket board sync` does.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for name, listed in work.entries.items():
+            packet = work.packets.get(name)
+            if listed.entry["token"] == _STUB and packet is not None:
+                message = f"{name} stands as STUB, but there is a packet: {packet.path}"
+                yield self.finding(listed.path, listed.entry["token_place"], message)
+
+
+class SupersededStillLive(RepositoryRule):
+    """Superseded packet whose status says that there is work to do
+
+    Somebody may work on it while its successor is worked on too.
+
+    Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for packet in work.packets.values():
+            if not is_open(packet.summary["lanes"]):
+                continue
+            said = self._said_by(work, packet)
+            if said:
+                message = f"the status is {packet.summary['status']!r}, but {said}"
+                yield self.finding(packet.path, packet.summary["status_place"], message, hint="write Superseded")
+
+    @staticmethod
+    def _said_by(work: WorkIndex, packet: Work) -> str:
+        listed = work.entries.get(packet.id)
+        if listed is not None and listed.entry["token"] == _SUPERSEDED:
+            return f"the board has it superseded ({_line(listed)})"
+        known = work.superseded.get(packet.id)
+        if known is None or (listed is not None and listed.entry["token"] and _contradicts(listed, packet)):
+            return ""
+        by = f" by {known.by}" if known.by else ""
+        return f"the registry has it superseded{by} ({known.path}:{known.line})"
+
+
+def _contradicts(listed: Listed, packet: Work) -> bool:
+    """Whether the board and the status differ already, which another rule says."""
+    return listed.entry["token"] != _STUB and listed.entry["token"] not in packet.summary["lanes"]
+
+
+class BoardEntrySuperseded(RepositoryRule):
+    """Entry of the board that is open although the registry has the packet superseded
+
+    Whoever takes work from the board takes work that a later packet has replaced.
+
+    Remedy: move the entry to Superseded, or correct the registry.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for name, known in work.superseded.items():
+            listed = work.entries.get(name)
+            if listed is None or not is_open([listed.entry["token"]]):
+                continue
+            by = f" by {known.by}" if known.by else ""
+            where = f"superseded{by} in the registry ({known.path}:{known.line})"
+            message = f"{name} stands as {listed.entry['token']}, but is {where}"
+            yield self.finding(listed.path, listed.entry["token_place"], message)
+
+
+def _line(listed: Listed) -> str:
+    return f"{listed.path}:{listed.entry['place'][0]}"

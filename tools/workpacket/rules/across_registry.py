@@ -1,0 +1,178 @@
+"""Rules that compare the traceability registry with the board and with the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.places import kind_of
+from workpacket.model.findings import Finding
+from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import RepositoryRule
+from workpacket.rules.work_index import Listed, WorkIndex, revision_of
+
+_STUB = "STUB"
+_SUPERSEDED = "SUPERSEDED"
+_HEADINGS = {section.key: section.heading for section in SECTIONS}
+
+
+class RegistryBoardStale(RepositoryRule):
+    """Task Board cell that is out of date
+
+    The registry says in which section the packet stands; the board has it in another.
+
+    Remedy: `workpacket registry sync` writes the cell anew.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for path, row in work.all_rows:
+            name = row["active"]
+            # What the cell itself says wrong, and an active packet that is superseded, is said elsewhere.
+            if not work.has_board or not name or row["board_id"] != name or not row["board_section"]:
+                continue
+            said = _HEADINGS[row["board_section"]]
+            listed = work.entries.get(name)
+            if listed is not None and listed.entry["section"] not in {"", row["board_section"]} and not _is_superseded(listed):
+                now = _HEADINGS[listed.entry["section"]]
+                where = f"{listed.path}:{listed.entry['place'][0]}"
+                message = f"the cell says {said}, the board has {name} under {now} ({where})"
+                yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
+
+
+class RegistryPacketOnNoBoard(RepositoryRule):
+    """Task Board cell of a packet that is not on the board
+
+    The registry sends the reader to an entry that is not there.
+
+    Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for path, row in work.all_rows if work.has_board else ():
+            name = row["board_id"]
+            # Of a packet that has a file, the finding stands there.
+            if name and name == row["active"] and name not in work.entries and not work.has_file(name):
+                yield self.finding(path, row["board_place"], f"{name} is not on the board")
+
+
+def _is_superseded(listed: Listed) -> bool:
+    return listed.entry["token"] == _SUPERSEDED
+
+
+class RegistryActiveMissing(RepositoryRule):
+    """Active Packet that does not exist
+
+    What is in force for this work cannot be read.
+
+    Remedy: bring the file back, or write the path of the packet that is in force.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for path, row in work.all_rows:
+            kind = kind_of(row["active_path"])
+            if not row["active"] or kind not in {"packet", "stub"}:
+                continue
+            if row["active_path"] in repository.of_kind(kind):
+                continue
+            other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
+            hint = f"write {other.path}" if other is not None else ""
+            yield self.finding(path, row["active_place"], f"there is no file {row['active_path']}", hint=hint)
+
+
+class RegistryActiveStub(RepositoryRule):
+    """Active Packet that is still the stub
+
+    The stub was activated; whoever follows the registry finds a file from which nobody may start work.
+
+    Remedy: write the path of the packet.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for path, row in work.all_rows:
+            packet = work.packets.get(row["active"])
+            if packet is None or row["active_path"] not in repository.stubs:
+                continue
+            message = f"the row names the stub of {packet.id}, which has been activated"
+            yield self.finding(path, row["active_place"], message, hint=f"write {packet.path}")
+
+
+class RegistryActiveSuperseded(RepositoryRule):
+    """Active Packet that is superseded
+
+    The registry leads to a packet that something else has replaced.
+
+    Remedy: write the path of the packet that replaced it.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for path, row in work.all_rows:
+            said = _superseded_by(work, row["active"]) if row["active"] else ""
+            if said:
+                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {said}")
+
+
+def _superseded_by(work: WorkIndex, name: str) -> str:
+    listed = work.entries.get(name)
+    if listed is not None and _is_superseded(listed):
+        return f"the board says so ({listed.path}:{listed.entry['place'][0]})"
+    known = work.superseded.get(name)
+    return f"another row says so ({known.path}:{known.line})" if known is not None else ""
+
+
+class StubWithoutRow(RepositoryRule):
+    """Live stub without a row in the registry
+
+    When it is activated, nobody knows which packet of its base is in force.
+
+    Remedy: add a row; `workpacket registry sync` does.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        for stub in work.stubs.values() if work.has_registry else ():
+            if stub.base not in work.rows and work.is_live_stub(stub):
+                message = f"the registry has no row for {stub.base}"
+                hint = f"add | {stub.base} | {stub.path} | Stub Backlog (Not Activated): {stub.id} | stub |"
+                yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
+
+
+class BaseWithoutRow(RepositoryRule):
+    """Several packets of one base and no row in the registry
+
+    Nobody can say which of them is in force.
+
+    Remedy: add a row that names it; `workpacket registry sync` does.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        work = repository.work
+        if not work.has_registry:
+            return
+        live = {stub.base for stub in work.stubs.values() if stub.base not in work.rows and work.is_live_stub(stub)}
+        for base, names in _packets_by_base(work).items():
+            if len(names) < 2 or base in work.rows or base in live:
+                continue
+            latest = max(names, key=lambda name: (name in work.packets, revision_of(name), name))
+            packet = work.packets.get(latest)
+            place = packet.summary["place"] if packet is not None else work.entries[latest].entry["place"]
+            path = packet.path if packet is not None else work.entries[latest].path
+            message = f"the registry has no row for {base}, which has {len(names)} packets: {', '.join(sorted(names))}"
+            yield self.finding(path, place, message)
+
+
+def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
+    """The packets of each base that exist as a file or stand on the board."""
+    found: dict[str, set[str]] = {}
+    for packet in work.packets.values():
+        found.setdefault(packet.base, set()).add(packet.id)
+    for listed in work.listed:
+        entry = listed.entry
+        if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
+            found.setdefault(entry["base"], set()).add(entry["id"])
+    return found
+

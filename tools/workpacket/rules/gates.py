@@ -1,0 +1,98 @@
+"""Rules about the gate logs of orchestrator and validator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.document import Text
+from workpacket.documents.gate_events import GateDocument
+from workpacket.documents.validator_gates import GATES, ValidatorGates
+from workpacket.model.ids import WorkPacketId
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+from workpacket.text.formats import date_time
+
+
+class GateRule(DocumentRule[GateDocument]):
+    kinds = ("orchestrator_gates", "validator_gates")
+
+
+class GateIdMalformed(GateRule):
+    """Gate log that names something that is no packet
+
+    The gate was recorded for nothing: no packet has it behind it.
+
+    Remedy: correct the id.
+    """
+
+    def check(self, document: GateDocument) -> Iterator[Fault]:
+        seen: set[str] = set()
+        for text in document.packet_texts():
+            if text.value in seen:
+                continue
+            seen.add(text.value)
+            parsed = WorkPacketId.try_parse(text.value)
+            if parsed is None or parsed.kind != "packet":
+                message = f"{text.value!r} is not a work packet id"
+                yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
+
+
+class GateTimeBackwards(GateRule):
+    """Gate that is older than the one before it
+
+    A log is only ever added to. An event out of order was put in later, or its time is wrong.
+
+    Remedy: find out which; the log is evidence and is not corrected by sorting it.
+    """
+
+    severity = "warning"
+
+    def check(self, document: GateDocument) -> Iterator[Fault]:
+        for history in document.histories:
+            latest: Text | None = None
+            for event in history:
+                time = event.time
+                # Times of one zone and precision compare as text; others are not judged.
+                if time is None or date_time(time.value) or not time.value.endswith("Z"):
+                    continue
+                if latest is not None and time.value[:19] < latest.value[:19]:
+                    yield self.fault(time.span, f"{time.value} is before {latest.value}, the time of an earlier event")
+                else:
+                    latest = time
+
+
+class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
+    """Gate of a validation that does not exist
+
+    Whether the validation may go on depends on the gates behind it; this one is none of them.
+
+    Remedy: correct its name.
+    """
+
+    kinds = ("validator_gates",)
+    severity = "warning"
+
+    def check(self, document: ValidatorGates) -> Iterator[Fault]:
+        for history in document.histories:
+            for event in history:
+                if event.name is not None and event.name.value not in GATES:
+                    message = f"there is no gate {event.name.value!r}"
+                    yield self.fault(event.name.span, message, hint=f"one of {', '.join(GATES)}")
+
+
+class GateFileMismatch(DocumentRule[ValidatorGates]):
+    """Gate sessions of one packet in the file of another
+
+    The validator of the packet does not find them, and the other packet seems to have passed gates that it did not.
+
+    Remedy: rename the file or correct the id.
+    """
+
+    kinds = ("validator_gates",)
+
+    def check(self, document: ValidatorGates) -> Iterator[Fault]:
+        for text in document.packet_texts():
+            parsed = WorkPacketId.try_parse(text.value)
+            if parsed is not None and text.value != document.stem:
+                message = f"the session is of {text.value}, the file of {document.stem}"
+                yield self.fault(text.span, message, hint="rename the file or correct the id")

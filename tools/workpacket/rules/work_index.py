@@ -1,0 +1,184 @@
+"""What files, board and registry say of each packet, found by its id: made once, asked by every rule across files.
+
+A file is known by its name, as board and registry know it; that the id inside says the same is the business of another
+rule. Everything here is one pass over the summaries and looks things up in dictionaries, since there may be ten
+thousand packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from workpacket.documents.document import stem_of
+from workpacket.documents.places import kind_of
+from workpacket.documents.summary import BoardEntry, BoardSummary, RegistryRow, RegistrySummary, WorkSummary
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token
+from workpacket.rules.suggestions import Suggestions
+
+# Lanes from which no packet comes back, so that a board entry of the base does not stand for its latest packet.
+_ARCHIVED = frozenset({"SUPERSEDED", "ABANDONED"})
+
+
+class Work(NamedTuple):
+    """A stub or a packet: one file."""
+
+    id: str
+    base: str
+    path: str
+    summary: WorkSummary
+
+
+class Listed(NamedTuple):
+    """An entry, and the board it stands on."""
+
+    path: str
+    entry: BoardEntry
+
+
+class Row(NamedTuple):
+    """A row, and the registry it stands in."""
+
+    path: str
+    row: RegistryRow
+
+
+class Superseded(NamedTuple):
+    """The row that says that a packet is superseded. `by` is '' where the row does not say by what."""
+
+    path: str
+    line: int
+    by: str
+
+
+class WorkIndex:
+    """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with one key the first counts.
+
+    `repeated` are files whose id another file of the same kind has.
+    """
+
+    def __init__(
+        self,
+        stubs: Mapping[str, WorkSummary],
+        packets: Mapping[str, WorkSummary],
+        boards: Mapping[str, BoardSummary],
+        registries: Mapping[str, RegistrySummary],
+    ) -> None:
+        self.has_board = bool(boards)
+        self.has_registry = bool(registries)
+        self.repeated: list[tuple[Work, Work]] = []
+        self.packets = self._by_id(packets)
+        self.stubs = self._by_id(stubs)
+        self.listed = [Listed(path, entry) for path in sorted(boards) for entry in boards[path]["entries"]]
+        self.all_rows = [Row(path, row) for path in sorted(registries) for row in registries[path]["rows"]]
+        self.rows: dict[str, Row] = {}
+        for row in self.all_rows:
+            if row.row["base"]:
+                self.rows.setdefault(row.row["base"], row)
+        self.from_stub = frozenset(stub for row in self.all_rows for stub in row.row["from_stub"])
+
+    def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, Work]:
+        found: dict[str, Work] = {}
+        for path in sorted(summaries):
+            summary = summaries[path]
+            name = stem_of(path)
+            work = Work(name, summary["base"] if summary["id"] == name else base_of(name), path, summary)
+            earlier = found.setdefault(name, work)
+            if earlier is not work:
+                self.repeated.append((work, earlier))
+        return found
+
+    def files(self) -> Iterator[Work]:
+        """Every packet and every stub, packets first."""
+        yield from self.packets.values()
+        yield from self.stubs.values()
+
+    @cached_property
+    def packets_of(self) -> Mapping[str, list[Work]]:
+        """The packet files of each base."""
+        found: dict[str, list[Work]] = {}
+        for work in self.packets.values():
+            found.setdefault(work.base, []).append(work)
+        return found
+
+    @cached_property
+    def entries(self) -> Mapping[str, Listed]:
+        """The entry of each packet. An entry that names a base stands for the packet of that base."""
+        found: dict[str, Listed] = {}
+        for listed in self.listed:
+            if listed.entry["token"] != ACTIVE_TOKEN:
+                found.setdefault(listed.entry["id"], listed)
+        for name, listed in list(found.items()):
+            if not self.has_file(name) and listed.entry["token"] not in _ARCHIVED:
+                meant = self.packet_of_base(name)
+                if meant:
+                    found.setdefault(meant, listed)
+        return found
+
+    @cached_property
+    def superseded(self) -> Mapping[str, Superseded]:
+        """What the registry says is superseded: by a note, or because a later packet of the base is in force."""
+        found: dict[str, Superseded] = {}
+        for path, row in self.all_rows:
+            for name in row["supersedes"]:
+                if name != row["active"]:
+                    found.setdefault(name, Superseded(path, row["place"][0], row["active"]))
+        for base, works in self.packets_of.items():
+            in_force = self.rows.get(base)
+            if in_force is None or not in_force.row["active"] or kind_of(in_force.row["active_path"]) != "packet":
+                continue
+            path, row = in_force
+            for work in works:
+                if work.id != row["active"] and revision_of(work.id) < revision_of(row["active"]):
+                    found.setdefault(work.id, Superseded(path, row["place"][0], row["active"]))
+        return found
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Every id that a file, the board or the registry has, and every base of one."""
+        works = [name for work in self.files() for name in (work.id, work.base)]
+        entries = [name for listed in self.listed for name in (listed.entry["id"], listed.entry["base"])]
+        rows = [name for _, row in self.all_rows for name in (row["base"], row["active"], *row["supersedes"])]
+        return frozenset((*works, *entries, *rows)) - {""}
+
+    @cached_property
+    def suggestions(self) -> Suggestions:
+        return Suggestions(self.known)
+
+    def has_file(self, name: str) -> bool:
+        return name in self.packets or name in self.stubs
+
+    def packet_of_base(self, base: str) -> str:
+        """The packet or stub that a base id stands for: the one in force, else the only one; '' if nobody can say."""
+        row = self.rows.get(base)
+        if row is not None and self.has_file(row.row["active"]):
+            return row.row["active"]
+        works = self.packets_of.get(base, [])
+        return works[0].id if len(works) == 1 else ""
+
+    def is_live_stub(self, stub: Work) -> bool:
+        """Whether the stub still waits to be activated."""
+        listed = self.entries.get(stub.id)
+        on_board = listed is None or listed.entry["token"] in {"STUB", ""}
+        given_up = bool(_ARCHIVED & set(stub.summary["lanes"]))
+        activated = stub.id in self.packets or stub.id in self.from_stub
+        return on_board and not given_up and not activated and stub.id not in self.superseded
+
+
+def base_of(name: str) -> str:
+    parsed = WorkPacketId.try_parse(name)
+    return parsed.base if parsed is not None else name
+
+
+def revision_of(name: str) -> int:
+    """The number of a packet among those of its base; the one without a number is the first."""
+    parsed = WorkPacketId.try_parse(name)
+    return (parsed.revision or 1) if parsed is not None else 0
+
+
+def is_open(tokens: Iterable[str]) -> bool:
+    """Whether a status says that there is work left: every lane that it may mean is an open one."""
+    lanes = [lane_of_token(token) for token in tokens]
+    return bool(lanes) and all(lane is not None and lane.open for lane in lanes)
