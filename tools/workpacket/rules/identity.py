@@ -148,7 +148,7 @@ class DateMalformed(DocumentRule[StructuredDocument]):
         for name, text in date_fields(document):
             value = text.value
             if value and date(value) and date_time(value) and not _PLACEHOLDER.search(value):
-                message = f"{name} is {value!r}: {date_time(value)}"
+                message = f"{name} {value!r} {date_time(value)}"
                 yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
 
 
@@ -175,7 +175,7 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
             return
         problem = legacy_signature(text.value)
         if problem:
-            message = f"USER_SIGNATURE is {text.value!r}: {problem}"
+            message = f"USER_SIGNATURE {text.value!r} {problem}"
             yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
 
 
