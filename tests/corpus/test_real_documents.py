@@ -10,7 +10,6 @@ import pytest
 
 from workpacket.cli.fixing import repaired
 from workpacket.cli.fmt import formatted
-from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
@@ -45,7 +44,7 @@ OLD_FASHIONED = {
 
 
 def all_findings(root: Path, profile: Profile = "adopt") -> list[Finding]:
-    files = [(found, kind_of(found.path) or "unknown") for found in find_documents(str(root))]
+    files = find_documents(str(root))
     return check(
         str(root),
         files,
@@ -63,8 +62,8 @@ def findings(laid_out: Path) -> list[Finding]:
 
 
 def documents(root: Path) -> list[tuple[str, Source]]:
-    found = [(found.path, kind_of(found.path) or "") for found in find_documents(str(root))]
-    return [(kind, Source.from_bytes(path, (root / path).read_bytes())) for path, kind in found]
+    found = find_documents(str(root))
+    return [(file.kind, Source.from_bytes(file.path, (root / file.path).read_bytes())) for file in found]
 
 
 def test_every_stub_packet_refinement_board_and_registry_is_read(laid_out: Path) -> None:
