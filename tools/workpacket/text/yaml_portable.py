@@ -25,7 +25,7 @@ Scalar: TypeAlias = tuple[int, int, bool]
 
 # Most texts hold none of these; only one that does is looked at scalar by scalar.
 _SUSPECT = re.compile(r"\t|(?<=\S)#|(?<![^\s,\[\]{}])(?:\?(?=[\s,\[\]{}]|\Z)|-(?=[,\[\]{}]))|:(?=[,\[\]{}])")
-_BETWEEN_SCALARS = re.compile(r"#[^\r\n]*+|[\t?:]")
+_BETWEEN_SCALARS = re.compile(r"#[^\r\n]*+|\t++|[?:]")
 _LONE_QUESTION_MARK = re.compile(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
 _BLOCK = re.compile(
     r"[|>](?P<marks>[-+0-9]*)(?P<rest>[^\r\n]*)(?:\r\n|\r|\n)?(?P<lead>[ \r\n]*+)(?P<tab>\t)?",
@@ -63,8 +63,8 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
         at = found.start()
         match text[at]:
             case "\t":
-                fix = Fix((Edit(start + at, start + at + 1, " "),), safe=True, title="replace the tab by a blank")
-                yield _tab(start + at, "a tab between values", fix)
+                edit = Edit(start + at, start + found.end(), " ")
+                yield _tab(start + at, "a tab between values", Fix((edit,), safe=True, title="replace it by a blank"))
             case "#" if at and text[at - 1] not in " \t\r\n":
                 yield _glued(start + at)
             case "?":
@@ -79,8 +79,9 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
     first, end, in_brackets = scalar
     if text[first:end].startswith(("'", '"')):
         return
-    if text[first:end].startswith(("|", ">")):
-        yield from _within_block(text, first, end, start)
+    block = _BLOCK.match(text, first, end)
+    if block:
+        yield from _within_block(block, start)
         return
     tab = text.find("\t", first, end)
     if tab >= 0:
@@ -93,10 +94,7 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
         yield _question_mark(start + lone.start())
 
 
-def _within_block(text: str, first: int, end: int, start: int) -> Iterator[Fault]:
-    parts = _BLOCK.match(text, first, end)
-    if parts is None:
-        return
+def _within_block(parts: re.Match[str], start: int) -> Iterator[Fault]:
     before_comment, number_sign, _ = parts["rest"].partition("#")
     if "\t" in before_comment:
         yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after the mark of a block of text")
