@@ -8,6 +8,8 @@ import pytest
 
 from text.reading import source_of
 from workpacket.text.front_matter import read_front_matter
+from workpacket.text.node import Plain
+from workpacket.text.plain_scalars import NodePath
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, append_item, insert_key, remove_item, set_scalar, yaml_text
 from workpacket.text.yaml_spans import Edits
@@ -61,7 +63,7 @@ def test_a_value_in_brackets_is_quoted_when_the_brackets_ask_for_it() -> None:
     assert after("[a, b]\n", lambda document: set_scalar(document, (0,), "c, d")) == '["c, d", b]\n'
 
 
-APPEND = {
+APPEND: dict[str, tuple[str, Plain, str]] = {
     "dashes": ("a:\n  - b # c\nd: e\n", "x", "a:\n  - b # c\n  - x\nd: e\n"),
     "dashes at the margin": ("a:\n- b\n", "x", "a:\n- b\n- x\n"),
     "dashes without a final line end": ("a:\n- b", "x", "a:\n- b\n- x"),
@@ -85,8 +87,8 @@ APPEND = {
 
 
 @pytest.mark.parametrize(("text", "value", "expected"), APPEND.values(), ids=APPEND)
-def test_an_item_is_appended(text: str, value: str | dict[str, object], expected: str) -> None:
-    assert after(text, lambda document: append_item(document, ("a",), value)) == expected  # type: ignore[arg-type]
+def test_an_item_is_appended(text: str, value: Plain, expected: str) -> None:
+    assert after(text, lambda document: append_item(document, ("a",), value)) == expected
 
 
 REMOVE = {
@@ -130,7 +132,7 @@ def test_an_item_is_removed_from_within(text: str, path: tuple[int, ...], expect
     assert after(text, lambda document: remove_item(document, path)) == expected
 
 
-INSERT = {
+INSERT: dict[str, tuple[str, NodePath, Plain, str]] = {
     "below the last entry": ("a: 1\nb: 2 # c\n# d\n", (), "x", "a: 1\nb: 2 # c\nnew: x\n# d\n"),
     "without a final line end": ("a: 1", (), "x", "a: 1\nnew: x"),
     "in an inner mapping": ("a:\n  b: 1\nc: d\n", ("a",), ["x"], "a:\n  b: 1\n  new:\n    - x\nc: d\n"),
@@ -145,8 +147,8 @@ INSERT = {
 
 
 @pytest.mark.parametrize(("text", "path", "value", "expected"), INSERT.values(), ids=INSERT)
-def test_a_key_is_inserted(text: str, path: tuple[str | int, ...], value: object, expected: str) -> None:
-    assert after(text, lambda document: insert_key(document, path, "new", value)) == expected  # type: ignore[arg-type]
+def test_a_key_is_inserted(text: str, path: NodePath, value: Plain, expected: str) -> None:
+    assert after(text, lambda document: insert_key(document, path, "new", value)) == expected
 
 
 def test_a_key_that_readers_guess_about_is_quoted() -> None:
