@@ -25,7 +25,7 @@ Event: TypeAlias = Any
 """An event of PyYAML: its stubs call the marks optional, and no parser leaves them out."""
 
 STAND_IN = "\U0010ffff"
-_TEXTUAL_QUESTION_MARK = re.compile(r"(?<=[^\s,\[\]{}])\?|\?(?=[^\s,\[\]{}])")
+_TEXTUAL_QUESTION_MARK = re.compile(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
 
 LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
@@ -44,10 +44,11 @@ class NotYaml(Exception):
 def events(text: str) -> Iterator[Event]:
     """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
 
-    Their marks may lie one beyond the end of `text`.
+    The end of a block scalar may lie one beyond the end of `text`.
     """
     final = "" if text.endswith(("\n", "\r")) else "\n"
-    parser = LOADER(_TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) + final)
+    shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text
+    parser = LOADER(shown + final)
     try:
         while parser.check_event():
             yield parser.get_event()

@@ -99,7 +99,7 @@ class _Builder:
         return False
 
     def _scalar(self, event: Event) -> bool:
-        start, end = self._local(event)
+        start, end = event.start_mark.index, event.end_mark.index
         if event.style in ("|", ">"):
             end = yaml_portable.end_of_block_scalar(self._text, start, end)
         elif start == end and self._brackets:
@@ -195,12 +195,8 @@ class _Builder:
         if event.tag is not None:
             self._fault("yaml_tag", start, end, f"'{event.tag}' says which type a value has")
 
-    def _local(self, event: Event) -> tuple[int, int]:
-        return min(event.start_mark.index, len(self._text)), min(event.end_mark.index, len(self._text))
-
     def _span(self, event: Event) -> tuple[int, int]:
-        start, end = self._local(event)
-        return self._start + start, self._start + end
+        return self._start + event.start_mark.index, self._start + event.end_mark.index
 
     def _fault(self, code: str, start: int, end: int, message: str) -> None:
         self.faults.append(Fault(code, start, end, message))
