@@ -13,6 +13,7 @@ import yaml
 
 from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
 from workpacket.text.changed import REMOVED, Change, changed_only
+from workpacket.text.edits import apply_edits
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.json_strict import load_json
 from workpacket.text.loaded import Loaded
@@ -72,6 +73,17 @@ def _scalars_read_the_same(text: str, node: Node, *, in_brackets: bool) -> None:
         read = load_yaml(source_of(f"[{alone}]" if in_brackets and alone else f"- {alone}")).root
         assert read is not None
         assert exactly(read.plain()) == exactly([node.plain()])
+
+
+def a_repair_leaves_the_meaning(text: str) -> None:
+    """If every fault of a text comes with a repair, the repaired text loads, and libyaml reads both as the same."""
+    source = source_of(text)
+    faults = load_yaml(source).faults
+    edits = [edit for fault in faults if fault.fix is not None for edit in fault.fix.edits]
+    if faults and all(fault.fix is not None for fault in faults):
+        repaired = apply_edits(source, edits)
+        assert load_yaml(repaired).root is not None
+        assert exactly(yaml.load(text, yaml.CBaseLoader)) == exactly(yaml.load(repaired.text, yaml.CBaseLoader))
 
 
 def what_is_written_as_yaml_reads_back(value: Plain) -> None:

@@ -123,6 +123,13 @@ YAML_DOCUMENTS = st.builds(
     st.sampled_from(["\n", "", "\n\n# end\n"]),
 )
 
+# Documents in which tabs and number signs have slipped.
+REPAIRABLE_TEXTS = st.builds(
+    lambda text, slip: text.replace(*slip),
+    YAML_DOCUMENTS,
+    st.sampled_from([(", ", ",\t"), (" # ", "\t# "), ("' #", "'#"), ("] #", "]#"), (": ", ":\t\t"), ("\n", "\t\n")]),
+)
+
 JSON_TOKENS = st.sampled_from(
     [
         *'[]{}:,"\\ \n',

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text import loader_properties as properties
-from text.reading import ANY_BYTES, WRITABLE_VALUES, YAML_DOCUMENTS, YAML_TEXTS
+from text.reading import ANY_BYTES, REPAIRABLE_TEXTS, WRITABLE_VALUES, YAML_DOCUMENTS, YAML_TEXTS
 from workpacket.text.node import Plain
 
 # The first case imports yaml and tomllib.
@@ -29,6 +29,12 @@ def test_both_yaml_parsers_agree(text: str) -> None:
 @given(st.one_of(YAML_DOCUMENTS, YAML_TEXTS))
 def test_a_yaml_scalar_reads_the_same_alone(text: str) -> None:
     properties.a_yaml_scalar_reads_the_same_alone(text)
+
+
+@patient
+@given(REPAIRABLE_TEXTS)
+def test_a_repair_leaves_the_meaning(text: str) -> None:
+    properties.a_repair_leaves_the_meaning(text)
 
 
 @patient

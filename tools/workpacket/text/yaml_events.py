@@ -31,13 +31,12 @@ LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 
 class NotYaml(Exception):
-    """The text stops being YAML at offset `at`, in `context`, which began at `since`."""
+    """The text stops being YAML at offset `at`, in something that began at `since`."""
 
-    def __init__(self, problem: str, at: int, context: str, since: int) -> None:
+    def __init__(self, problem: str, at: int, since: int) -> None:
         super().__init__(problem)
         self.problem = problem
         self.at = at
-        self.context = context
         self.since = since
 
 
@@ -55,11 +54,11 @@ def events(text: str) -> Iterator[Event]:
     except yaml.MarkedYAMLError as error:
         at = len(text) if error.problem_mark is None else min(error.problem_mark.index, len(text))
         since = at if error.context_mark is None else min(error.context_mark.index, at)
-        raise NotYaml(error.problem or "", at, error.context or "", since) from None
+        raise NotYaml(error.problem or "", at, since) from None
     except (ValueError, OverflowError):
         # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
         at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
-        raise NotYaml("found invalid Unicode character escape code", at, "", at) from None
+        raise NotYaml("found invalid Unicode character escape code", at, at) from None
     finally:
         parser.dispose()
 

@@ -25,7 +25,9 @@ Scalar: TypeAlias = tuple[int, int, bool]
 
 # Most texts hold none of these; only one that does is looked at scalar by scalar. Each begins with a character of its
 # own, for which a text is searched faster than for what may stand before it.
-_SUSPECT = re.compile(r"\t|#(?<=\S#)|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])|:(?=[,\[\]{}])")
+_SUSPECT = re.compile(
+    r"\t|#(?<=\S#)|:(?=[,\[\]{}])|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])"
+)
 _BETWEEN_SCALARS = re.compile(r"#[^\r\n]*+|\t++|[?:]")
 _LONE_QUESTION_MARK = re.compile(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
 _BLOCK = re.compile(
