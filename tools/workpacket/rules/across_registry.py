@@ -134,11 +134,18 @@ class StubWithoutRow(RepositoryRule):
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
-        for stub in work.stubs.values() if work.has_registry else ():
+        if not work.has_registry:
+            return
+        for stub in work.stubs.values():
             if stub.base not in work.rows and work.is_live_stub(stub):
                 message = f"the registry has no row for {stub.base}"
-                hint = f"add | {stub.base} | {stub.path} | Stub Backlog (Not Activated): {stub.id} | stub |"
+                hint = f"add | {stub.base} | {stub.path} | {_HEADINGS['stub backlog']}: {stub.id} | stub |"
                 yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
+        for name, listed in work.entries.items():
+            # A stub whose file is lost stands on the board alone.
+            base = listed.entry["base"]
+            if listed.entry["token"] == _STUB and base not in work.rows and not work.has_file(name):
+                yield self.finding(listed.path, listed.entry["place"], f"the registry has no row for {base}")
 
 
 class BaseWithoutRow(RepositoryRule):
