@@ -72,14 +72,15 @@ class RegistryActiveMissing(RepositoryRule):
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
         for path, row in work.all_rows:
-            kind = kind_of(row["active_path"])
-            if not row["active"] or kind not in {"packet", "stub"}:
+            file = row["active_path"]
+            if not row["active"] or file in repository.packets or file in repository.stubs:
                 continue
-            if row["active_path"] in repository.of_kind(kind):
+            # A path to another place is no path of a packet at all, which another rule says.
+            if kind_of(file) not in {"packet", "stub"}:
                 continue
             other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
             hint = f"write {other.path}" if other is not None else ""
-            yield self.finding(path, row["active_place"], f"there is no file {row['active_path']}", hint=hint)
+            yield self.finding(path, row["active_place"], f"there is no file {file}", hint=hint)
 
 
 class RegistryActiveStub(RepositoryRule):
