@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import ClassVar, Literal, NamedTuple
 
 from workpacket.documents.document import Document, Text
@@ -78,7 +79,7 @@ def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re
     current: Table | None = None
     torn: Torn = ""
     lines = list(visible_lines(source))
-    for line, following in zip(lines, [*lines[1:], None], strict=True):
+    for line, following in zip_longest(lines, lines[1:]):
         if current is not None and not torn and _continues(line, current):
             continue
         if not line.text.strip():

@@ -147,7 +147,8 @@ class DependencyContradiction(RepositoryRule):
             more = [ours[base][0] for base in ours if base not in theirs]
             less = [theirs[base][0] for base in theirs if base not in ours]
             parts = [f"{kind} {', '.join(names)}" for kind, names in (("also", more), ("not", less)) if names]
-            place = next((mention for base, mention in ours.items() if base not in theirs), next(iter(ours.values())))[1:]
+            differing = [mention for base, mention in ours.items() if base not in theirs]
+            place = (differing or list(ours.values()))[0][1:]
             message = f"the packet depends {' and '.join(parts)}, other than its stub ({stub.path})"
             yield self.finding(packet.path, place, message)
 

@@ -33,7 +33,9 @@ class RegistryBoardStale(RepositoryRule):
                 continue
             said = _HEADINGS[row["board_section"]]
             listed = work.entries.get(name)
-            if listed is not None and listed.entry["section"] not in {"", row["board_section"]} and not _is_superseded(listed):
+            if listed is None or _is_superseded(listed):
+                continue
+            if listed.entry["section"] not in {"", row["board_section"]}:
                 now = _HEADINGS[listed.entry["section"]]
                 where = f"{listed.path}:{listed.entry['place'][0]}"
                 message = f"the cell says {said}, the board has {name} under {now} ({where})"
@@ -183,4 +185,3 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
         if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
             found.setdefault(entry["base"], set()).add(entry["id"])
     return found
-
