@@ -122,7 +122,7 @@ def _packet_lines(chance: random.Random, wp_id: WorkPacketId) -> Iterator[str]:
         "- REQUESTOR: User",
         "- ROLE: Orchestrator",
     )
-    yield from ("- **Status:** Ready for Dev", "- RISK_TIER: LOW", "- USER_SIGNATURE: ada010320261200", "")
+    yield from ("- **Status:** Ready for Dev", "- RISK_TIER: LOW", f"- USER_SIGNATURE: {_signature(chance)}", "")
     yield from ("## SCOPE", f"- What: {_sentence(chance)}", f"- Why: {_sentence(chance)}", "- IN_SCOPE_PATHS:")
     yield from (f"  - src/{_word(chance)}/{_word(chance)}_{number}.py" for number in range(chance.randint(1, 6)))
     yield "- OUT_OF_SCOPE:"
@@ -135,6 +135,12 @@ def _packet_lines(chance: random.Random, wp_id: WorkPacketId) -> Iterator[str]:
     yield from (f"- {line}" for line in writer.sentences())
     yield from ("", "## HYGIENE")
     yield from (f"- {line}" for line in writer.sentences())
+
+
+def _signature(chance: random.Random) -> str:
+    """A token of its own for each packet: one signature approves one packet."""
+    name = "".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(8))
+    return f"{name}{chance.randint(1, 28):02}{chance.randint(1, 12):02}2026{chance.randint(0, 23):02}00"
 
 
 def board_text(rows: list[tuple[WorkPacketId, str]]) -> str:

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.commands import STUB, STUB_PATH, Commands
 
+from cli.commands import STUB, STUB_PATH, Commands
 from workpacket.cli import remembered
 
 OLD = STUB.replace("2026-03-01T00:00:00Z", "2026-03-01")

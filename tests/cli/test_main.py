@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.commands import STUB, STUB_PATH, Commands
 
+from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
 from workpacket.cli.commands import COMMANDS
@@ -67,7 +67,7 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["check", "README.md"], "invalid_value", "README.md is not where a governance document lives"),
         (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is no lane"),
         (["explain"], "missing_argument", "name one code"),
-        (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark?"),
+        (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
         (["schema", "nothing"], "invalid_value", "there is no schema 'nothing'"),
         (["schema", "a", "b"], "unexpected_argument", "name one schema"),
     ],

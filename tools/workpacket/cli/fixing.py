@@ -36,10 +36,9 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], 
 def repaired(source: Source, kind: str, findings: Sequence[Finding], codes: frozenset[str], *, unsafe: bool) -> Source:
     """The source with all fixes made, round after round; only findings with one of `codes` are repaired."""
     for _ in range(_ROUNDS):
-        made = repair(source, kind, findings, unsafe=unsafe)
-        if not made.edits:
+        before, source = source, repair(source, kind, findings, unsafe=unsafe)
+        if source is before:
             break
-        source = made.source
         row = examine_bytes(source.path, kind, source.encode())
         findings = [finding for finding in load_findings(source.path, row.findings) if finding.code in codes]
     return source

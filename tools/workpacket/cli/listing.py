@@ -13,6 +13,7 @@ from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
+from workpacket.model.canonical import Json
 from workpacket.model.lanes import LANES, lanes_named
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
@@ -26,12 +27,12 @@ from workpacket.shell.tree import Found
 Entry = tuple[str, str, WorkSummary]
 
 
-def list_work(arguments: Arguments, root: str, files: Sequence[tuple[Found, str]], cache: Cache) -> Output:
+def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
     """Lists every file that the options let through, by id."""
     results = known_or_examined(root, files, cache, progress_bar())
     entries = [
-        (kind, found.path, cast("WorkSummary", json.loads(result.summary)))
-        for (found, kind), result in zip(files, results, strict=True)
+        (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
+        for found, result in zip(files, results, strict=True)
         if result.summary
     ]
     wanted = _lanes(arguments)
@@ -39,7 +40,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[tuple[Found, str]
         (entry for entry in entries if _fits(arguments, entry, wanted)), key=lambda entry: (entry[2]["id"], entry[1])
     )
     if arguments.flag("json"):
-        data = {"work": [_as_json(entry) for entry in chosen]}
+        data: dict[str, Json] = {"work": [_as_json(entry) for entry in chosen]}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK)
     return Output(_as_text(chosen, style_of(arguments)), exits.OK)
 
@@ -77,15 +78,16 @@ def lane_shown(work: WorkSummary) -> str:
     return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
 
 
-def _as_json(entry: Entry) -> dict[str, object]:
+def _as_json(entry: Entry) -> dict[str, Json]:
     kind, path, work = entry
-    depends = [mention[0] for mention in work["depends"]]
+    depends: list[Json] = [mention[0] for mention in work["depends"]]
+    lanes: list[Json] = list(work["lanes"])
     return {
         "id": work["id"],
         "base": work["base"],
         "kind": kind,
         "path": path,
-        "lanes": work["lanes"],
+        "lanes": lanes,
         "status": work["status"],
         "risk": work["risk"],
         "created": work["created"],

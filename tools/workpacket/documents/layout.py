@@ -6,14 +6,17 @@ Readers, rules, `fmt`, templates and the reference pages all read this, so they 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Literal
 
+from workpacket.text.keys import normal_key
+
 # What stands in a section: `fields` are `KEY: value` lines; `items` a list; `checklist` a list whose items can be
-# ticked; `prose` anything; `mixed` fields with prose around them.
+# ticked; `prose` anything.
 Shape = Literal["fields", "items", "checklist", "prose"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FieldSpec:
     """One field. `label` is how it is written, its name in the tree of values is the label in snake case."""
 
@@ -23,9 +26,9 @@ class FieldSpec:
     bold: bool = False
     aliases: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def key(self) -> str:
-        return "_".join(self.label.lower().split())
+        return normal_key(self.label)
 
     @property
     def written(self) -> str:
@@ -33,7 +36,7 @@ class FieldSpec:
         return f"- **{self.label}:**" if self.bold else f"- {self.label}:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SectionSpec:
     """One section. `heading` is how it is written, `key` its name in the tree of values."""
 
@@ -46,15 +49,16 @@ class SectionSpec:
     aliases: tuple[str, ...] = ()
     repeatable: bool = False
 
-    @property
-    def heading_keys(self) -> tuple[str, ...]:
-        return (heading_key(self.heading), *self.aliases)
+    def field(self, name: str) -> FieldSpec | None:
+        """The field with this name, or this alias."""
+        return self._by_name.get(name)
 
-    def field(self, key: str) -> FieldSpec | None:
-        return next((spec for spec in self.fields if key == spec.key or key in spec.aliases), None)
+    @cached_property
+    def _by_name(self) -> dict[str, FieldSpec]:
+        return {name: spec for spec in reversed(self.fields) for name in (spec.key, *spec.aliases)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
 
@@ -67,19 +71,20 @@ class Layout:
     extra: tuple[SectionSpec, ...] = ()
     older: tuple[SectionSpec, ...] = ()
 
-    def section(self, key: str) -> SectionSpec | None:
-        """The section whose heading has this key."""
+    def section(self, title: str) -> SectionSpec | None:
+        """The section with this heading, in whatever spelling."""
+        return self._by_heading.get(heading_key(title))
+
+    @cached_property
+    def _by_heading(self) -> dict[str, SectionSpec]:
         everything = (*self.sections, *self.extra, *self.older)
-        return next((spec for spec in everything if key in spec.heading_keys), None)
+        return {key: spec for spec in reversed(everything) for key in (heading_key(spec.heading), *spec.aliases)}
 
 
+@lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
     """A heading for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` are all `intent`.
 
     Remarks in parentheses or brackets, a value behind a colon, marks and emoji do not count.
     """
-    name = title
-    for opening in "([:":
-        name = name.partition(opening)[0]
-    letters = "".join(character if character.isalnum() and character.isascii() else " " for character in name)
-    return "_".join(letters.casefold().split())
+    return normal_key(title.partition(":")[0])

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from workpacket.documents.document import Text, TextAt, TextsAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
+from workpacket.documents.structured import walk_items
 from workpacket.documents.work import WorkDocument
-from workpacket.text.fields import walk_items
 
 METADATA_FIELDS = (
     FieldSpec("TASK_ID"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from workpacket.documents.document import TextAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
-from workpacket.documents.structured import PlacedSection, StructuredDocument
+from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
-from workpacket.text.fields import Field, read_fields
 from workpacket.text.node import Node
+from workpacket.text.outline import Section
+from workpacket.text.source import Source
 
+_FENCE_LINE = re.compile(r"^ *(`{3,}|~{3,}).*$", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"
@@ -111,10 +114,10 @@ class Refinement(StructuredDocument):
         for section in self.sections_at(_ANY_LEVEL):
             if heading_key(section.title) == "proposed_spec_enrichment":
                 # The text may hold headings of its own, outside of a fence; it ends where a known section begins.
-                start = section.body_start
-                later = [known.section.heading.start for known in self.placed if known.section.heading.start > start]
+                start = section.title_span[1]
+                later = [known.section.start for known in self.placed if known.section.start > start]
                 body = self.source.text[start : min(later, default=len(self.source.text))]
-                text = body.replace("`", "").strip()
+                text = _FENCE_LINE.sub("", body).strip()
                 return "" if text.startswith("<") and text.endswith(">") else text
         return ""
 
@@ -132,7 +135,7 @@ class Refinement(StructuredDocument):
         if placed.spec.key != "spec_anchors":
             return super().section_node(placed)
         anchors = [
-            anchor_node(read_fields(self.source, section), section.title_span)
+            anchor_node(self.source, section)
             for section in placed.section.subsections
             if heading_key(section.title).startswith("anchor")
         ]
@@ -163,16 +166,17 @@ class Refinement(StructuredDocument):
         }
 
 
-def anchor_node(fields: list[Field], span: tuple[int, int]) -> Node:
+def anchor_node(source: Source, section: Section) -> Node:
     """One anchor: its fields, the excerpt being what its fence holds."""
     known = {spec.key for spec in ANCHOR_FIELDS}
     entries: dict[str, Node] = {}
     keys: dict[str, tuple[int, int]] = {}
-    for field in fields:
+    for field in fields_of_section(source, section):
         if field.name in known and field.name not in entries:
-            entries[field.name] = Node(field.text, *(field.value_span if field.value else field.key_span))
+            text = field.value or "\n".join(fence.text(source.text) for fence in field.fences)
+            entries[field.name] = Node(text, *(field.value_span if field.value else field.key_span))
             keys[field.name] = field.key_span
-    return Node(entries, *span, keys)
+    return Node(entries, *section.title_span, keys)
 
 
 def _text_of(node: Node, key: str) -> str:

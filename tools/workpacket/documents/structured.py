@@ -7,18 +7,21 @@ stay at hand, with their places, for the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from workpacket.documents.document import Document
-from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
+from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.text.blocks import Block
 from workpacket.text.fault import Fault
-from workpacket.text.fields import Field, Item, fields_of_blocks, read_fields, read_items, walk_items
+from workpacket.text.fields import Field, Item, read_fields, read_items
+from workpacket.text.labels import first_label
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
-from workpacket.text.outline import Section, read_outline
+from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
+
+_VALUES = frozenset({"bullet_list", "ordered_list", "fence"})
 
 
 class PlacedSection:
@@ -43,17 +46,18 @@ class StructuredDocument(Document):
         if isinstance(blocks, Fault):
             self.faults = (blocks,)
             blocks = []
-        self.outline = read_outline(source, blocks)
+        self.outline = outline(source, blocks)
         # Fields above the first section, where older documents have their status.
-        self.preamble_fields = fields_of_blocks(source, list(self._preamble()))
+        self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
         for section in self.sections_at(self.layout.levels):
-            spec = self.layout.section(heading_key(section.title))
+            spec = self.layout.section(section.title)
             if spec is None:
                 self.unknown.append(section)
             else:
-                self.placed.append(PlacedSection(section, spec, read_fields(source, section)))
+                fields = fields_of_section(source, section) if spec.shape == "fields" else []
+                self.placed.append(PlacedSection(section, spec, fields))
         if not self.faults:
             self.root = self._tree()
 
@@ -64,19 +68,13 @@ class StructuredDocument(Document):
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """All sections whose heading has one of these levels, wherever they are nested."""
-        waiting = list(reversed(self.outline.sections))
-        while waiting:
-            section = waiting.pop()
-            if section.level in levels:
-                yield section
-            waiting.extend(reversed(section.subsections))
+        return (section for section in self.outline.walk() if section.level in levels)
 
     def placed_section(self, key: str) -> PlacedSection | None:
         return next((placed for placed in self.placed if placed.spec.key == key), None)
 
     def _preamble(self) -> Iterator[Block]:
-        yield from self.outline.preamble
-        for section in self.outline.sections:
+        for section in self.outline.walk():
             if section.level < min(self.layout.levels):
                 yield from section.blocks
 
@@ -96,19 +94,54 @@ class StructuredDocument(Document):
         if placed.spec.shape == "fields":
             return _fields_node(placed)
         if placed.spec.shape == "prose":
-            start, end = section.body_span
-            return Node(self.source.text[start:end].strip(), *section.title_span)
-        items = read_items(self.source, section)
+            body = body_of(self.source, section)
+            start = self.source.text.index(body, section.title_span[1])
+            return Node(body, start, start + len(body)) if body else Node("", *section.title_span)
+        items = items_of_section(self.source, section)
         if placed.spec.shape == "checklist":
             return Node([_checklist_node(item) for item in items], *section.title_span)
         return Node([Node(item.text, *item.span) for item in walk_items(items)], *section.title_span)
+
+
+def body_of(source: Source, section: Section) -> str:
+    """All that stands below the heading of a section, as written."""
+    return source.text[section.title_span[1] : section.end].strip()
+
+
+def fields_of_section(source: Source, section: Section) -> list[Field]:
+    """The fields of a section. A subsection is a field as well: its heading is the key, what it lists the value."""
+    fields = read_fields(source, section.blocks)
+    for subsection in section.subsections:
+        span = subsection.title_span
+        key, value = first_label(source.text, *span) or (span, (span[1], span[1]))
+        field = Field(source, subsection.heading or section.blocks[0], key, value)
+        field.owned = [block for inner in subsection.walk() for block in inner.blocks if block.kind in _VALUES]
+        fields.append(field)
+    return fields
+
+
+def items_of_section(source: Source, section: Section) -> list[Item]:
+    """The items of the lists of a section and of its subsections, each with the items nested in it."""
+    return [item for inner in section.walk() for item in read_items(source, inner.blocks)]
+
+
+def walk_items(items: Iterable[Item]) -> Iterator[Item]:
+    """Items, each before the items inside it."""
+    for item in items:
+        yield item
+        if len(item.block.children) > 1:
+            yield from walk_items(item.children)
+
+
+def is_empty(field: Field) -> bool:
+    return not (field.value or field.owned)
 
 
 def _fields_node(placed: PlacedSection) -> Node:
     entries: dict[str, Node] = {}
     keys: dict[str, tuple[int, int]] = {}
     for field in placed.fields:
-        spec = placed.spec.field(field.name) or FieldSpec(field.key)
+        spec = placed.spec.field(field.name) or FieldSpec(field.name)
         if spec.key not in entries:
             entries[spec.key] = _value_node(field, spec)
             keys[spec.key] = field.key_span
@@ -119,7 +152,7 @@ def _value_node(field: Field, spec: FieldSpec) -> Node:
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
         return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)
-    if field.children:
+    if field.owned:
         texts = [field.value] * bool(field.value) + [item.text for item in walk_items(field.children)]
         return Node("\n".join(texts), *field.key_span)
     return Node(field.value, *(field.value_span if field.value else field.key_span))

@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 
 class Lane:
-    """One lane. `open` lanes hold work that is not finished; `live` ones can still be worked on or merged."""
+    """One lane. `unfinished` ones hold work that goes on, or may."""
 
-    __slots__ = ("aliases", "open", "section", "title", "token")
+    __slots__ = ("aliases", "section", "title", "token", "unfinished")
 
-    def __init__(self, token: str, title: str, section: str, *, open: bool, aliases: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, token: str, title: str, section: str, *, unfinished: bool, aliases: tuple[str, ...] = ()
+    ) -> None:
         self.token = token
         self.title = title
         self.section = section
-        self.open = open
+        self.unfinished = unfinished
         self.aliases = aliases
 
     def __repr__(self) -> str:
@@ -49,18 +51,22 @@ def section_key(heading: str) -> str:
 
 LANES: tuple[Lane, ...] = (
     Lane(
-        "STUB", "Stub", "stub backlog", open=True, aliases=("stub not activated", "stub not ready for dev", "genesis")
+        "STUB",
+        "Stub",
+        "stub backlog",
+        unfinished=True,
+        aliases=("stub not activated", "stub not ready for dev", "genesis"),
     ),
-    Lane("READY_FOR_DEV", "Ready for Dev", "ready for dev", open=True, aliases=("planned", "ready")),
-    Lane("IN_PROGRESS", "In Progress", "in progress", open=True, aliases=("claimed", "doing", "active")),
-    Lane("IN_REVIEW", "In Review", "in review", open=True, aliases=("for review", "review")),
-    Lane("MERGE_PENDING", "Merge pending", "in review", open=True, aliases=("approved",)),
-    Lane("BLOCKED", "Blocked", "blocked", open=True),
-    Lane("VALIDATED", "Validated", "done", open=False, aliases=("pass", "complete", "completed")),
-    Lane("FAIL", "Fail", "done", open=False, aliases=("failed",)),
-    Lane("OUTDATED_ONLY", "Outdated only", "done", open=False),
-    Lane("SUPERSEDED", "Superseded", "superseded", open=False),
-    Lane("ABANDONED", "Abandoned", "superseded", open=False, aliases=("canceled", "cancelled")),
+    Lane("READY_FOR_DEV", "Ready for Dev", "ready for dev", unfinished=True, aliases=("planned", "ready")),
+    Lane("IN_PROGRESS", "In Progress", "in progress", unfinished=True, aliases=("claimed", "doing", "active")),
+    Lane("IN_REVIEW", "In Review", "in review", unfinished=True, aliases=("for review", "review")),
+    Lane("MERGE_PENDING", "Merge pending", "in review", unfinished=True, aliases=("approved",)),
+    Lane("BLOCKED", "Blocked", "blocked", unfinished=True),
+    Lane("VALIDATED", "Validated", "done", unfinished=False, aliases=("pass", "complete", "completed")),
+    Lane("FAIL", "Fail", "done", unfinished=False, aliases=("failed",)),
+    Lane("OUTDATED_ONLY", "Outdated only", "done", unfinished=False),
+    Lane("SUPERSEDED", "Superseded", "superseded", unfinished=False),
+    Lane("ABANDONED", "Abandoned", "superseded", unfinished=False, aliases=("canceled", "cancelled")),
 )
 
 SECTIONS: tuple[Section, ...] = tuple(

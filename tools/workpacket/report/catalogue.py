@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 
-from workpacket.model.reason_tables import conflict, document, environment, internal, settings, usage
+from workpacket.model.reason_tables import conflict, document, environment, internal, markdown, settings, text, usage
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.all_rules import RULES
 
@@ -17,6 +17,8 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     environment.REASONS,
     conflict.REASONS,
     document.REASONS,
+    text.REASONS,
+    markdown.REASONS,
     internal.REASONS,
     settings.REASONS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from workpacket.documents.document import Document
 from workpacket.model.findings import Finding
@@ -30,18 +31,23 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
         faults += schema_faults(document, schemas)
     skipped: dict[str, tuple[str, ...]] = {}
     found: set[str] = {fault.code for fault in faults}
-    for rule in rules:
-        if not issubclass(rule, DocumentRule) or not rule.applies_to(document):
-            continue
-        unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found)
+    for rule in _rules_for(document.kind, tuple(rules)):
+        unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
             skipped[rule.code()] = unmet
             continue
-        made = list(rule().check(document))
-        found.update(fault.code for fault in made)
-        faults += made
+        made = list(rule.check(document))
+        if made:
+            found.update(fault.code for fault in made)
+            faults += made
     faults.sort(key=lambda fault: (fault.start, fault.end))
     return Examined(faults, skipped)
+
+
+@cache
+def _rules_for(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
+    """The rules about documents of one kind. They hold no state, so each is made once."""
+    return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and (not rule.kinds or kind in rule.kinds))
 
 
 def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Fault]:

@@ -45,10 +45,9 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in id_fields(document):
-            value = leading_id(text.value)
-            rest = text.value[len(value) :].strip()
-            if value != text.value and rest and rest != "`" and WorkPacketId.try_parse(value) is not None:
-                start = text.start + text.value.index(value) + len(value)
+            match = _ID_AT_START.match(text.value)
+            if match and match.end() < len(text.value) and WorkPacketId.try_parse(match.group(1)) is not None:
+                start = text.start + match.end()
                 message = f"behind the value of {name} stands left-over hint text"
                 edits = [Edit(start, text.end, "")]
                 yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
@@ -149,7 +148,7 @@ class DateMalformed(DocumentRule[StructuredDocument]):
         for name, text in date_fields(document):
             value = text.value
             if value and date(value) and date_time(value) and not _PLACEHOLDER.search(value):
-                message = f"{name} is {value!r}: {date_time(value)}"
+                message = f"{name} {value!r} {date_time(value)}"
                 yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
 
 
@@ -176,7 +175,7 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
             return
         problem = legacy_signature(text.value)
         if problem:
-            message = f"USER_SIGNATURE is {text.value!r}: {problem}"
+            message = f"USER_SIGNATURE {text.value!r} {problem}"
             yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
 
 

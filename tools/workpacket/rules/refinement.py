@@ -1,21 +1,16 @@
-"""Rules about technical refinements: the document by itself, and what it says of the specification."""
+"""Rules about technical refinements. What they say of the specification is looked at in `specification`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator
 
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
-from workpacket.documents.summary import AnchorSummary, RefinementSummary
-from workpacket.model.findings import Finding
-from workpacket.rules.files import Files
 from workpacket.rules.identity import leading_id
-from workpacket.rules.rule import DocumentRule, ReferenceRule
-from workpacket.text.excerpt import contains_excerpt, contains_token
+from workpacket.rules.rule import DocumentRule
+from workpacket.rules.specification import window_of
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
-from workpacket.text.source import Source
 
 
 class RefinementRule(DocumentRule[Refinement]):
@@ -184,115 +179,6 @@ class RefinementNotAscii(RefinementRule):
                 more = f" and {len(odd) - 1} more on this line" if len(odd) > 1 else ""
                 message = f"U+{ord(character):04X} is not ASCII{more}"
                 yield self.fault((start + index, start + index + 1), message)
-
-
-class SpecificationRule(ReferenceRule):
-    """A rule about the specification that a refinement rests on."""
-
-    kinds = ("refinement",)
-
-    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        for candidate in candidates(_summary(summary)["spec"]):
-            yield candidate, True
-
-
-class SpecificationMissing(SpecificationRule):
-    """Specification that is not in the repository
-
-    None of the anchors can be checked.
-
-    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was refined against.
-    """
-
-    severity = "warning"
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
-        refinement = _summary(summary)
-        if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
-            yield self.finding(path, refinement["place"], f"there is no specification {refinement['spec']}")
-
-
-class SpecMoved(SpecificationRule):
-    """The specification moved on since the refinement
-
-    The anchors were right for another version; whether they still are must be looked at, not assumed.
-
-    Remedy: `workpacket refine <WP_ID>` shows what changed in the windows and pins the present version.
-    """
-
-    severity = "warning"
-    strict_severity = "warning"
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
-        refinement = _summary(summary)
-        source = specification(refinement, files)
-        if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
-            yield self.finding(path, refinement["place"], f"{source.path} is not the version that was refined against")
-
-
-class AnchorNotFound(SpecificationRule):
-    """Text of an anchor that does not stand in its window
-
-    The requirement that was approved is not the one that the specification states there.
-
-    Remedy: correct the lines, the token and the excerpt of the anchor.
-    """
-
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
-        refinement = _summary(summary)
-        source = specification(refinement, files)
-        if source is None or not _pinned(refinement, source):
-            return
-        for anchor in refinement["anchors"]:
-            problem = anchor_problem(anchor, source)
-            if problem:
-                yield self.finding(path, anchor["place"], problem)
-
-
-def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
-    """What is wrong with an anchor in this very version of the specification, '' if nothing."""
-    window = window_of(anchor["start"], anchor["end"])
-    if window is None:
-        return ""
-    first, last = window
-    if last > specification.line_count:
-        return f"the window ends at line {last}, but {specification.path} has {specification.line_count} lines"
-    lines = [specification.line(line) for line in range(first, last + 1)]
-    if anchor["token"] and not contains_token(lines, anchor["token"]):
-        return f"the token {anchor['token']!r} does not stand in lines {first} to {last} of {specification.path}"
-    if anchor["excerpt"] and not contains_excerpt(lines, anchor["excerpt"]):
-        return f"the excerpt does not stand in lines {first} to {last} of {specification.path}"
-    return ""
-
-
-def window_of(first: str, last: str) -> tuple[int, int] | None:
-    """The two line numbers, if they make a range."""
-    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
-        return None
-    window = int(first), int(last)
-    return window if 1 <= window[0] <= window[1] else None
-
-
-def candidates(name: str) -> tuple[str, ...]:
-    """Where a specification that a refinement names may lie."""
-    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > 240:
-        return ()
-    return (name,) if "/" in name else (name, f".GOV/{name}", f".GOV/spec/{name}", f".GOV/roles_shared/{name}")
-
-
-def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """The text of the specification, wherever it lies."""
-    found = (files[path].source for path in candidates(refinement["spec"]))
-    return next((source for source in found if source is not None), None)
-
-
-def _pinned(refinement: RefinementSummary, source: Source) -> bool:
-    pinned = refinement["spec_digest"]
-    return pinned in {source.digest, source.sha1} if pinned else True
-
-
-def _summary(summary: Mapping[str, object]) -> RefinementSummary:
-    return cast("RefinementSummary", summary)
 
 
 def _word(text: Text | None) -> str:

@@ -1,13 +1,12 @@
 """Makes fixes, and proves that nothing else changed.
 
 Edits are chosen so that none overlaps another, applied from the end, and the text is read again. The new tree of values
-may differ from the old one only where an edit touched it; otherwise nothing is repaired and the caller is told.
+may differ from the old one only where an edit touched it. A fix of which that cannot be shown is not made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workpacket.documents.reading import read_document
 from workpacket.model.findings import Edit, Finding
@@ -15,43 +14,31 @@ from workpacket.text.edits import apply_edits, compatible
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """The repaired source. `edits` were made; `left` are findings whose fix must wait for another round."""
-
-    source: Source
-    edits: tuple[Edit, ...]
-    left: int
+EditGroup = tuple[Edit, ...]
 
 
-class MeaningChanged(ValueError):
-    """A fix would have changed a value that it was not about."""
-
-
-def repair(source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool) -> Repair:
-    """Makes the fixes of `findings`: the safe ones, or all."""
+def repair(source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool) -> Source:
+    """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out."""
     fixes = [finding.fix for finding in findings if finding.fix is not None and (finding.fix.safe or unsafe)]
-    groups = compatible(fix.edits for fix in fixes)
-    edits = tuple(dict.fromkeys(edit for group in groups for edit in group))
-    if not edits:
-        return Repair(source, (), 0)
-    repaired = apply_edits(source, edits)
-    _prove(source, repaired, kind, edits)
-    return Repair(repaired, edits, len(fixes) - len(groups))
+    edits = [edit for group in _proved(source, kind, compatible(fix.edits for fix in fixes)) for edit in group]
+    return apply_edits(source, edits) if edits else source
 
 
-def _prove(before: Source, after: Source, kind: str, edits: Sequence[Edit]) -> None:
+def _proved(source: Source, kind: str, groups: Sequence[EditGroup]) -> list[EditGroup]:
+    """The groups that change nothing but what they touch: all of them as a rule; else those found by halving."""
+    edits = [edit for group in groups for edit in group]
+    if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits):
+        return list(groups)
+    half = len(groups) // 2
+    return [*_proved(source, kind, groups[:half]), *_proved(source, kind, groups[half:])] if half else []
+
+
+def only_touched_changed(before: Source, after: Source, kind: str, edits: Sequence[Edit]) -> bool:
+    """Whether every value that differs was touched by an edit, and the document can still be read."""
     old, new = read_document(kind, before).root, read_document(kind, after).root
     if old is None or new is None:
-        if old is not new:
-            raise MeaningChanged(f"{before.path}: after the fixes the document could no longer be read")
-        return
-    changed = untouched_change(old, new, edits)
-    if changed is not None:
-        raise MeaningChanged(
-            f"{before.path}: the fixes would change {'/'.join(map(str, changed))}, which they are not about"
-        )
+        return old is new
+    return untouched_change(old, new, edits) is None
 
 
 def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> tuple[str | int, ...] | None:

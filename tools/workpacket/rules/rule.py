@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
@@ -17,6 +18,12 @@ from workpacket.text.fault import Fault
 D = TypeVar("D", bound=Document)
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@cache
+def code_of(class_name: str) -> str:
+    """`ByteOrderMark` is `byte_order_mark`."""
+    return _WORD_START.sub("_", class_name).lower()
 
 
 class Rule:
@@ -33,7 +40,7 @@ class Rule:
 
     @classmethod
     def code(cls) -> str:
-        return _WORD_START.sub("_", cls.__name__).lower()
+        return code_of(cls.__name__)
 
     def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Finding:
         """A finding at [line, column] of a file, as summaries give it."""
@@ -65,11 +72,7 @@ class DocumentRule(Rule, Generic[D]):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
-    requires: ClassVar[tuple[type[DocumentRule[Document]], ...]] = ()
-
-    @classmethod
-    def applies_to(cls, document: Document) -> bool:
-        return not cls.kinds or document.kind in cls.kinds
+    requires: ClassVar[tuple[type[Rule], ...]] = ()
 
     def check(self, document: D) -> Iterator[Fault]:
         raise NotImplementedError

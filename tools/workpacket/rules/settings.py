@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal, cast
+from typing import Literal
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
@@ -50,11 +50,15 @@ def settings_of(root: Node, source: Source) -> Settings:
     severities = table.mapping if table is not None else {}
     return Settings(
         profile="strict" if profile is not None and profile.value == "strict" else "adopt",
-        severities={code: cast("Level", node.value) for code, node in severities.items() if node.value in LEVELS},
+        severities={code: level for code, node in severities.items() if (level := _level_named(node)) is not None},
         ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
         where=source.path,
         places={code: source.line_and_column(node.start) for code, node in severities.items()},
     )
+
+
+def _level_named(node: Node) -> Level | None:
+    return next((level for level in LEVELS if level == node.value), None)
 
 
 def _ignore(node: Node, source: Source) -> Ignore:

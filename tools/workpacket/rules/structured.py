@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from workpacket.documents.layout import SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument
+from workpacket.documents.structured import PlacedSection, StructuredDocument, is_empty
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field
 
-KINDS = ("stub", "refinement", "packet")
-
 
 class StructuredRule(DocumentRule[StructuredDocument]):
-    kinds = KINDS
+    kinds: ClassVar[tuple[str, ...]] = ("stub", "refinement", "packet")
 
 
 class SectionMissing(StructuredRule):
@@ -190,7 +189,7 @@ class FieldEmpty(StructuredRule):
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
                 named = spec is not None and (spec.required or placed.spec.key == "metadata")
-                if named and field.is_empty:
+                if named and is_empty(field):
                     yield self.fault(field.key_span, f"the field {field.key} has no value", hint="fill it in")
 
 
@@ -228,7 +227,7 @@ class FieldSyntax(StructuredRule):
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None and not document.is_older else ():
             spec = placed.spec.field(field.name) if placed is not None else None
-            start, end = field.syntax_span
+            start, end = syntax_span(document, field)
             shown = document.source.text[start:end]
             # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
             plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
@@ -237,3 +236,14 @@ class FieldSyntax(StructuredRule):
                 yield self.fault(
                     (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits
                 )
+
+
+def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
+    """All of a field before its value: bullet, key, bold marks and colon."""
+    text = document.source.text
+    line = document.source.line_and_column(field.key_span[0])[0]
+    start, end = document.source.line_span(line)
+    if start <= field.block.start < field.key_span[0]:
+        start = field.block.start
+    stop = field.value_span[0] if field.value else end
+    return start, start + len(text[start:stop].rstrip())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
-from workpacket.text.fields import Item, read_items
+from workpacket.text.fields import Item
 
 _SPEC_TARGET = re.compile(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
 _COVERAGE = re.compile(
@@ -136,7 +137,7 @@ class ChecklistNumbered(StubRule):
     def check(self, document: Stub) -> Iterator[Fault]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
-            edits = [Edit(item.start, item.span[0], "- [ ] ") for item in without]
+            edits = [Edit(item.block.start, item.span[0], "- [ ] ") for item in without]
             count = f"{len(without)} items have" if len(without) > 1 else "an item has"
             yield self.fault(without[0].span, f"{count} no box", edits=edits)
 
@@ -188,7 +189,7 @@ class NestedTooDeep(StubRule):
 
     def check(self, document: Stub) -> Iterator[Fault]:
         for placed in document.placed:
-            deep = [found for item in read_items(document.source, placed.section) for found in _too_deep(item, 1)]
+            deep = [found for item in items_of_section(document.source, placed.section) for found in _too_deep(item, 1)]
             if deep:
                 more = f", and {len(deep) - 1} more of this section" if len(deep) > 1 else ""
                 yield self.fault(deep[0].span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
@@ -205,4 +206,4 @@ def _too_deep(item: Item, depth: int) -> Iterator[Item]:
 def checklist(document: Stub) -> list[Item]:
     """The items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
-    return read_items(document.source, placed.section) if placed is not None else []
+    return items_of_section(document.source, placed.section) if placed is not None else []

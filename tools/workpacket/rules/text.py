@@ -16,9 +16,10 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
 _HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)")
+_HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 # Names that stand for anybody's.
 _NOBODY = frozenset({"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "..."})
-_BLANK_END = re.compile(r"(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
+_BLANK_END = re.compile(r"[ \t]*(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
 # being what a lead byte looks like.
@@ -39,6 +40,8 @@ class NotUtf8(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
+        if document.source.text.isascii():
+            return
         for match in _LONE_SURROGATES.finditer(document.source.text):
             shown = " ".join(f"{ord(character) - 0xDC00:02x}" for character in match.group()[:8])
             yield self.fault(match.span(), f"bytes that are not UTF-8: {shown}", hint="save the file as UTF-8")
@@ -74,7 +77,7 @@ class LineEnds(DocumentRule[Document]):
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        ends = list(_OTHER_EOL.finditer(document.source.text))
+        ends = list(_OTHER_EOL.finditer(document.source.text)) if "\r" in document.source.text else []
         if ends:
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
             name = "CRLF" if ends[0].group() == "\r\n" else "CR"
@@ -95,7 +98,9 @@ class BlankLinesAtEnd(DocumentRule[Document]):
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        match = _BLANK_END.search(document.source.text)
+        text = document.source.text
+        content = text.rstrip(" \t\r\n")
+        match = _BLANK_END.match(text, len(content))
         if match:
             first_end = match.end(1)
             edits = [Edit(first_end, match.end(), "")]
@@ -133,6 +138,9 @@ class ControlCharacter(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
+        text = document.source.text
+        if _CONTROLS.search(text) is None:
+            return
         garbled = [match.span() for match in mojibake(document.source.text)]
         for match in _CONTROLS.finditer(document.source.text):
             if any(start <= match.start() < end for start, end in garbled):
@@ -152,6 +160,8 @@ class BidiControl(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
+        if document.source.text.isascii():
+            return
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             yield self.fault(match.span(), f"direction control {names}", hint="delete it")
@@ -168,7 +178,8 @@ class ConflictMarker(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        markers = list(_CONFLICT.finditer(document.source.text))
+        text = document.source.text
+        markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
         # A line of seven '=' alone underlines a heading; it is a conflict only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
@@ -188,7 +199,10 @@ class HomePath(DocumentRule[Document]):
     strict_severity = "warning"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        for match in _HOME.finditer(document.source.text):
+        text = document.source.text
+        if not any(start in text for start in _HOME_STARTS):
+            return
+        for match in _HOME.finditer(text):
             if re.split(r"[/\\]", match.group())[-1].casefold() in _NOBODY:
                 continue
             hint = "write it relative to the repository"

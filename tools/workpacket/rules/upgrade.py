@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workpacket.documents.structured import PlacedSection
+from workpacket.documents.structured import PlacedSection, body_of
 from workpacket.documents.stub import Stub
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.model.ids import WorkPacketId
@@ -64,8 +64,7 @@ def _prose(stub: Stub, key: str) -> str:
 
 
 def _body(source: Source, section: Section) -> str:
-    start, end = section.body_span
-    return source.text[start:end].replace("\r\n", "\n").strip()
+    return body_of(source, section).replace("\r\n", "\n")
 
 
 def _one_line(text: str) -> str:

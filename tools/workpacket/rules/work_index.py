@@ -185,4 +185,4 @@ def revision_of(name: str) -> int:
 def is_open(tokens: Iterable[str]) -> bool:
     """Whether a status says that there is work left: every lane that it may mean is an open one."""
     lanes = [lane_of_token(token) for token in tokens]
-    return bool(lanes) and all(lane is not None and lane.open for lane in lanes)
+    return bool(lanes) and all(lane is not None and lane.unfinished for lane in lanes)

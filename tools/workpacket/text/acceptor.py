@@ -12,19 +12,25 @@ one look-up. Values are those of a strict loader: of exactly these types, no NaN
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
+from workpacket.text.acceptor_values import (
+    Table,
+    Test,
+    UnknownKeyword,
+    always,
+    every,
+    members,
+    number_test,
+    text_test,
+    types,
+)
 from workpacket.text.coverage import Coverage
-from workpacket.text.formats import FORMATS, FormatCheck
 from workpacket.text.node import Plain
-from workpacket.text.sameness import identity, repetitions
+from workpacket.text.sameness import repetitions
 from workpacket.text.schema_loading import Schema, is_annotation
-
-Test: TypeAlias = Callable[[Any], bool]
-Table: TypeAlias = dict[type, Test]
 
 _ALL_TYPES = (type(None), bool, int, float, str, list, dict)
 _COMBINING = frozenset(["allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
@@ -41,10 +47,6 @@ _OF_MAPPINGS = frozenset(
 _KNOWN = _COMBINING | _OF_VALUES | _OF_TEXT | _OF_NUMBERS | _OF_LISTS | _OF_MAPPINGS
 
 
-class UnknownKeyword(Exception):
-    """The schema asks something that this module does not know."""
-
-
 def compile_acceptor(schema: Schema) -> Callable[[Plain], bool] | None:
     """A function that is true of a value only if the (loaded) schema accepts it; None if that cannot be compiled."""
     try:
@@ -59,11 +61,7 @@ def compile_acceptor(schema: Schema) -> Callable[[Plain], bool] | None:
     return accepts
 
 
-def _always(_value: object) -> bool:
-    return True
-
-
-_ANYTHING: Table = dict.fromkeys(_ALL_TYPES, _always)
+_ANYTHING: Table = dict.fromkeys(_ALL_TYPES, always)
 _NOTHING: Table = {}
 
 
@@ -76,11 +74,11 @@ def _table(schema: Schema) -> Table:
             raise UnknownKeyword(keyword)
     parts: list[Table] = []
     if "type" in schema:
-        parts.append(_types(schema["type"]))
+        parts.append(types(schema["type"]))
     if "enum" in schema:
-        parts.append(_members(schema["enum"]))
+        parts.append(members(schema["enum"]))
     if "const" in schema:
-        parts.append(_members([schema["const"]]))
+        parts.append(members([schema["const"]]))
     for keywords, kinds, test_of in _FAMILIES:
         if not keywords.isdisjoint(schema):
             parts.append({**_ANYTHING, **dict.fromkeys(kinds, test_of(schema))})
@@ -91,95 +89,8 @@ def _table(schema: Schema) -> Table:
 def _all(parts: Iterable[Table]) -> Table:
     tables = list(parts)
     return {
-        kind: _every([table[kind] for table in tables]) for kind in _ALL_TYPES if all(kind in table for table in tables)
+        kind: every([table[kind] for table in tables]) for kind in _ALL_TYPES if all(kind in table for table in tables)
     }
-
-
-def _every(tests: Iterable[Test]) -> Test:
-    """One test in the place of several that must all be passed."""
-    asked = [test for test in tests if test is not _always]
-    if len(asked) < 2:
-        return asked[0] if asked else _always
-    if len(asked) == 2:
-        first, second = asked
-        return lambda value: first(value) and second(value)
-    return lambda value: all(test(value) for test in asked)
-
-
-def _types(names: str | list[str]) -> Table:
-    wanted = [names] if isinstance(names, str) else names
-    table: Table = {_BY_NAME[name]: _always for name in wanted if name in _BY_NAME}
-    if "number" in wanted:
-        table |= {int: _always, float: _always}
-    elif "integer" in wanted:
-        table |= {int: _always, float: float.is_integer}
-    return table
-
-
-_BY_NAME: Mapping[str, type] = {"null": type(None), "boolean": bool, "string": str, "array": list, "object": dict}
-
-
-def _members(values: list[Plain]) -> Table:
-    """The table of an enumeration. Numbers are one kind of value, whatever their type; truth values are another."""
-    table: Table = {}
-    for kinds in ((type(None),), (bool,), (int, float), (str,)):
-        members = frozenset(value for value in values if type(value) in kinds)
-        if members:
-            table |= dict.fromkeys(kinds, members.__contains__)
-    for kind in (list, dict):
-        identities = frozenset(identity(value) for value in values if type(value) is kind)
-        if identities:
-            table[kind] = _among(identities)
-    return table
-
-
-def _among(identities: frozenset[str]) -> Test:
-    return lambda value: identity(value) in identities
-
-
-def _text_test(schema: Mapping[str, Any]) -> Test:
-    tests: list[Test] = []
-    if "minLength" in schema:
-        least = schema["minLength"]
-        tests.append(lambda value: len(value) >= least)
-    if "maxLength" in schema:
-        most = schema["maxLength"]
-        tests.append(lambda value: len(value) <= most)
-    if "format" in schema:
-        complaint = _format(schema["format"])
-        tests.append(lambda value: not complaint(value))
-    if "pattern" in schema:
-        search = re.compile(schema["pattern"]).search
-        tests.append(lambda value: search(value) is not None)
-    return _every(tests)
-
-
-def _format(name: str) -> FormatCheck:
-    if name not in FORMATS:
-        raise UnknownKeyword(f"format {name}")
-    return FORMATS[name]
-
-
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "minimum": operator.ge,
-    "maximum": operator.le,
-    "exclusiveMinimum": operator.gt,
-    "exclusiveMaximum": operator.lt,
-}
-
-
-def _number_test(schema: Mapping[str, Any]) -> Test:
-    tests = [_compared(holds, schema[keyword]) for keyword, holds in _COMPARISONS.items() if keyword in schema]
-    if "multipleOf" in schema:
-        divisor = schema["multipleOf"]
-        if not isinstance(divisor, int):
-            raise UnknownKeyword("multipleOf a fraction, of which floats have opinions of their own")
-        tests.append(lambda value: not value % divisor)
-    return _every(tests)
-
-
-def _compared(holds: Callable[[Any, Any], bool], bound: float) -> Test:
-    return lambda value: holds(value, bound)
 
 
 def _list_test(schema: Mapping[str, Any]) -> Test:
@@ -198,7 +109,7 @@ def _list_test(schema: Mapping[str, Any]) -> Test:
         tests.append(_containing(_table(schema["contains"]), schema.get("minContains", 1), schema.get("maxContains")))
     if schema.get("uniqueItems"):
         tests.append(lambda value: not repetitions(value))
-    return _every(tests)
+    return every(tests)
 
 
 def _each_item(prefix: list[Table], rest: Table) -> Test:
@@ -247,7 +158,7 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
     tests += [_when_present(name, _table(also)) for name, also in schema.get("dependentSchemas", {}).items()]
     if "unevaluatedProperties" in schema:
         tests.append(_unevaluated(schema))
-    return _every(tests)
+    return every(tests)
 
 
 def _unevaluated(schema: dict[str, Any]) -> Test:
@@ -293,8 +204,8 @@ def _when_present(name: str, table: Table) -> Test:
 
 _FIELDS = frozenset(["properties", "patternProperties", "additionalProperties"])
 _FAMILIES: tuple[tuple[frozenset[str], tuple[type, ...], Callable[[dict[str, Any]], Test]], ...] = (
-    (_OF_TEXT, (str,), _text_test),
-    (_OF_NUMBERS, (int, float), _number_test),
+    (_OF_TEXT, (str,), text_test),
+    (_OF_NUMBERS, (int, float), number_test),
     (_OF_LISTS, (list,), _list_test),
     (_OF_MAPPINGS, (dict,), _mapping_test),
 )
@@ -325,8 +236,8 @@ def _tabulated(combine: Callable[[list[Test]], Test | None], tables: list[Table]
 
 
 def _any_of(tests: list[Test]) -> Test | None:
-    if _always in tests:
-        return _always
+    if always in tests:
+        return always
     if len(tests) < 2:
         return tests[0] if tests else None
     return lambda value: any(test(value) for test in tests)
@@ -339,6 +250,6 @@ def _one_of(tests: list[Test]) -> Test | None:
 
 
 def _none_of(tests: list[Test]) -> Test | None:
-    if _always in tests:
+    if always in tests:
         return None
-    return (lambda value: not any(test(value) for test in tests)) if tests else _always
+    return (lambda value: not any(test(value) for test in tests)) if tests else always

@@ -4,7 +4,7 @@ A twin says the same in older words: `$defs` are `definitions`, `prefixItems` ar
 a `$ref` (draft-07 overlooks it) is wrapped in `allOf`, `unevaluatedProperties` lists what has been looked at. What
 draft-07 has no words for is refused, never dropped: a twin that accepts more than the schema would lie to its reader.
 
-The twins are files, `schemas/draft-07/<name>.schema.json`; tools/draft07_twins.py writes them, and a test compares.
+The twins are files, `schemas/draft-07/<name>.schema.json`; tools/reference.py writes them, and a test compares.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _DEPENDS_ON_VALUE = ("anyOf", "oneOf", "if", "dependentSchemas")
 def twin(name: str, read: Read) -> bytes:
     """The file of the twin of schema `name`; `read` is as for `SchemaSet`."""
     converter = _Converter(name, read)
-    return (json.dumps(converter.converted(converter.file(name)), indent=2, ensure_ascii=False) + "\n").encode()
+    text = json.dumps(converter.converted(converter.file(name)), indent=2, ensure_ascii=False)
+    return (text + "\n").encode("utf-8", "backslashreplace")  # half a character, and nothing else, needs its escape
 
 
 class _Converter:

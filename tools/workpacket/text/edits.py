@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from workpacket.model.findings import Edit
 from workpacket.text.source import Source
@@ -41,11 +42,16 @@ def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...]]:
     seen: set[Edit] = set()
     for group in edits:
         fresh = tuple(edit for edit in dict.fromkeys(group) if edit not in seen)
-        if all(not _overlaps(edit, spans) for edit in fresh):
+        if _is_consistent(fresh) and all(not _overlaps(edit, spans) for edit in fresh):
             taken.append(fresh)
             seen.update(fresh)
             spans.extend((edit.start, edit.end) for edit in fresh)
     return taken
+
+
+def _is_consistent(group: tuple[Edit, ...]) -> bool:
+    ordered = sorted(group, key=lambda edit: (edit.start, edit.end))
+    return all(later.start >= earlier.end for earlier, later in pairwise(ordered))
 
 
 def _overlaps(edit: Edit, spans: list[tuple[int, int]]) -> bool:

@@ -1,198 +1,186 @@
-"""`KEY: value` lines, as people write them.
+"""Keys and values as people write them: fields in list items and paragraphs, and the items of lists.
 
-    - WP_ID: WP-1-Parser-v1
-    - **Status:** Ready for Dev
-    **RISK_TIER**: HIGH
-    - IN_SCOPE (first half only):
-      - an item
-        - an item of that item
+A line is a field if it begins with a label (see `labels`). Its value is what follows on that line and on the lines of
+the same paragraph that are indented deeper than it. A line that is not indented so never becomes a value, even where
+Markdown takes it for the same paragraph: a field left empty must stay empty. Such lines are the field's `tail`.
 
-A field is an item of a list or a line of a paragraph that starts with a name and a colon. What follows on the line is
-its value; an empty value stays empty, whatever stands on the next line. Items and a fence below it belong to the field.
-A subsection is a field too: its heading is the key.
+Lists and fences below the key belong to it: those inside its list item; of a field that is a paragraph, the one that
+follows directly, if the field has no value of its own. The items of such a list are read as fields, too, because a
+paragraph that ends in a colon may as well be a caption.
+
+Nothing is interpreted: hints left behind a value, quotation marks and placeholders are part of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from workpacket.text.blocks import Block
-from workpacket.text.outline import Section
-from workpacket.text.source import Source
+from workpacket.text.keys import normal_key
+from workpacket.text.labels import Span, first_label, later_label
 
-# A name of up to eight words, perhaps bold, perhaps with a remark in parentheses, and a colon with a blank behind it: a
-# colon inside a word (`a::b`, `http://`) ends no name. The bold may end before the colon, behind it, or with the line.
-_FIELD = re.compile(
-    r"(?P<bold>\*\*)?(?P<key>[A-Za-z][\w/-]*(?: [\w/&-]+){0,7}?)(?P<remark> ?\([^()\n]*\))?"
-    r"(?:(?P<before>\*\*)?:(?P<after>\*\*)?)(?=\s|\Z)"
-)
-_TICK = re.compile(r"\[([ xX])\](?:\s+|\Z)")
-_BLANK = " \t"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.text.source import Source
 
-Span = tuple[int, int]
+_LISTS = ("bullet_list", "ordered_list")
+_OWNED = ("bullet_list", "ordered_list", "fence")
+_BOX = re.compile(r"\[([ xX])\](?:[ \t]+|\Z)")
 
-_LISTS = frozenset({"bullet_list", "ordered_list"})
+
+class Field:
+    """One field. `name` is the normal form of its `key`; `block` the list item or the paragraph it stands in."""
+
+    __slots__ = ("_source", "block", "key", "key_span", "name", "owned", "tail", "value", "value_span")
+
+    def __init__(self, source: Source, block: Block, key_span: Span, value_span: Span) -> None:
+        self._source = source
+        self.block = block
+        self.key_span = key_span
+        self.key = source.text[key_span[0] : key_span[1]]
+        self.name = normal_key(self.key)
+        self.value_span = value_span
+        self.value = source.text[value_span[0] : value_span[1]]
+        self.tail: list[Span] = []
+        self.owned: list[Block] = []
+
+    def __repr__(self) -> str:
+        return f"Field({self.key!r}: {self.value!r})"
+
+    @property
+    def children(self) -> list[Item]:
+        """The items of the lists below the field."""
+        return read_items(self._source, self.owned)
+
+    @property
+    def fields(self) -> list[Field]:
+        """The fields among those items."""
+        return read_fields(self._source, self.owned)
+
+    @property
+    def fences(self) -> list[Block]:
+        return [block for block in self.owned if block.kind == "fence"]
+
+    @property
+    def bare_span(self) -> Span:
+        """The value without one pair of backticks or asterisks around the whole of it."""
+        start, end = self.value_span
+        for mark in ("`", "**", "*"):
+            inner = self.value[len(mark) : -len(mark)]
+            if inner and self.value == f"{mark}{inner}{mark}" and mark[0] not in inner:
+                return start + len(mark), end - len(mark)
+        return start, end
+
+    @property
+    def bare(self) -> str:
+        start, end = self.bare_span
+        return self._source.text[start:end]
+
+    def extend(self, line: Span) -> None:
+        """Take one more line into the value."""
+        text = self._source.text
+        start = self.value_span[0] if self.value else line[0]
+        self.value = f"{self.value} {text[line[0] : line[1]]}".lstrip(" ")
+        self.value_span = (start, line[1])
 
 
 class Item:
-    """An item of a list: its first paragraph, and the items nested in it. `ticked` is None where there is no box."""
+    """One item of a list: its words on all lines of its first paragraph, without task box, and the items below it.
 
-    __slots__ = ("block", "children", "span", "text", "ticked")
+    `ticked` is None if the item has no task box; `box` is then None as well, else the span of the character inside
+    it. `number` is that of an item in an ordered list.
+    """
+
+    __slots__ = ("_source", "block", "box", "number", "span", "text", "ticked")
 
     def __init__(self, source: Source, block: Block) -> None:
+        self._source = source
         self.block = block
-        first = block.children[0] if block.children else None
-        lines = list(first.spans) if first is not None and first.kind == "paragraph" else []
+        self.number = int(block.marker[:-1]) if len(block.marker) > 1 else None
+        lines = _first_lines(block)
+        box = _BOX.match(source.text, *lines[0])
+        self.box: Span | None = None
         self.ticked: bool | None = None
-        if lines:
-            tick = _TICK.match(source.text, *lines[0])
-            if tick is not None:
-                self.ticked = tick.group(1) != " "
-                lines[0] = (tick.end(), lines[0][1])
-        self.span = (lines[0][0], lines[-1][1]) if lines else (block.content_start, block.content_start)
-        self.text = " ".join(source.text[start:end] for start, end in lines).strip(_BLANK)
-        self.children = items_of(source, block.children)
+        if box:
+            self.box = box.span(1)
+            self.ticked = box[1] != " "
+            lines[0] = (box.end(), lines[0][1])
+        self.span = (lines[0][0], lines[-1][1])
+        self.text = " ".join(source.text[start:end] for start, end in lines)
 
     def __repr__(self) -> str:
         return f"Item({self.text!r})"
 
     @property
-    def start(self) -> int:
-        """Where the marker of the item stands."""
-        return self.block.start
-
-
-class Field:
-    """One field.
-
-    `name` is its key for comparison, `syntax_span` all from the bullet to the colon, `children` are the items below it,
-    `fence` the fence below it.
-    """
-
-    __slots__ = ("children", "fence", "key", "key_span", "name", "source", "syntax_span", "value", "value_span")
-
-    def __init__(self, source: Source, key: str, key_span: Span, syntax_span: Span, value_span: Span) -> None:
-        self.source = source
-        self.key = key
-        self.name = field_name(key)
-        self.key_span = key_span
-        self.syntax_span = syntax_span
-        self.value = source.text[value_span[0] : value_span[1]]
-        self.value_span = value_span
-        self.children: list[Item] = []
-        self.fence: Block | None = None
-
-    def __repr__(self) -> str:
-        return f"Field({self.key!r}, {self.value!r})"
+    def children(self) -> list[Item]:
+        return read_items(self._source, self.block.children)
 
     @property
-    def text(self) -> str:
-        """The value, else what the fence below it holds."""
-        return self.value or (self.fence.text(self.source.text) if self.fence is not None else "")
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.value or self.children or self.fence is not None)
+    def fields(self) -> list[Field]:
+        """The fields that the item is: one as a rule, none if it is prose."""
+        return list(_item_fields(self._source, self.block))
 
 
-def field_name(key: str) -> str:
-    """A key for comparison: `SPEC_TARGET`, `Spec Target` and `spec-target` are all `spec_target`."""
-    return "_".join(re.findall(r"[a-z0-9]+", key.casefold()))
-
-
-def read_fields(source: Source, section: Section) -> list[Field]:
-    """The fields of a section. A subsection is a field as well: its heading is the key, its lists and fence the value."""
-    return [*fields_of_blocks(source, section.blocks), *(_field_of_section(source, sub) for sub in section.subsections)]
-
-
-def fields_of_blocks(source: Source, blocks: Sequence[Block]) -> list[Field]:
-    """The fields among `blocks`, in order."""
-    fields: list[Field] = []
-    # A list or a fence behind a field without a value is its value.
-    waiting: Field | None = None
-    for block in blocks:
-        if block.kind == "fence" and waiting is not None:
-            waiting.fence = block
-            waiting = None
-            continue
-        found: list[Field] = []
-        if block.kind == "paragraph":
-            found = [field for span in block.spans if (field := _field_of_line(source, span, span[0]))]
-        elif block.kind in _LISTS:
-            found = [field for item in block.children if (field := _field_of_item(source, item))]
-            if not found and waiting is not None:
-                waiting.children = items_of(source, [block])
-        fields += found
-        waiting = found[-1] if found and found[-1].is_empty else None
-    return fields
-
-
-def read_items(source: Source, section: Section) -> list[Item]:
-    """The items of the lists of a section and of its subsections, each with the items nested in it."""
-    items = items_of(source, section.blocks)
-    for subsection in section.subsections:
-        items += read_items(source, subsection)
-    return items
-
-
-def items_of(source: Source, blocks: Sequence[Block]) -> list[Item]:
-    """The items of all lists among `blocks`."""
+def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
+    """The items of the lists among `blocks`."""
     return [Item(source, item) for block in blocks if block.kind in _LISTS for item in block.children]
 
 
-def walk_items(items: Sequence[Item]) -> Iterator[Item]:
-    """Items, each before the items inside it."""
-    for item in items:
-        yield item
-        yield from walk_items(item.children)
+def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
+    """The fields in the paragraphs and list items among `blocks`, in their order; not those of nested lists."""
+    fields: list[Field] = []
+    caption: Field | None = None
+    for block in blocks:
+        if caption is not None and block.kind in _OWNED:
+            caption.owned.append(block)
+        caption = None
+        if block.kind == "paragraph":
+            found = list(_paragraph_fields(source, block, block))
+            fields += found
+            caption = found[-1] if found and not found[-1].value and not found[-1].tail else None
+        elif block.kind in _LISTS:
+            for item in block.children:
+                fields += _item_fields(source, item)
+    return fields
 
 
-def _field_of_item(source: Source, item: Block) -> Field | None:
-    first = item.children[0] if item.children else None
-    if first is None or first.kind != "paragraph":
-        return None
-    field = _field_of_line(source, first.spans[0], item.start)
-    if field is None:
-        return None
-    if len(first.spans) > 1 and field.value:
-        # Further lines of the paragraph continue a value that was begun.
-        end = first.spans[-1][1]
-        field.value_span = (field.value_span[0], end)
-        field.value = " ".join(source.text[start:stop].strip(_BLANK) for start, stop in _from(first.spans, field))
-    field.children = items_of(source, item.children[1:])
-    field.fence = next((block for block in item.children[1:] if block.kind == "fence"), None)
-    return field
+def _item_fields(source: Source, item: Block) -> Iterator[Field]:
+    field: Field | None = None
+    for block in item.children:
+        if block.kind == "paragraph":
+            for field in _paragraph_fields(source, block, item):
+                yield field
+        elif field is not None and block.kind in _OWNED:
+            field.owned.append(block)
 
 
-def _from(spans: Sequence[Span], field: Field) -> list[Span]:
-    return [(field.value_span[0], spans[0][1]), *spans[1:]]
+def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterator[Field]:
+    """The fields of a paragraph that is, or stands in, `holder`."""
+    text, line_starts = source.text, source.line_starts
+    column = holder.start - line_starts[holder.line - 1]
+    field: Field | None = None
+    for index, (start, end) in enumerate(paragraph.spans):
+        indent = start - line_starts[paragraph.line - 1 + index]
+        if start == holder.content_start:
+            box = _BOX.match(text, start, end)
+            label = first_label(text, box.end() if box else start, end)
+        else:
+            label = later_label(text, start, end)
+        if label is not None:
+            if field is not None:
+                yield field
+            field = Field(source, holder, *label)
+            column = column if index == 0 else indent
+        elif field is not None:
+            if indent > column and not field.tail:
+                field.extend((start, end))
+            else:
+                field.tail.append((start, end))
+    if field is not None:
+        yield field
 
 
-def _field_of_line(source: Source, line: Span, start: int) -> Field | None:
-    match = _FIELD.match(source.text, *line)
-    if match is None:
-        return None
-    opened = match["bold"] is not None
-    if not opened and (match["before"] or match["after"]):
-        return None
-    value_start, value_end = match.end(), line[1]
-    text = source.text
-    while value_start < value_end and text[value_start] in _BLANK:
-        value_start += 1
-    while value_end > value_start and text[value_end - 1] in _BLANK:
-        value_end -= 1
-    if opened and not (match["before"] or match["after"]) and text.endswith("**", value_start, value_end):
-        value_end -= 2
-    return Field(source, match["key"], match.span("key"), (start, match.end()), (value_start, value_end))
-
-
-def _field_of_section(source: Source, section: Section) -> Field:
-    start, end = section.title_span
-    field = _field_of_line(source, section.title_span, section.heading.start)
-    if field is None:
-        key = section.title.partition("(")[0].rstrip()
-        field = Field(source, key, (start, start + len(key)), (section.heading.start, end), (end, end))
-    field.children = read_items(source, section)
-    field.fence = next((block for block in section.blocks if block.kind == "fence"), None)
-    return field
+def _first_lines(item: Block) -> list[Span]:
+    first = item.children[0] if item.children else item
+    return list(first.spans) if first.kind in {"paragraph", "heading"} else [(item.content_start, item.content_start)]

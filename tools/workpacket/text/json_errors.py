@@ -12,10 +12,10 @@ _WHOLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{
 
 # What people write, what to tell them, and under which code; the first that fits counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
-    (re.compile(r"[-+]?(?:NaN|Infinity|inf|nan)\b"), "json_not_a_number", "JSON has no NaN and no infinity", "use null"),
+    (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON has neither NaN nor infinity", "use null"),
     (re.compile(r"//|/\*|#"), "json_syntax", "JSON has no comments", "remove it, or make it a value of its own"),
     (re.compile(r"'"), "json_syntax", "JSON has no single quotes", "use double quotes"),
-    (re.compile(r"[-+.0-9]"), "json_syntax", "JSON does not write numbers so", "write 0.5, 1.0, 10 or 1e10"),
+    (re.compile(r"[-+.0-9]"), "json_syntax", "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10"),
     (re.compile(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "JSON writes true, false and null", ""),
     (re.compile(r"\w"), "json_syntax", "text without quotes", "put it in double quotes"),
     (re.compile(r"[,:]"), "json_syntax", "a value is missing before this", ""),
@@ -88,7 +88,7 @@ def _string_fault(source: Source, at: int) -> Fault | None:
 def _missing_comma(source: Source, at: int, inside: Node | None) -> Fault:
     text = source.text
     if text[at - 1].isdigit() and (text[at].isalnum() or text[at] == "."):
-        return _fault("json_syntax", at, "JSON does not write numbers so", "write 0.5, 1.0, 10 or 1e10")
+        return _fault("json_syntax", at, "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10")
     begun = source.line_and_column(inside.start)[0] if inside else 1
     kind, closing = ("list", "]") if inside and isinstance(inside.value, list) else ("mapping", "}")
     return _fault("json_syntax", at, f"a ',' or a '{closing}' should stand here, in the {kind} begun on line {begun}")

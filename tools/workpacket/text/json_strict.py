@@ -13,6 +13,8 @@ import re
 from typing import Final
 
 from workpacket.model.canonical import LARGEST_INTEGER
+from workpacket.model.findings import Fix
+from workpacket.text.edits import DROP_BOM
 from workpacket.text.fault import Fault
 from workpacket.text.json_errors import syntax_fault, trailing_fault
 from workpacket.text.limits import DATA, Limits
@@ -43,8 +45,10 @@ def load_json(source: Source, limits: Limits = DATA) -> Loaded:
         return Loaded(None, tuple(faults))
     scanner = _Scanner(source, limits)
     root = scanner.scan()
-    marks = [Fault("json_byte_order_mark", 0, 0, "the file begins with a byte order mark")] if source.bom else []
-    return Loaded(None if scanner.faults else root, (*marks, *scanner.faults))
+    if source.bom:
+        fix = Fix((DROP_BOM,), safe=True, title="remove the byte order mark")
+        scanner.faults.append(Fault("json_byte_order_mark", 0, 0, "the file begins with a byte order mark", fix=fix))
+    return Loaded(root, tuple(scanner.faults))
 
 
 class _Open:
@@ -76,14 +80,14 @@ class _Scanner:
         self._count = 0
 
     def scan(self) -> Node | None:
-        """The root, complete only if there are no faults."""
+        """The root, if there are no faults."""
         root: Node | None = None
         position: int | None = 0
         while position is not None:
             inside = self._open[-1] if self._open else None
             match = (inside.pattern if inside else _A_VALUE).match(self._text, position)
             if match is None:
-                self.faults.append(syntax_fault(self._source, position, inside and inside.node))
+                self.faults.append(syntax_fault(self._source, position, inside.node if inside else None))
                 break
             node = self._node(match)
             self._count += 1
@@ -100,7 +104,7 @@ class _Scanner:
                 self.faults.append(self._limits.depth_fault(node.start, node.end))
                 break
             position = self._next(match.end())
-        return root
+        return None if self.faults else root
 
     def _node(self, match: re.Match[str]) -> Node:
         """The value that `match` found; a bracket becomes the innermost open list or mapping."""

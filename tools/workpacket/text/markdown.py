@@ -23,7 +23,7 @@ def read_blocks(
     `start` is where the Markdown begins: behind the front matter, at the beginning of a line.
     """
     if _larger(source, most_bytes):
-        return _too_large(source, most_bytes)
+        return _too_large(most_bytes)
     blocks = fast_blocks(source, start, most_nodes)
     return parse_blocks(source, start, most_bytes=most_bytes, most_nodes=most_nodes) if blocks is None else blocks
 
@@ -33,8 +33,8 @@ def parse_blocks(
 ) -> list[Block] | Fault:
     """The same, always by the full parser: what the fast way is measured against."""
     if _larger(source, most_bytes):
-        return _too_large(source, most_bytes)
-    from workpacket.text.markdown_full import full_blocks  # noqa: PLC0415
+        return _too_large(most_bytes)
+    from workpacket.text.markdown_full import full_blocks
 
     return full_blocks(source, start, most_nodes)
 
@@ -44,7 +44,7 @@ def _larger(source: Source, most_bytes: int) -> bool:
     return characters * 4 > most_bytes and (characters > most_bytes or len(source.encode()) > most_bytes)
 
 
-def _too_large(source: Source, most_bytes: int) -> Fault:
+def _too_large(most_bytes: int) -> Fault:
     from workpacket.text.fault import Fault
 
     return Fault("markdown_too_large", 0, 0, f"the file has more than {most_bytes} bytes")

@@ -18,7 +18,8 @@ import re
 from bisect import bisect_right
 
 from workpacket.text.blocks import MAX_DEPTH, Block, node_count
-from workpacket.text.line_syntax import heading_words, row_cells
+from workpacket.text.line_syntax import heading_words
+from workpacket.text.plain_runs import fenced_lines, table_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +32,7 @@ _RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _BULLET = re.compile(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER = re.compile(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER_WITH_BLANK = re.compile(r"[0-9]{1,9}[.)][ \t]")
-_HEADING = re.compile(r"#{1,6}(?=[ \t]|\Z)")
-_FENCE = re.compile(r"`{3,}|~{3,}")
 _NO_DEFINITION = re.compile(r"\[[^\[\]\\]*(?:\[|\](?!:))")
-_DELIMITER_ROW = re.compile(r"(?!-(?: |\Z))\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?\Z")
-_MOST_MISSING_CELLS = 65_536  # markdown-it ends a table for whose short rows it would have to make up more cells
 _MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each stands in a list, and both are levels of the tree
 
 
@@ -140,18 +137,18 @@ class _Scan:
             raise _NotPlain  # the underline of a heading
         self._read_words(body, column, offset)
 
-    def _read_nothing(self, body: str, column: int, offset: int) -> None:
+    def _read_nothing(self, _body: str, _column: int, _offset: int) -> None:
         raise _NotPlain
 
     def _read_heading(self, body: str, column: int, offset: int) -> None:
-        match = _HEADING.match(body)
-        if match is None:
+        level = len(body) - len(body.lstrip("#"))
+        if level > 6 or (level < len(body) and body[level] not in _BLANKS):
             self._read_words(body, column, offset)
             return
         line = self._enter(column)
-        words = heading_words(self._text, offset + match.end(), offset + len(body))
-        block = Block("heading", line, line, offset, (words,), match[0])
-        block.level = match.end()
+        words = heading_words(self._text, offset + level, offset + len(body))
+        block = Block("heading", line, line, offset, (words,), body[:level])
+        block.level = level
         self._children[-1].append(block)
 
     def _read_dash(self, body: str, column: int, offset: int) -> None:
@@ -230,46 +227,29 @@ class _Scan:
         return self._lines[after].strip(_BLANKS) if after < len(self._lines) else ""
 
     def _read_fence(self, body: str, column: int, offset: int) -> None:
-        match = _FENCE.match(body)
-        info = body[match.end() :] if match else ""
-        if match is None or (body[0] == "`" and "`" in info):
+        info = body.lstrip(body[0])
+        marker = body[: len(body) - len(info)]
+        if len(marker) < 3 or (body[0] == "`" and "`" in info):
             self._read_words(body, column, offset)
             return
         if "|" in info:
             raise _NotPlain  # before a delimiter row this is the header of a table
         line = self._enter(column)
-        spans: list[tuple[int, int]] = []
-        closed = self._read_fenced_lines(match[0], column, spans)
+        content = fenced_lines(self._lines, self._starts, self._index, self._columns[-1], marker, column)
+        if content is None:
+            raise _NotPlain
+        spans, closed = content
         self._last = line + len(spans) + closed
         self._index += len(spans) + closed
-        block = Block("fence", line, self._last, offset, spans, match[0])
+        block = Block("fence", line, self._last, offset, spans, marker)
         block.info = info.strip(_BLANKS)
         self._children[-1].append(block)
-
-    def _read_fenced_lines(self, marker: str, column: int, spans: list[tuple[int, int]]) -> bool:
-        """Collect the lines of a fence up to its closing line, if there is one before its list item ends."""
-        inside = self._columns[-1]
-        for index in range(self._index + 1, len(self._lines)):
-            line = self._lines[index].removesuffix("\r")
-            body = line.lstrip(" ")
-            indent = len(line) - len(body)
-            if body[:1] == "\t" and column:
-                raise _NotPlain
-            if body.strip(_BLANKS):
-                if indent < inside:
-                    return False
-                closing = indent - inside < 4 and body.startswith(marker)
-                if closing and not body.rstrip(_BLANKS).strip(marker[0]):
-                    return True
-            start = self._starts[index]
-            spans.append((start + min(indent, column), start + len(line)))
-        return False
 
     def _read_pipe(self, body: str, column: int, offset: int) -> None:
         self._refuse_delimiter_row(body)
         following = self._following()
         if following and not following.strip("|:- \t"):
-            self._read_table(following, column, offset)
+            self._read_table(column, offset)
         else:
             self._read_words(body, column, offset)
 
@@ -282,37 +262,18 @@ class _Scan:
         if not body.strip("|:- \t") and self._index and "|" in self._lines[self._index - 1]:
             raise _NotPlain
 
-    def _read_table(self, delimiter: str, column: int, offset: int) -> None:
-        if self._paragraph is not None:
-            raise _NotPlain  # a table ends a paragraph, unless the paragraph stands deeper
+    def _read_table(self, column: int, offset: int) -> None:
+        if self._paragraph is not None and column < self._columns[-1]:
+            raise _NotPlain  # a table that is indented less does not end the paragraph
         line = self._enter(column)
-        rows = [self._row(self._index, offset)]
-        columns = len(rows[0])
-        if not self._in_table(self._index + 1) or not _DELIMITER_ROW.match(delimiter):
+        rows = table_rows(self._text, self._lines, self._starts, self._index, self._columns[-1], offset)
+        if rows is None:
             raise _NotPlain
-        if columns != len(delimiter.strip("|").split("|")):
-            raise _NotPlain
-        self._index += 1
-        missing = 0
-        while self._following():
-            self._index += 1
-            if not self._in_table(self._index) or self._lines[self._index].lstrip(" ")[0] != "|":
-                raise _NotPlain  # a row without its first pipe may be the start of something else
-            rows.append(self._row(self._index, self._starts[self._index]))
-            missing += columns - len(rows[-1])
-            if missing > _MOST_MISSING_CELLS:
-                raise _NotPlain
-        self._last = self._first + self._index
+        self._index += len(rows)
+        self._last = line + len(rows)
         block = Block("table", line, self._last, offset)
         block.rows = rows
         self._children[-1].append(block)
-
-    def _in_table(self, index: int) -> bool:
-        indent = len(self._lines[index]) - len(self._lines[index].lstrip(" "))
-        return 0 <= indent - self._columns[-1] < 4
-
-    def _row(self, index: int, start: int) -> list[tuple[int, int]]:
-        return row_cells(self._text, start, self._starts[index] + len(self._lines[index]))
 
 
 _READERS: dict[str, Callable[[_Scan, str, int, int], None]] = {

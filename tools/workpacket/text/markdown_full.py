@@ -41,7 +41,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Fa
     """The blocks of `source` from the line that begins at `start`, or why there are none."""
     origin = _Origin(source, start)
     try:
-        tokens = placed_tokens(source.text[start:], most_nodes)
+        tokens = placed_tokens(source.text[start:], source.line_count, most_nodes)
     except TooManyBlocks as stop:
         return _too_many_blocks(source, origin.first_line + stop.line, most_nodes)
     except Exhausted as stop:

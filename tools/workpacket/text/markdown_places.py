@@ -32,8 +32,10 @@ _Record = Callable[["StateBlock", "list[Token]", int, int], None]
 # A step takes two microseconds or so. Ordinary text costs 4 to 8 steps a line: 2 MiB of it, in 40,000 lines, 250,000.
 _STEPS = 200_000
 _STEPS_PER_NODE = 10
-_TOKENS_PER_NODE = 4
+_TOKENS_PER_NODE = 5
+_MADE_UP_TOKENS = 5 * 65_536  # markdown-it fills up short rows of a table with at most so many cells
 _CHARACTERS_PER_STEP = 32  # a rule looks through the whole line, and does so again for each list that begins on it
+_QUOTED_LINES_PER_STEP = 4  # a quote goes through all its lines before the first block in it is read
 # What one try to end a block costs, by the block. A paragraph is tried twice, by `table` and by `fence`; the others
 # once. The title of a link definition is copied whole for each line it goes on.
 _STEPS_TO_END = {"paragraph": 1, "reference": 20}
@@ -52,25 +54,36 @@ class TooManyBlocks(Exhausted):
 
 
 class _Budget:
-    __slots__ = ("steps", "tokens")
+    __slots__ = ("nodes", "steps", "tokens")
 
-    def __init__(self, text: str, most_nodes: int) -> None:
-        self.steps = _STEPS + _STEPS_PER_NODE * most_nodes - text.count("\n")
-        self.tokens = _TOKENS_PER_NODE * most_nodes
+    def __init__(self, lines: int, most_nodes: int) -> None:
+        self.steps = _STEPS + _STEPS_PER_NODE * most_nodes - lines
+        self.tokens = _TOKENS_PER_NODE * most_nodes + _MADE_UP_TOKENS
+        self.nodes = most_nodes
 
-    def spend(self, state: StateBlock, line: int, silent: bool) -> None:
+    def spend(self, state: StateBlock, line: int, end_line: int, silent: bool) -> None:
         start, end = state.bMarks[line], state.eMarks[line]
-        self.steps -= _STEPS_TO_END.get(state.parentType, 2) if silent else 1 + (end - start) // _CHARACTERS_PER_STEP
+        if silent:
+            self.steps -= _STEPS_TO_END.get(state.parentType, 2)
+        else:
+            self.steps -= 1 + (end - start) // _CHARACTERS_PER_STEP
+            if state.tokens and state.tokens[-1].type == "blockquote_open":
+                self.steps -= (end_line - line) // _QUOTED_LINES_PER_STEP
         if self.steps < 0:
             raise Exhausted(line)
+        if len(state.tokens) > self.tokens:
+            raise TooManyBlocks(line)
         may_be_row = not silent or state.parentType == "table"
-        if len(state.tokens) > self.tokens or (may_be_row and state.src.count("|", start, end) > self.tokens):
+        if may_be_row and state.src.count("|", start, end) > self.nodes:
             raise TooManyBlocks(line)
 
 
-def placed_tokens(text: str, most_nodes: int) -> list[Token]:
-    """The tokens of `text`, whose `meta` holds `start`, `places`, `rows`, `info`, `marker` and `content` as they apply."""
-    budget = _Budget(text, most_nodes)
+def placed_tokens(text: str, lines: int, most_nodes: int) -> list[Token]:
+    """The tokens of `text`, which has so many lines.
+
+    Their `meta` holds `start`, `places`, `rows`, `info`, `marker` and `content` as they apply.
+    """
+    budget = _Budget(lines, most_nodes)
     if budget.steps < 0:
         raise Exhausted(0)
     return _parser().parse(text, {"budget": budget})
@@ -94,7 +107,7 @@ def _metered(rule: _Rule) -> _Rule:
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         budget: _Budget = state.env["budget"]
-        budget.spend(state, line, silent)
+        budget.spend(state, line, end_line, silent)
         return rule(state, line, end_line, silent)
 
     return run
@@ -119,7 +132,7 @@ def _record_lines(state: StateBlock, tokens: list[Token], line: int, end: int) -
     tokens[0].meta["places"] = [_words(state, number) for number in range(line, end)]
 
 
-def _record_heading(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
+def _record_heading(state: StateBlock, tokens: list[Token], line: int, _end: int) -> None:
     start = state.bMarks[line] + state.tShift[line] + len(tokens[0].markup)
     tokens[0].meta["places"] = [(line, *heading_words(state.src, start, state.eMarks[line]))]
 
@@ -128,7 +141,7 @@ def _record_underlined_heading(state: StateBlock, tokens: list[Token], line: int
     _record_lines(state, tokens, line, end - 1)
 
 
-def _record_fence(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
+def _record_fence(state: StateBlock, tokens: list[Token], line: int, _end: int) -> None:
     start = state.bMarks[line] + state.tShift[line] + len(tokens[0].markup)
     tokens[0].meta["info"] = (line, *trimmed(state.src, start, state.eMarks[line]))
     content = tokens[0].content
@@ -150,12 +163,15 @@ def _record_verbatim(state: StateBlock, token: Token, lines: range, indent: int)
 
 def _record_table(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
     tokens[0].meta["rows"] = [
-        [(number, *cell) for cell in row_cells(state.src, state.bMarks[number], state.eMarks[number])]
+        [
+            (number, *cell)
+            for cell in row_cells(state.src, state.bMarks[number] + state.tShift[number], state.eMarks[number])
+        ]
         for number in (line, *range(line + 2, end))
     ]
 
 
-def _record_items(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
+def _record_items(state: StateBlock, tokens: list[Token], _line: int, _end: int) -> None:
     for token in tokens:
         if token.type == "list_item_open" and token.level == tokens[0].level + 1 and token.map:
             number = token.map[0]
@@ -167,7 +183,7 @@ def _record_items(state: StateBlock, tokens: list[Token], line: int, end: int) -
             token.meta["content"] = (number, content if content < state.eMarks[number] else start + len(marker))
 
 
-def _record_nothing(state: StateBlock, tokens: list[Token], line: int, end: int) -> None:
+def _record_nothing(_state: StateBlock, _tokens: list[Token], _line: int, _end: int) -> None:
     """A quote or a rule: that it stands there is all there is to know."""
 
 

@@ -61,10 +61,10 @@ class Labels:
         """The key at the end of `path` as it is written in the document."""
         return shortened(str(self.annotation(path, "x-label") or path[-1]))
 
-    def keys(self, path: Path) -> list[str]:
+    def keys(self, path: Path) -> Iterator[str]:
         """The keys that are known in the mapping at `path`, as they are written."""
         names = dict.fromkeys(name for schema in self.schemas(path) for name in schema.get("properties", ()))
-        return [self.key((*path, name)) for name in names]
+        yield from (self.key((*path, name)) for name in names)
 
     def of(self, path: Path) -> str:
         """What to call the value at `path` in a sentence."""

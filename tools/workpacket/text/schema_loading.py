@@ -79,6 +79,8 @@ class Loader:
         if "$ref" not in schema:
             return ready
         target = self._referred(schema["$ref"], place.below("$ref"))
+        if not ready:
+            return target
         if isinstance(target, dict) and all(map(is_annotation, ready)):
             return {**target, **ready}
         return {**ready, "allOf": [target, *ready.get("allOf", [])]}
@@ -160,13 +162,15 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _assertion(keyword: str, argument: object, place: _Place) -> object:
     if keyword == "pattern":
         return _pattern(argument, place)
-    if keyword == "format" and argument not in FORMATS:
+    if keyword == "format" and not (isinstance(argument, str) and argument in FORMATS):
         raise place.refusal(f"names the format {argument!r}; checked are {', '.join(FORMATS)}")
     return argument
 
 
 def _pattern(pattern: object, place: _Place) -> str:
+    if not isinstance(pattern, str):
+        raise place.refusal("cannot be used: a pattern is text")
     try:
-        return translate(str(pattern))
+        return translate(pattern)
     except UnusablePattern as unusable:
         raise place.refusal(f"cannot be used: {unusable}") from None

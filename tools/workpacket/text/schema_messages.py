@@ -7,6 +7,7 @@ to show is the business of the output door.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 
 from workpacket.text.node import Plain
@@ -46,7 +47,7 @@ def shown(value: Plain) -> str:
 
 def choices(values: Iterable[Plain]) -> str:
     """Permitted values, bare if they read as words."""
-    words = [value if isinstance(value, str) and _is_word(value) else shown(value) for value in values]
+    words = [_choice(value) for value in values]
     return any_of(words) if len(words) <= _MOST_CHOICES else f"one of {', '.join(words[:_MOST_CHOICES])}, …"
 
 
@@ -62,8 +63,11 @@ def _joined(words: list[str], last: str) -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
 
-def _is_word(value: str) -> bool:
-    return value.replace("_", "").replace("-", "").isalnum()
+def _choice(value: Plain) -> str:
+    if isinstance(value, (list, dict)):
+        return f"`{shortened(json.dumps(value))}`"
+    is_word = isinstance(value, str) and value.replace("_", "").replace("-", "").isalnum()
+    return f"{value}" if is_word else shown(value)
 
 
 def _counted(count: float, thing: str) -> str:
@@ -131,7 +135,7 @@ def _form(complaint: Complaint, labels: Labels) -> str:
 
 def _not(complaint: Complaint, labels: Labels) -> str:
     label, excluded = labels.of(complaint.path), complaint.argument
-    if not excluded:
+    if excluded in ({}, True, None):
         return f"{label} is not allowed here"
     if excluded.keys() == {"required"}:
         names = _keys(excluded["required"], complaint.path, labels)

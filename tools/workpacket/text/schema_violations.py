@@ -61,7 +61,7 @@ def _rank(complaint: Complaint) -> int:
 def _code(complaint: Complaint) -> str:
     if complaint.keyword in _MISSING:
         return "field_missing"
-    if complaint.keyword in _UNKNOWN or (complaint.keyword == "not" and not complaint.argument):
+    if complaint.keyword in _UNKNOWN or (complaint.keyword == "not" and complaint.argument in ({}, True, None)):
         return "field_unknown"
     return "field_type" if complaint.keyword == "type" else "field_value"
 

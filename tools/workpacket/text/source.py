@@ -91,11 +91,11 @@ class Source:
 
 
 def _line_starts(text: str) -> list[int]:
-    if "\r" not in text:
-        starts = [0]
-        found = text.find("\n")
-        while found >= 0:
-            starts.append(found + 1)
-            found = text.find("\n", found + 1)
-        return starts
-    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+    if "\r" in text:
+        return [0, *(match.end() for match in _LINE_END.finditer(text))]
+    starts = [0]
+    found = text.find("\n")
+    while found >= 0:
+        starts.append(found + 1)
+        found = text.find("\n", found + 1)
+    return starts

@@ -18,10 +18,12 @@ from workpacket.text.source import Source
 # What nests, what hides brackets and dots, and what ends a dotted key.
 _NESTING = re.compile(
     r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']|\'(?!\'\'))*+\'{3,5}'''
-    r'''|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}.\n,=]''',
+    r"""|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}.\n,=]""",
     re.DOTALL,
 )
-_PLACE = re.compile(r"(?P<problem>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)\Z", re.DOTALL)
+_PLACE = re.compile(
+    r"(?P<problem>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)\Z", re.DOTALL
+)
 _ENDLESS_NUMBER = re.compile(r"[0-9_]{1000,}")
 
 
@@ -61,16 +63,11 @@ def _too_deep(text: str, limits: Limits) -> Fault | None:
     """The bracket or the dot that nests deeper than allowed: `tomllib` recurses and copies what leads there."""
     brackets = dots = 0
     for token in _NESTING.finditer(text):
-        match token[0]:
-            case "[" | "{":
-                brackets += 1
-                dots = 0
-            case "]" | "}":
-                brackets -= 1
-            case ".":
-                dots += 1
-            case "\n" | "," | "=":
-                dots = 0
+        brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if token[0] == ".":
+            dots += 1
+        elif token[0] in "[{\n,=":
+            dots = 0
         # The root is one level, and so is every part of a dotted key.
         if brackets >= limits.depth or dots >= limits.depth - 1:
             return limits.depth_fault(token.start(), token.end())

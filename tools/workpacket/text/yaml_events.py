@@ -52,12 +52,12 @@ def events(text: str) -> Iterator[Event]:
         while parser.check_event():
             yield parser.get_event()
     except yaml.MarkedYAMLError as error:
-        at = len(text) if error.problem_mark is None else error.problem_mark.index
-        since = at if error.context_mark is None else error.context_mark.index
+        at = len(text) if error.problem_mark is None else min(error.problem_mark.index, len(text))
+        since = at if error.context_mark is None else min(error.context_mark.index, at)
         raise NotYaml(error.problem or "", at, error.context or "", since) from None
     except (ValueError, OverflowError):
         # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
-        at = parser.get_mark().index
+        at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
         raise NotYaml("found invalid Unicode character escape code", at, "", at) from None
     finally:
         parser.dispose()

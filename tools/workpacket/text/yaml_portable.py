@@ -86,9 +86,8 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
     if tab >= 0:
         yield _tab(start + tab, "a tab in a value without quotes")
     if in_brackets and text[first:end] == "-":
-        yield Fault(
-            "yaml_syntax", start + first, start + end, "a '-' alone in brackets is no value", "put it in quotes"
-        )
+        message = "a '-' alone in brackets is no value"
+        yield Fault("yaml_syntax", start + first, start + end, message, "put it in quotes")
     lone = _LONE_QUESTION_MARK.search(text, first, end) if in_brackets else None
     if lone:
         yield _question_mark(start + lone.start())

@@ -47,7 +47,7 @@ def _characters(text: str, start: int) -> list[Fault]:
     if len(first[0]) > 1:
         message = f"the escape {first[0]} may not stand in YAML{others}"
     hint = "remove it, or write it as an escape in double quotes"
-    return [Fault("text_control_character", start + first.start(), start + first.end(), message, hint)]
+    return [Fault("yaml_character", start + first.start(), start + first.end(), message, hint)]
 
 
 def _directive(text: str, start: int) -> list[Fault]:

@@ -17,7 +17,7 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_errors import syntax_fault
 from workpacket.text.yaml_events import Event, NotYaml, events, restored
 
-_COLON = re.compile(r"(?:\s|#[^\r\n]*)*+:")
+_COLON = re.compile(r" *:")
 # libyaml refuses such an escape; PyYAML's own parser makes a string of it that no file can hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -32,7 +32,7 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
         else:
             builder.faults += [] if builder.has_properties else yaml_portable.faults(text, start, builder.scalars)
     except NotYaml as error:
-        builder.faults.append(syntax_fault(source, start, error))
+        builder.faults.append(syntax_fault(source, start, start + len(text), error))
     if builder.faults:
         return Loaded(None, tuple(builder.faults))
     return Loaded(builder.root or Node(None, start, start))

@@ -64,7 +64,19 @@ def is_plain(text: str, *, in_brackets: bool = False) -> bool:
     """Whether `text` can stand without quotes and is this text to every reader."""
     if in_brackets and _BRACKETS_OR_QUESTION.search(text):
         return False
-    return bool(_PLAIN.match(text)) and resolve(text) == text and read_otherwise(text) is None and writable(text)
+    return has_plain_shape(text) and resolve(text) == text and read_otherwise(text) is None
+
+
+def has_plain_shape(text: str) -> bool:
+    """Whether nothing in `text` marks a key, a comment or the end of a line; what it means is another question."""
+    return _PLAIN.match(text) is not None and writable(text)
+
+
+def single_quoted(text: str) -> str | None:
+    """`text` in single quotes, which know no escapes; none if something in it would not show."""
+    if not text.isprintable():
+        return None
+    return "'" + text.replace("'", "''") + "'"
 
 
 def double_quoted(text: str) -> str:

@@ -12,7 +12,7 @@ REASONS: tuple[Reason, ...] = (
             "Gates and reports read this field. Without it they would have to guess, and two readers would guess "
             "differently."
         ),
-        remedy="Add the field; the hint shows an example. `workpacket schema KIND` prints what the kind of document needs.",
+        remedy="Add the field; the hint shows an example. `workpacket schema KIND` prints what the document needs.",
         family="document",
     ),
     Reason(
@@ -29,9 +29,9 @@ REASONS: tuple[Reason, ...] = (
         code="field_type",
         title="A field holds the wrong kind of value",
         explanation=(
-            "A list where text belongs, or text where a number belongs, cannot be used by anything that reads the field."
+            "A list where text belongs, or text where a number belongs, is of no use to anything that reads the field."
         ),
-        remedy="Write a value of the kind that the message names. In YAML, quotes make text of what looks like a number.",
+        remedy="Write a value of the kind that the message names. Quotes make text of what YAML takes for a number.",
         family="document",
     ),
     Reason(

@@ -1,0 +1,24 @@
+"""`python -m bench [--quick]`: measures, prints a table, writes JSON into bench/results."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import governance
+from bench.results import show
+
+RESULTS = Path(__file__).parent / "results"
+LARGE = 10_000
+QUICK = 1_000
+
+
+def main() -> None:
+    large = QUICK if "--quick" in sys.argv else LARGE
+    with tempfile.TemporaryDirectory(prefix="workpacket-bench-") as scratch:
+        show(governance.rows(Path(scratch), large=large), RESULTS / "governance.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+# Short names for what people do here. `python3 tools/just.py RECIPE` sets up .venv first and then comes here with
+# .venv on the PATH; all recipes expect to find their tools there. Arguments are handed on as "$@", never pasted into
+# a command line.
+
+set positional-arguments
+
+[doc('List the recipes')]
+[private]
+default:
+    @"{{ just_executable() }}" --justfile "{{ justfile() }}" --list
+
+[doc('Show the tool at work on a sample repository')]
+[group('start')]
+tour *arguments:
+    @python tools/tour.py "$@"
+
+[doc('Check documents: paths, or the whole repository')]
+[group('start')]
+check *arguments:
+    @workpacket check "$@"
+
+[doc('Explain a reason code')]
+[group('start')]
+explain *arguments:
+    @workpacket explain "$@"
+
+[doc('Run the fast tests; arguments go to pytest')]
+[group('quality')]
+test *arguments:
+    @python -m pytest "$@"
+
+[doc('Run the tests on every Python found here, the corpus and the proofs')]
+[group('quality')]
+test-all *arguments:
+    @python -m nox --session tests corpus docs package proof fuzz -- "$@"
+
+[doc('Lint, check the formatting and the layers')]
+[group('quality')]
+lint:
+    @ruff check
+    @ruff format --check
+    @lint-imports
+
+[doc('Check the types, strictly')]
+[group('quality')]
+types *arguments:
+    @mypy "$@"
+
+[doc('Write the reference pages and the schemas for editors anew')]
+[group('quality')]
+reference:
+    @python tools/reference.py
+
+[doc('Format the code and repair what can be repaired safely')]
+[group('quality')]
+fmt-code *arguments:
+    @ruff check --fix "$@"
+    @ruff format "$@"
+
+[doc('Measure against the peers')]
+[group('proof')]
+bench *arguments:
+    @python -m bench "$@"
+
+[doc('Prove crash safety: kills, lost writes, full disks')]
+[group('proof')]
+proof *arguments:
+    @python -m nox --session proof -- "$@"
+
+[doc('Feed random input for SECONDS, 600 unless told')]
+[group('proof')]
+fuzz *seconds:
+    @python -m nox --session fuzz -- "$@"
+
+[doc('Build the documentation and check it')]
+[group('release')]
+docs *arguments:
+    @python -m nox --session docs -- "$@"
+
+[doc('Build wheel and sdist and try the wheel in a clean environment')]
+[group('release')]
+package *arguments:
+    @python -m nox --session package -- "$@"
+
+[doc('Everything that must hold before a merge, as CI runs it')]
+[group('release')]
+ci:
+    @.ci/run
+
+[doc('Run nox sessions by name')]
+[group('release')]
+nox *sessions:
+    @python -m nox --session "$@"
+
+# The recipes of group 'governance' carry the names that people know from their repositories: create-task-packet,
+# record-refinement, record-signature, gate-check and so on.

@@ -1,0 +1,148 @@
+"""Checks in environments of their own: other Pythons, the built wheel, the long proofs.
+
+What a check consists of stands in the justfile; here stands where it runs. `nox --list` shows the sessions.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+DEVELOPMENT = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "dev")
+FUZZ_SECONDS = 600
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "tests", "package"]
+nox.options.download_python = "never"
+# A Python that is not here is reported as skipped, also in CI, where nox would make it a failure: one always runs, the
+# one that runs this file. If the tests do not know that one, a run of nothing but skipped sessions must not look well.
+nox.options.error_on_missing_interpreters = "CI" in os.environ and f"3.{sys.version_info.minor}" not in PYTHONS
+# uv brings certificates of its own and would refuse those of an inspecting proxy.
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")
+
+
+def install(session: nox.Session) -> None:
+    """The package as developers use it, and their tools."""
+    session.install("--editable", ".", *DEVELOPMENT)
+
+
+def just(session: nox.Session, *arguments: str) -> None:
+    session.run("just", "--justfile", str(ROOT / "justfile"), *arguments)
+
+
+def run_tests(session: nox.Session, folder: str, *arguments: str) -> None:
+    """Run the tests below `folder`. No tests is a failure, pytest's status 5."""
+    install(session)
+    session.run("pytest", folder, *arguments)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, formatting, layers and types."""
+    install(session)
+    just(session, "lint")
+    just(session, "types")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The fast tests, on each supported Python that is found here."""
+    install(session)
+    just(session, "test", *session.posargs)
+
+
+@nox.session
+def corpus(session: nox.Session) -> None:
+    """The tests that need real documents, which WORKPACKET_CORPUS points at."""
+    if "WORKPACKET_CORPUS" not in os.environ:
+        session.skip("WORKPACKET_CORPUS is not set")
+    run_tests(session, "tests/corpus", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The tests of the documentation: links, generated pages, command blocks."""
+    run_tests(session, "tests/docs", *session.posargs)
+
+
+@nox.session
+def gov(session: nox.Session) -> None:
+    """Our own governance documents, checked by our own command."""
+    install(session)
+    session.run("workpacket", "check", *session.posargs)
+
+
+@nox.session
+def proof(session: nox.Session) -> None:
+    """Crash safety, at length; with WORKPACKET_PROOF=bounded the share of it that CI runs."""
+    run_tests(session, "tests/proof", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Random input with a new seed each round, for a number of seconds."""
+    install(session)
+    seconds = int(session.posargs[0]) if session.posargs else FUZZ_SECONDS
+    end = time.monotonic() + seconds
+    seed = time.time_ns() % 2**32
+    while time.monotonic() < end:
+        session.run("pytest", "tests/fuzz", "--hypothesis-profile=fuzz", f"--hypothesis-seed={seed}", "--quiet")
+        seed += 1
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure against the peers."""
+    install(session)
+    just(session, "bench", *session.posargs)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build sdist and wheel, the wheel from the sdist, and use the wheel where nothing else is installed."""
+    session.install("build")
+    built = ROOT / session.create_tmp() / "dist"
+    session.run("python", "-m", "build", "--outdir", str(built))
+    wheel = max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    if missing := missing_from(wheel):
+        session.error(f"{wheel.name} lacks {', '.join(sorted(missing))}")
+    clean = built.parent / "clean"
+    session.run("python", "-m", "venv", "--clear", str(clean))
+    programs = clean / ("Scripts" if os.name == "nt" else "bin")
+    session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
+    use(session, str(programs / "workpacket"), built.parent / "repository")
+
+
+def use(session: nox.Session, workpacket: str, repository: Path) -> None:
+    """See that the installed command says its version, accepts what is right and refuses what is wrong."""
+    pointer = repository / ".GOV" / "roles_shared" / "SPEC_CURRENT.md"
+    pointer.parent.mkdir(parents=True, exist_ok=True)
+    repository.joinpath("spec.md").touch()
+    session.run("git", "init", "--quiet", str(repository), external=True)
+    session.run(workpacket, "--version", external=True)
+    with session.chdir(repository):
+        pointer.write_text("# SPEC_CURRENT\n\nCurrent spec: **spec.md**\n", "utf-8")
+        session.run(workpacket, "check", external=True)
+        pointer.write_text("# SPEC_CURRENT\n", "utf-8")
+        session.run(workpacket, "check", external=True, success_codes=[1])
+
+
+def missing_from(wheel: Path) -> set[str]:
+    """What the source tree has for users and the wheel has not: modules, data files and schemas."""
+    package, schemas = ROOT / "tools" / "workpacket", ROOT / "schemas"
+    expected = {f"workpacket/{path.relative_to(package).as_posix()}" for path in package.rglob("*") if is_source(path)}
+    expected |= {f"workpacket/schemas/{path.relative_to(schemas).as_posix()}" for path in schemas.rglob("*.json")}
+    return expected - set(zipfile.ZipFile(wheel).namelist())
+
+
+def is_source(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".pyc"

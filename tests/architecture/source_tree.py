@@ -1,0 +1,26 @@
+"""The files of this repository, for tests that look at the code itself."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tools" / "workpacket"
+
+
+@cache
+def committed_files() -> tuple[Path, ...]:
+    """What git tracks or would add: neither what is ignored nor what was deleted."""
+    command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8").stdout
+    return tuple(path for name in sorted(set(listed.split("\0")) - {""}) if (path := ROOT / name).is_file())
+
+
+def python_files(folder: Path) -> list[Path]:
+    return [path for path in committed_files() if path.suffix == ".py" and path.is_relative_to(folder)]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()

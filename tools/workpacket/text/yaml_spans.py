@@ -1,0 +1,215 @@
+"""Proposals for `yaml_edit`: which characters to replace by what, best first.
+
+Nothing here proves anything. A proposal may even break the document in some odd layout; it is tried, and then the next.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from workpacket.model.findings import Edit
+from workpacket.text.node import Node, Plain, Scalar
+from workpacket.text.plain_scalars import read_otherwise
+from workpacket.text.yaml_write import (
+    double_quoted,
+    has_plain_shape,
+    inline,
+    literal,
+    single_quoted,
+    spelled,
+    write_yaml,
+)
+
+Edits: TypeAlias = "tuple[Edit, ...]"
+
+_BLOCK_MARK = re.compile(r"[|>][-+0-9]*")
+_FIRST_INDENTATION = re.compile(r"^( +)\S", re.MULTILINE)
+_COLON = re.compile(r"[ \t]*:")
+_BETWEEN_ITEMS = re.compile(r"[ \t]*,[ \t]*\Z")
+_COMMA = re.compile(r"\s*,[ \t]*")
+_REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n) *\Z")
+_LINE_END = re.compile(r"\r\n|\r|\n|\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The text of a file, in which YAML ends at `end`, and the line end that the file uses."""
+
+    text: str
+    end: int
+    eol: str
+
+    def line_start(self, offset: int) -> int:
+        return max(self.text.rfind("\n", 0, offset), self.text.rfind("\r", 0, offset)) + 1
+
+    def before_on_line(self, offset: int) -> str:
+        return self.text[self.line_start(offset) : offset]
+
+    def line_end(self, offset: int) -> tuple[int, int]:
+        """Where the line end after `offset` begins and ends."""
+        found = _LINE_END.search(self.text, offset, self.end)
+        return found.span() if found else (self.end, self.end)
+
+    def at_line_start(self, offset: int) -> bool:
+        return self.text[offset - 1 : offset] in ("\n", "\r")
+
+    def before_line_ends(self, offset: int) -> int:
+        """`offset`, or what it is without the line ends just before it."""
+        return len(self.text[:offset].rstrip("\r\n"))
+
+
+def replacing(region: Region, node: Node, value: Scalar) -> Iterator[Edits]:
+    """Put `value` where the scalar `node` stands."""
+    raw = region.text[node.start : node.end]
+    if not raw:
+        for spelling in _spellings(value, raw):
+            yield from _into_nothing(region, node.start, spelling)
+    elif raw.startswith(("|", ">")):
+        yield from _replacing_block(region, node, value)
+    else:
+        for spelling in _spellings(value, raw):
+            yield (Edit(node.start, node.end, spelling),)
+
+
+def beginning_a_list(region: Region, node: Node, value: Plain) -> Iterator[Edits]:
+    """Put a list of one item where null stands, or nothing."""
+    if node.start == node.end:
+        yield from _into_nothing(region, node.start, inline([value]))
+    else:
+        yield (Edit(node.start, node.end, inline([value])),)
+
+
+def appending(region: Region, holder: Node, value: Plain) -> Iterator[Edits]:
+    """Add an item to the end of a list."""
+    if region.text[holder.start] != "[":
+        yield _lines_after(region, holder, write_yaml([value]))
+        return
+    if not holder.items:
+        yield (Edit(holder.start + 1, holder.start + 1, inline(value)),)
+        return
+    last = holder.items[-1]
+    margin = region.before_on_line(last.start)
+    if not margin.strip():
+        comma = _COMMA.match(region.text, last.end)
+        at = region.line_end(last.end)[0]
+        added = f"{region.eol}{margin}{inline(value)}"
+        yield (Edit(at, at, added + ","),) if comma else (Edit(last.end, last.end, ","), Edit(at, at, added))
+    yield (Edit(last.end, last.end, f", {inline(value)}"),)
+
+
+def inserting(region: Region, holder: Node, key: str, value: Plain) -> Iterator[Edits]:
+    """Add an entry to the end of a mapping."""
+    if region.text[holder.start] != "{":
+        yield _lines_after(region, holder, write_yaml({key: value}))
+        return
+    entry = inline({key: value})[1:-1]
+    if holder.mapping:
+        last = list(holder.mapping.values())[-1]
+        yield (Edit(last.end, last.end, f", {entry}"),)
+    else:
+        yield (Edit(holder.start + 1, holder.start + 1, entry),)
+
+
+def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | None) -> Iterator[Edits]:
+    """Take an item out of the list that is the value of `key`, if it is the value of one."""
+    if region.text[holder.start] == "[":
+        yield from _out_of_brackets(region, holder, index)
+        return
+    item = holder.items[index]
+    dash = _dash(region, holder, index)
+    if len(holder.items) == 1:
+        colon = _COLON.match(region.text, key[1]) if key else None
+        if colon:
+            yield (Edit(colon.end(), colon.end(), " []"), _whole_lines(region, dash, item.end))
+        yield (Edit(holder.start, region.before_line_ends(item.end), "[]"),)
+    elif region.before_on_line(dash).strip():
+        # The first item of a list inside a list: the next one moves up, if no comment stands in its way.
+        following = _dash(region, holder, index + 1)
+        if _ONE_LINE_END.match(region.text[item.end : following]):
+            yield (Edit(dash, following, ""),)
+    else:
+        yield (_whole_lines(region, dash, item.end),)
+
+
+def _out_of_brackets(region: Region, holder: Node, index: int) -> Iterator[Edits]:
+    items = holder.items
+    item = items[index]
+    rest = _REST_OF_LINE.match(region.text, item.end)
+    if rest and not region.before_on_line(item.start).strip():
+        yield (Edit(region.line_start(item.start), rest.end(), ""),)
+    if index and _BETWEEN_ITEMS.match(region.text[items[index - 1].end : item.start]):
+        yield (Edit(items[index - 1].end, item.end, ""),)
+    comma = _COMMA.match(region.text, item.end)
+    yield (Edit(item.start, comma.end() if comma else item.end, ""),)
+
+
+def _dash(region: Region, holder: Node, index: int) -> int:
+    """The '-' of an item: it stands under the first one, where the list begins."""
+    if index == 0:
+        return holder.start
+    column = len(region.before_on_line(holder.start))
+    dashes = re.finditer("-", region.text[holder.items[index - 1].end : holder.items[index].start])
+    offsets = [holder.items[index - 1].end + dash.start() for dash in dashes]
+    return next(offset for offset in reversed(offsets) if len(region.before_on_line(offset)) == column)
+
+
+def _whole_lines(region: Region, start: int, end: int) -> Edit:
+    """Delete all lines from the one of `start` to the one of `end`."""
+    first = region.line_start(start)
+    last = end if region.at_line_start(end) else region.line_end(end)[1]
+    if last == region.end and not region.at_line_start(last):
+        first = region.before_line_ends(first)
+    return Edit(first, last, "")
+
+
+def _lines_after(region: Region, holder: Node, lines: str) -> Edits:
+    """Add lines below a block list or mapping, as far to the right as it begins."""
+    margin = " " * len(region.before_on_line(holder.start))
+    added = [margin + line if line else line for line in lines.split("\n")[:-1]]
+    if region.at_line_start(holder.end):
+        return (Edit(holder.end, holder.end, "".join(line + region.eol for line in added)),)
+    at = region.line_end(holder.end)[0]
+    return (Edit(at, at, "".join(region.eol + line for line in added)),)
+
+
+def _into_nothing(region: Region, at: int, spelling: str) -> Iterator[Edits]:
+    """Where a value is left out: after the ':' or '-', or after a key in braces that has not even a ':'."""
+    blanks = len(region.text[at:]) - len(region.text[at:].lstrip(" "))
+    line_end = region.line_end(at)[0]
+    yield (Edit(at, line_end if at + blanks == line_end else at, f" {spelling}"),)
+    yield (Edit(at, at, f": {spelling}"),)
+
+
+def _replacing_block(region: Region, node: Node, value: Scalar) -> Iterator[Edits]:
+    """In place of a block of text: another block, or one line; the comment after its mark stays."""
+    raw = region.text[node.start : node.end]
+    mark = _BLOCK_MARK.match(raw)
+    mark_end = node.start + (mark.end() if mark else 1)
+    body = min(region.line_end(mark_end)[1], node.end)
+    block = literal(value) if isinstance(value, str) else None
+    margin = _FIRST_INDENTATION.search(raw)
+    if block and margin:
+        lines = "".join((margin[1] + line if line else line) + region.eol for line in block[1:])
+        yield (Edit(node.start, mark_end, block[0]), Edit(body, node.end, lines))
+    for spelling in _spellings(value, ""):
+        yield (Edit(node.start, mark_end, spelling), Edit(body, node.end, ""))
+
+
+def _spellings(value: Scalar, raw: str) -> Iterator[str]:
+    """The ways to write `value` on one line, best first, where `raw` stood: its quotes stay if they can hold it."""
+    if not isinstance(value, str):
+        yield spelled(value)
+        return
+    single = single_quoted(value)
+    # A date may follow a date without quotes; new guesswork for other readers may not begin.
+    no_new_guess = read_otherwise(value) in (None, read_otherwise(raw))
+    if not raw.startswith(("'", '"')) and has_plain_shape(value) and no_new_guess:
+        yield value
+    needs_escapes = "\\" in value or '"' in value
+    if single and (raw.startswith("'") or (needs_escapes and not raw.startswith('"'))):
+        yield single
+    yield double_quoted(value)
