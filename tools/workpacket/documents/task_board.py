@@ -25,7 +25,7 @@ from workpacket.text.source import Source
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _DEEPEST_END = 2
-_DETAIL = re.compile(r"(?:^|[\s;,|(-])(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
+_DETAIL = re.compile(r"(?:^|(?<=[\s;,|(]))(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
 
 ACTIVE_DETAILS = ("branch", "coder", "last_sync")
 
@@ -101,8 +101,8 @@ class BoardEntry:
         rest = self.rest
         value = rest.value
         matches = list(_DETAIL.finditer(value))
-        ends = [match.start() for match in matches[1:]] + [len(value)]
-        for match, end in zip(matches, ends, strict=True):
+        ends = [match.start() for match in matches] + [len(value)]
+        for match, end in zip(matches, ends[1:], strict=True):
             text = value[match.end() : end].rstrip(" \t-;,|)")
             start = rest.start + match.end()
             found.setdefault(match["key"].lower(), Text(text, start, start + len(text)))
