@@ -91,7 +91,7 @@ def _pairs(before: Node | None, after: Node | None) -> list[tuple[str | int, Nod
             return [(key, first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
     lists = [node.items for node in (before, after) if node is not None and isinstance(node.value, list)]
     if len(lists) == 2:
-        return [(index, *pair) for index, pair in enumerate(zip_longest(*lists))]
+        return [(index, first, second) for index, (first, second) in enumerate(zip_longest(*lists))]
     return []
 
 
