@@ -25,7 +25,8 @@ class TreeEntry:
 
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
     """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
-    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, "--", *folders)
+    # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
+    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
     entries = []
     for row in answer.text.split("\0")[:-1]:
         described, _, path = row.partition("\t")
