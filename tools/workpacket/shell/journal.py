@@ -82,7 +82,9 @@ class Journal:
         return decode(contents.data if contents is not None else b"", tx)
 
     def write_draft(self, record: Record) -> None:
+        """Durable before anything is staged, so that what is staged can always be cleared away."""
         write_file(self._tree, JOURNAL_FOLDER, f"{record.tx}.draft", encode(record))
+        self.confirm()
 
     def turn(self, tx: str, here: Stage, there: Stage) -> None:
         """Rename the journal. From draft to intent is the commit: from there on the transaction will happen."""

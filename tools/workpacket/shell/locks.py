@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -102,9 +102,11 @@ def _who(command: str) -> bytes:
 
 
 def _say(file: int, text: bytes) -> None:
-    os.ftruncate(file, 0)
-    os.lseek(file, 0, os.SEEK_SET)
-    os.write(file, text)
+    """Tell who has the lock. On a full disk it is held all the same, only namelessly."""
+    with suppress(OSError):
+        os.ftruncate(file, 0)
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, text)
 
 
 def _holder(file: int) -> str:

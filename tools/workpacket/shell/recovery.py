@@ -13,6 +13,7 @@ from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.shell import failures
 from workpacket.shell.journal import JournalDamaged, Record, Stage, damaged, write_file
 from workpacket.shell.locks import WAIT, writer_at_work, writer_lock
 from workpacket.shell.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
@@ -79,9 +80,11 @@ def finish_pending(workspace: Workspace) -> tuple[Recovered, ...]:
         way: Wanted = "new" if stage == "intent" else "old"
         try:
             roll(workspace.work_tree, record, way)
+            journal.remove(tx, stage)
         except ThirdState as found:
             raise _third_state(record, found.strangers) from found
-        journal.remove(tx, stage)
+        except OSError as error:
+            raise failures.unfinished(record.command, tx, error) from error
         done.append(Recovered(tx, record.command, way, ()))
     return tuple(done)
 
@@ -99,33 +102,35 @@ def _drop_draft(workspace: Workspace, tx: str) -> None:
 
 def _decide(workspace: Workspace, tx: str, stage: Stage, way: Wanted) -> Recovered:
     journal = workspace.journal
-    journal.confirm()
     record = _read(workspace, tx, stage)
-    aside = tuple(
-        _set_aside(workspace, record, number, stranger)
-        for number, stranger in enumerate(strangers(workspace.work_tree, record))
-        if stranger.data is not None
-    )
-    if way == "old" and stage == "intent":
-        journal.turn(tx, "intent", "back")
-    elif way == "new" and stage == "back":
-        journal.turn(tx, "back", "intent")
-    roll(workspace.work_tree, record, way, overwrite=True)
-    journal.remove(tx, "back" if way == "old" else "intent")
+    there: Stage = "intent" if way == "new" else "back"
+    try:
+        journal.confirm()
+        aside = _set_aside(workspace, record)
+        if stage != there:
+            journal.turn(tx, stage, there)
+        roll(workspace.work_tree, record, way, overwrite=True)
+        journal.remove(tx, there)
+    except OSError as error:
+        raise failures.unfinished(record.command, tx, error) from error
     return Recovered(tx, record.command, way, aside)
 
 
-def _set_aside(workspace: Workspace, record: Record, number: int, stranger: Stranger) -> str:
-    """Keep the strange version under a name that nothing else uses; repeated calls keep each version."""
+def _set_aside(workspace: Workspace, record: Record) -> tuple[str, ...]:
+    """Keep the strange versions, each under a name that nothing else has; where they are, below the git directory."""
+    found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
+    if not found:
+        return ()
     folder = (*_ASIDE_FOLDER, record.tx)
+    tree = workspace.git_dir
     for depth in range(1, len(folder) + 1):
-        workspace.git_dir.make_folder(folder[:depth])
-    taken = workspace.git_dir.names("/".join(folder))
-    base = f"{number}-{stranger.path.rpartition('/')[2]}"
-    name = next(name for serial in range(len(taken) + 1) if (name := f"{serial}-{base}") not in taken)
-    write_file(workspace.git_dir, folder, name, stranger.data or b"")
-    workspace.git_dir.storage.sync_folder(workspace.git_dir.folder(folder))
-    return "/".join((*folder, name))
+        tree.make_folder(folder[:depth])
+    first = len(tree.names("/".join(folder)))
+    names = [f"{first + number}-{stranger.path.rpartition('/')[2]}" for number, stranger in enumerate(found)]
+    for name, stranger in zip(names, found, strict=True):
+        write_file(tree, folder, name, stranger.data or b"")
+    tree.storage.sync_folder(tree.folder(folder))
+    return tuple("/".join((*folder, name)) for name in names)
 
 
 def _described(workspace: Workspace, tx: str, stage: Stage) -> Unfinished:

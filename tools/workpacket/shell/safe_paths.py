@@ -22,15 +22,9 @@ def split_path(path: str) -> tuple[str, ...]:
     """The components of a path below the repository; WorkpacketError `path_unsafe` for any other."""
     parts = tuple(path.split("/"))
     for part in parts:
-        if (
-            part in ("", ".", "..")
-            or part.casefold() == ".git"
-            or _CONTROL.intersection(part)
-            or set("\\:") & set(part)
-        ):
-            raise WorkpacketError(
-                "path_unsafe", f"{path!r} is not a path below the repository that may be written", path=path
-            )
+        if part in ("", ".", "..") or part.casefold() == ".git" or not _FORBIDDEN.isdisjoint(part):
+            message = f"{path!r} is not a path below the repository that may be written"
+            raise WorkpacketError("path_unsafe", message, path=path)
     return parts
 
 

@@ -18,17 +18,15 @@ fails, the next command finishes the work. `recovery` does the same for a proces
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.operations import operation_in_progress
 from workpacket.git.repository import Repository
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
+from workpacket.shell.failures import changed_meanwhile, nothing_changed, unfinished
 from workpacket.shell.journal import TEMPORARY_PREFIX, Entry, Record
 from workpacket.shell.locks import WAIT, writer_lock
 from workpacket.shell.recovery import Recovered, finish_pending
@@ -36,9 +34,6 @@ from workpacket.shell.rolling import ThirdState, clear, roll, stage
 from workpacket.shell.safe_paths import Tree, split_path
 from workpacket.shell.storage import platform_storage
 from workpacket.shell.workspace import Workspace, open_workspace
-
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-_FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class Transaction:
         try:
             record = _draft(self.workspace.work_tree, plan)
         except OSError as error:
-            raise _nothing_changed(error) from error
+            raise nothing_changed(error) from error
         if record.entries:
             self._carry_out(record)
         return tuple(entry.path for entry in record.entries)
@@ -71,11 +66,11 @@ class Transaction:
             raise changed_meanwhile(str(meanwhile)) from meanwhile
         except (OSError, WorkpacketError) as error:
             self._undo(record, error)
-            raise (_nothing_changed(error) if isinstance(error, OSError) else error) from error
+            raise (nothing_changed(error) if isinstance(error, OSError) else error) from error
         try:
             journal.remove(record.tx, "intent")
         except OSError as error:
-            raise _unfinished(record, error) from error
+            raise unfinished(record.command, record.tx, error) from error
 
     def _undo(self, record: Record, cause: Exception) -> None:
         """Back to the state before, as far as the disk allows; if it does not, the journal stays and says how."""
@@ -92,7 +87,7 @@ class Transaction:
                 roll(work_tree, record, "old")
             journal.remove(record.tx, "draft" if here == "draft" else "back")
         except (OSError, WorkpacketError, ThirdState) as error:
-            raise _unfinished(record, cause) from error
+            raise unfinished(record.command, record.tx, cause) from error
 
 
 @contextmanager
@@ -100,17 +95,17 @@ def writing(
     repository: Repository, command: str, *, during_merge: bool = False, wait: float = WAIT
 ) -> Iterator[Transaction]:
     """Be the only writer of this clone, with nothing unfinished behind. `during_merge`: only redraw projections."""
-    operation = operation_in_progress(repository)
-    if operation and not during_merge:
-        raise WorkpacketError(
-            "operation_in_progress",
-            f"a {operation} is in progress",
-            hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
-        )
     with (
         writer_lock(repository, command, wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
     ):
+        operation = operation_in_progress(repository)
+        if operation and not during_merge:
+            raise WorkpacketError(
+                "operation_in_progress",
+                f"a {operation} is in progress",
+                hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
+            )
         yield Transaction(workspace, finish_pending(workspace))
 
 
@@ -145,31 +140,3 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
         return {name for name in tree.names(seen.path) if not name.startswith(TEMPORARY_PREFIX)} == seen.names
     found = tree.read(seen.path)
     return (None if found is None else digest(found.data)) == seen.digest
-
-
-def changed_meanwhile(path: str) -> WorkpacketError:
-    return WorkpacketError(
-        "changed_meanwhile",
-        f"{path} was changed by somebody else after it was read; nothing was written",
-        hint="Look at the change, then repeat the command",
-        path=path,
-    )
-
-
-def _nothing_changed(error: OSError) -> WorkpacketError:
-    """What the disk refused, told as a message. Everything is as it was."""
-    place = str(error.filename or "the journal")
-    said = os.strerror(error.errno) if error.errno else str(error)
-    if error.errno in _NO_ROOM:
-        return WorkpacketError("disk_full", f"{place}: {said}; nothing was changed", path=place)
-    if error.errno in _FORBIDDEN:
-        return WorkpacketError("permission_denied", f"{place}: {said}; nothing was changed", path=place)
-    return WorkpacketError("storage_failed", f"{place}: {said}; nothing was changed", path=place)
-
-
-def _unfinished(record: Record, error: Exception) -> WorkpacketError:
-    return WorkpacketError(
-        "transaction_unfinished",
-        f"{record.command} ({record.tx}) could be neither finished nor undone: {error}",
-        hint="The next command that writes finishes it; or say which way: workpacket recover --forward|--back",
-    )

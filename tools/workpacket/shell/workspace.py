@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from workpacket.git.repository import Repository
+from workpacket.shell.failures import nothing_changed
 from workpacket.shell.journal import Journal
 from workpacket.shell.safe_paths import Tree
-from workpacket.shell.storage import Storage
+from workpacket.shell.storage import Folder, Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,14 @@ class Workspace:
 @contextmanager
 def open_workspace(repository: Repository, storage: Storage) -> Iterator[Workspace]:
     with (
-        Tree(storage, storage.open_top(repository.root)) as work_tree,
-        Tree(storage, storage.open_top(repository.git_dir)) as git_dir,
+        Tree(storage, _top(storage, repository.root)) as work_tree,
+        Tree(storage, _top(storage, repository.git_dir)) as git_dir,
     ):
         yield Workspace(work_tree, git_dir)
+
+
+def _top(storage: Storage, path: Path) -> Folder:
+    try:
+        return storage.open_top(path)
+    except OSError as error:
+        raise nothing_changed(error) from error
