@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from workpacket.errors import WorkpacketError
@@ -15,6 +17,15 @@ _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 def nothing_changed(error: OSError) -> WorkpacketError:
     """The disk refused, and everything is as it was."""
     return WorkpacketError(_code(error), f"{said(error)}; nothing was changed", path=str(error.filename or ""))
+
+
+@contextmanager
+def changing_nothing() -> Iterator[None]:
+    """Around what only reads or prepares: a failure of the disk there leaves everything as it was."""
+    try:
+        yield
+    except OSError as error:
+        raise nothing_changed(error) from error
 
 
 def changed_meanwhile(path: str) -> WorkpacketError:

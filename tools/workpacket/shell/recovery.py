@@ -14,6 +14,7 @@ from typing import Final
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.shell import failures
+from workpacket.shell.failures import changing_nothing
 from workpacket.shell.journal import JournalDamaged, Record, Stage, damaged, write_file
 from workpacket.shell.locks import WAIT, writer_at_work, writer_lock
 from workpacket.shell.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
@@ -67,26 +68,14 @@ def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[
 
 def finish_pending(workspace: Workspace) -> tuple[Recovered, ...]:
     """Finish, without asking, what can be finished without asking; WorkpacketError `third_state` for the rest."""
-    journal = workspace.journal
-    pending = journal.pending()
-    if pending:
-        journal.confirm()
-    done = []
-    for tx, stage in pending:
-        if stage == "draft":
-            _drop_draft(workspace, tx)
-            continue
-        record = _read(workspace, tx, stage)
-        way: Wanted = "new" if stage == "intent" else "old"
-        try:
-            roll(workspace.work_tree, record, way)
-            journal.remove(tx, stage)
-        except ThirdState as found:
-            raise _third_state(record, found.strangers) from found
-        except OSError as error:
-            raise failures.unfinished(record.command, tx, error) from error
-        done.append(Recovered(tx, record.command, way, ()))
-    return tuple(done)
+    with changing_nothing():
+        pending = workspace.journal.pending()
+        if pending:
+            workspace.journal.confirm()
+        for tx, stage in pending:
+            if stage == "draft":
+                _drop_draft(workspace, tx)
+    return tuple(_finish(workspace, tx, stage) for tx, stage in pending if stage != "draft")
 
 
 def _drop_draft(workspace: Workspace, tx: str) -> None:
@@ -98,6 +87,19 @@ def _drop_draft(workspace: Workspace, tx: str) -> None:
     else:
         clear(workspace.work_tree, record)
     workspace.journal.remove(tx, "draft")
+
+
+def _finish(workspace: Workspace, tx: str, stage: Stage) -> Recovered:
+    record = _read(workspace, tx, stage)
+    way: Wanted = "new" if stage == "intent" else "old"
+    try:
+        roll(workspace.work_tree, record, way)
+        workspace.journal.remove(tx, stage)
+    except ThirdState as found:
+        raise _third_state(record, found.strangers) from found
+    except OSError as error:
+        raise failures.unfinished(record.command, tx, error) from error
+    return Recovered(tx, record.command, way, ())
 
 
 def _decide(workspace: Workspace, tx: str, stage: Stage, way: Wanted) -> Recovered:
@@ -136,13 +138,15 @@ def _set_aside(workspace: Workspace, record: Record) -> tuple[str, ...]:
 def _described(workspace: Workspace, tx: str, stage: Stage) -> Unfinished:
     record = _read(workspace, tx, stage)
     paths = tuple(entry.path for entry in record.entries)
-    third = tuple(stranger.path for stranger in strangers(workspace.work_tree, record))
+    with changing_nothing():
+        third = tuple(stranger.path for stranger in strangers(workspace.work_tree, record))
     return Unfinished(tx, record.command, stage, paths, third)
 
 
 def _read(workspace: Workspace, tx: str, stage: Stage) -> Record:
     try:
-        return workspace.journal.read(tx, stage)
+        with changing_nothing():
+            return workspace.journal.read(tx, stage)
     except JournalDamaged as error:
         raise damaged(tx, stage) from error
 

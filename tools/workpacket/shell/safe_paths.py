@@ -7,6 +7,7 @@ used.
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
@@ -42,7 +43,7 @@ class Tree:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         while self._open:
-            self.storage.close_folder(self._open.popitem()[1])
+            self._close(self._open.popitem()[1])
 
     def folder(self, parts: tuple[str, ...]) -> Folder:
         """The folder at `parts`. FileNotFoundError if it is not there; WorkpacketError if a link is on the way."""
@@ -78,12 +79,16 @@ class Tree:
         """Remove the folder, which is there, unless somebody has put something into it."""
         opened = self._open.pop(parts, None)
         if opened is not None:
-            self.storage.close_folder(opened)
+            self._close(opened)
         try:
             self.storage.remove_folder(self.folder(parts[:-1]), parts[-1])
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+
+    def _close(self, folder: Folder) -> None:
+        with suppress(OSError):  # nothing was written through it that closing could lose
+            self.storage.close_folder(folder)
 
     def read(self, path: str) -> Contents | None:
         """The regular file at `path`; None if it or a folder on the way to it is not there."""

@@ -26,7 +26,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.operations import operation_in_progress
 from workpacket.git.repository import Repository
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
-from workpacket.shell.failures import changed_meanwhile, nothing_changed, unfinished
+from workpacket.shell.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
 from workpacket.shell.journal import TEMPORARY_PREFIX, Entry, Record
 from workpacket.shell.locks import WAIT, writer_lock
 from workpacket.shell.recovery import Recovered, finish_pending
@@ -45,10 +45,8 @@ class Transaction:
 
     def apply(self, plan: Plan) -> tuple[str, ...]:
         """Carry out the plan; the paths that changed. A WorkpacketError means that nothing did, or says otherwise."""
-        try:
+        with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
-        except OSError as error:
-            raise nothing_changed(error) from error
         if record.entries:
             self._carry_out(record)
         return tuple(entry.path for entry in record.entries)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.git.repository import Repository
-from workpacket.shell.failures import nothing_changed
+from workpacket.shell.failures import changing_nothing
 from workpacket.shell.journal import Journal
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.storage import Folder, Storage
@@ -34,7 +34,5 @@ def open_workspace(repository: Repository, storage: Storage) -> Iterator[Workspa
 
 
 def _top(storage: Storage, path: Path) -> Folder:
-    try:
+    with changing_nothing():
         return storage.open_top(path)
-    except OSError as error:
-        raise nothing_changed(error) from error
