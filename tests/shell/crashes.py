@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from shell.simulated_disk import Fault, Killed, SimulatedDisk
-
 from workpacket.git.repository import Repository
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.events import Actor
@@ -45,6 +44,9 @@ PLAN: Final = Plan(
 )
 
 
+Work: TypeAlias = Callable[[SimulatedDisk], None]
+
+
 def fresh_disk(*deaf_to: str) -> SimulatedDisk:
     return SimulatedDisk.holding(_BEFORE, "git", deaf_to=frozenset(deaf_to))
 
@@ -65,9 +67,8 @@ def strike(disk: SimulatedDisk, number: int, fault: Fault) -> None:
     disk.faults = lambda call, _method: fault if call == number else None
 
 
-def killed(disk: SimulatedDisk, number: int, fault: Fault, work: object = carry_out) -> bool:
+def killed(disk: SimulatedDisk, number: int, fault: Fault, work: Work = carry_out) -> bool:
     """Run `work` and strike at the call `number`; False if it was over before."""
-    assert callable(work)
     strike(disk, number, fault)
     try:
         work(disk)
@@ -76,9 +77,8 @@ def killed(disk: SimulatedDisk, number: int, fault: Fault, work: object = carry_
     return False
 
 
-def kills(work: object = carry_out) -> Iterator[tuple[int, Fault]]:
+def kills(work: Work = carry_out) -> Iterator[tuple[int, Fault]]:
     """Every call of an undisturbed run, with every way of dying at it."""
-    assert callable(work)
     disk = fresh_disk()
     work(disk)
     for number, method in enumerate(disk.calls, 1):

@@ -91,7 +91,9 @@ class SimulatedDisk:
         kept += [frozenset(range(changes)) - {one} for one in range(changes)]
         kept += [frozenset({one}) for one in range(changes)]
         kept += [frozenset(n for n in range(changes) if chance.random() < 0.5) for _ in range(samples)]
-        dirty = any(isinstance(n, File) and n.content != n.durable for f in _folders(self.top) for n in f.entries.values())
+        dirty = any(
+            isinstance(n, File) and n.content != n.durable for f in _folders(self.top) for n in f.entries.values()
+        )
         treatments: tuple[Data, ...] = ("kept", "lost", "half", "zeroed") if dirty else ("kept",)
         for which in dict.fromkeys(kept):
             for data in treatments:

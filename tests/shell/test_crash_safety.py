@@ -6,12 +6,18 @@ The same is done with real processes, system calls and file systems by tests/pro
 from __future__ import annotations
 
 import errno
+import itertools
+from collections.abc import Iterator
 
 import pytest
-from shell.crashes import AFTER, BEFORE, carry_out, fresh_disk, killed, kills, recover, strike, verdict
-from shell.simulated_disk import SimulatedDisk
 
+from shell.crashes import AFTER, BEFORE, carry_out, fresh_disk, killed, kills, recover, strike, verdict
+from shell.simulated_disk import Fault, Faults, SimulatedDisk
 from workpacket.errors import WorkpacketError
+
+NOTHING_CHANGED = ("disk_full", "storage_failed", "permission_denied")
+WRITING = ("create", "write", "sync", "replace", "remove", "make_folder", "sync_folder", "set_mode")
+NEVER = 10**6
 
 
 def test_an_undisturbed_transaction_changes_everything_and_leaves_nothing_behind() -> None:
@@ -36,11 +42,14 @@ def test_a_kill_at_any_call_leaves_all_or_nothing() -> None:
 
 
 def test_a_second_kill_during_recovery_leaves_all_or_nothing() -> None:
+    assert second_kills(every=5) > 500
+
+
+def second_kills(every: int) -> int:
+    """How often a transaction was killed, its recovery was killed, and a second recovery put everything right."""
     tried = 0
-    for number, fault in kills():
-        again = 0
-        while True:
-            again += 1
+    for number, fault in itertools.islice(kills(), None, None, every):
+        for again in itertools.count(1):
             disk = fresh_disk()
             killed(disk, number, fault)
             second = disk.after_kill()
@@ -50,61 +59,62 @@ def test_a_second_kill_during_recovery_leaves_all_or_nothing() -> None:
             recover(third)
             assert verdict(third) in ("before", "after"), (number, fault, again)
             tried += 1
-    assert tried > 1000
+    return tried
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
 def test_an_error_at_any_call_changes_nothing_or_says_what_is_left(code: int) -> None:
-    number = 0
-    while True:
-        number += 1
+    calls = len(undisturbed().calls)
+    for number in range(1, calls + 1):
         disk = fresh_disk()
         strike(disk, number, code)
-        try:
-            carry_out(disk)
-        except WorkpacketError as error:
-            disk.faults = lambda _number, _method: None
-            if error.code == "transaction_unfinished":
-                recover(disk)
-                assert verdict(disk) == "after", number
-            else:
-                assert error.code in ("disk_full", "storage_failed", "permission_denied")
-                assert verdict(disk) == "before", (number, disk.calls[number - 1])
+        refusal = refused(disk)
+        if refusal in NOTHING_CHANGED:
+            assert verdict(disk) == "before", (number, disk.calls[number - 1])
         else:
-            assert verdict(disk) == "after"
-        if number > len(disk.calls):
-            break
+            assert refusal in ("", "transaction_unfinished")
+            recover(disk.after_kill())
+            assert verdict(disk) == "after", (number, disk.calls[number - 1])
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
 def test_a_disk_that_stays_broken_is_survived_too(code: int) -> None:
-    number = 0
-    while True:
-        number += 1
+    calls = undisturbed().calls
+    last = max(number for number, method in enumerate(calls, 1) if method in WRITING)
+    for first in range(1, last + 1):
         disk = fresh_disk()
-        writing = ("create", "write", "sync", "replace", "remove", "make_folder", "sync_folder", "set_mode")
-        disk.faults = lambda call, method, first=number: code if call >= first and method in writing else None
-        broken = True
-        try:
-            carry_out(disk)
-            broken = False
-        except WorkpacketError as error:
-            assert error.code in ("disk_full", "storage_failed", "permission_denied", "transaction_unfinished")
-        disk.faults = lambda _number, _method: None
-        recover(disk)
-        assert verdict(disk) == "after" if not broken else verdict(disk) in ("before", "after"), number
-        if not broken:
-            break
+        disk.faults = broken_from(first, code)
+        assert refused(disk) in (*NOTHING_CHANGED, "transaction_unfinished")
+        recover(disk.after_kill())
+        assert verdict(disk) in ("before", "after"), first
 
 
-def lost_power(*deaf_to: str, every: int = 1) -> dict[str, int]:
+def undisturbed() -> SimulatedDisk:
+    disk = fresh_disk()
+    carry_out(disk)
+    return disk
+
+
+def refused(disk: SimulatedDisk) -> str:
+    """The code with which the transaction refused, '' if it did not."""
+    try:
+        carry_out(disk)
+    except WorkpacketError as error:
+        return error.code
+    return ""
+
+
+def broken_from(first: int, code: int) -> Faults:
+    return lambda call, method: code if call >= first and method in WRITING else None
+
+
+def lost_power(*deaf_to: str) -> dict[str, int]:
     """How many states after a loss of power, at any call, end how. 'forgotten': acknowledged, and gone."""
     counted = {"before": 0, "after": 0, "mixed": 0, "forgotten": 0}
-    for number, fault in (*kills(), (10**6, "kill before")):
-        if number % every and number < 10**6:
-            continue
+    moments: Iterator[tuple[int, Fault]] = itertools.chain(kills(), [(NEVER, "kill before")])
+    for number, fault in moments:
         disk = fresh_disk(*deaf_to)
-        acknowledged = not killed(disk, number, fault)  # type: ignore[arg-type]
+        acknowledged = not killed(disk, number, fault)
         for survivor in disk.after_power_loss(seed=number):
             ending = _recovered(survivor)
             counted["forgotten" if acknowledged and ending != "after" else ending] += 1
@@ -117,6 +127,28 @@ def _recovered(disk: SimulatedDisk) -> str:
     except WorkpacketError:
         return "mixed"
     return verdict(disk)
+
+
+def power_lost_while_recovering(every: int) -> dict[str, int]:
+    """The same when a process was killed first, and power fails while the next one recovers."""
+    counted = {"before": 0, "after": 0, "mixed": 0}
+    for number, fault in itertools.islice(kills(), None, None, every):
+        for again in itertools.count(1):
+            disk = fresh_disk()
+            killed(disk, number, fault)
+            second = disk.after_kill()
+            struck = killed(second, again, "kill after", recover)
+            for survivor in second.after_power_loss(seed=again, samples=2):
+                counted[_recovered(survivor)] += 1
+            if not struck:
+                break
+    return counted
+
+
+def test_a_loss_of_power_while_recovering_leaves_all_or_nothing() -> None:
+    counted = power_lost_while_recovering(every=23)
+    assert counted["after"] > 100
+    assert counted["mixed"] == 0
 
 
 def test_a_loss_of_power_at_any_call_leaves_all_or_nothing() -> None:

@@ -110,16 +110,14 @@ def _with_work_tree(root: Path, git_dir: Path, start: Path) -> Repository:
 
 
 def _ask_git(start: Path) -> Repository:
-    answer = run_git(start, "rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir", check=False)
-    if answer.status != 0:
-        raise WorkpacketError(
-            "no_repository", answer.complaint or f"{start} is not in a git repository", path=str(start)
-        )
-    inside, git_dir, common = answer.text.splitlines()
-    if inside != "true":
+    answer = run_git(start, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", check=False)
+    if answer.status == 0:
+        root, git_dir, common = answer.text.splitlines()
+        return Repository(Path(root), Path(git_dir), (start / common).resolve())
+    git_dir = run_git(start, "rev-parse", "--absolute-git-dir", check=False).text.rstrip("\n")
+    if git_dir:
         raise _no_work_tree(Path(git_dir))
-    root = run_git(start, "rev-parse", "--show-toplevel").text.rstrip("\n")
-    return Repository(Path(root), Path(git_dir), (start / common).resolve())
+    raise WorkpacketError("no_repository", f"{start} is not in a git repository: {answer.complaint}", path=str(start))
 
 
 def _no_work_tree(place: Path) -> WorkpacketError:

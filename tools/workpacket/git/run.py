@@ -41,6 +41,8 @@ _REMOVED: Final = (
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
 )
+# Relative ones are meant from the folder that the user is in, not from the one that git is run in.
+_PLACES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
 _OPTIONS: Final = (
     "--no-pager",
     "-c", "core.quotePath=false",
@@ -84,7 +86,7 @@ def run_git(
         if not folder.is_dir():
             raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
         raise WorkpacketError(
-            "git_missing", "the program git was not found", hint="Install git 2.31 or newer"
+            "tool_missing", "the program git was not found", hint="Install git 2.31 or newer"
         ) from error
     except subprocess.TimeoutExpired as error:
         raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
@@ -105,4 +107,5 @@ def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
 
 def _environment() -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
-    return {**inherited, **_ENVIRONMENT}
+    places = {name: str(Path(inherited[name]).absolute()) for name in _PLACES if inherited.get(name)}
+    return {**inherited, **places, **_ENVIRONMENT}

@@ -40,6 +40,20 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "data": Shape(lambda _value: None, {"type": "object", "description": "as the type asks"}),
 }
 _EVENT = record("an event in the log of a work packet", _ENVELOPE)
+_EXAMPLE: Final[Mapping[str, Json]] = {
+    "v": VERSION,
+    "type": "created",
+    "packet": "WP-1-Kettle-v1",
+    "clock": 1,
+    "parents": [],
+    "at": "2026-01-31T12:00:00Z",
+    "actor": {"id": "ann", "kind": "human"},
+    "tool": "workpacket 0.1.0",
+    "tx": "0190a5de-ac96-774b-bcce-b302099a8057",
+    "subjects": [],
+    "attest": [],
+    "data": {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Kettle"},
+}
 
 
 def event_misfit(value: Json) -> Misfit | None:
@@ -56,22 +70,26 @@ def event_misfit(value: Json) -> Misfit | None:
 
 
 def event_schema() -> dict[str, Json]:
-    """The same as JSON Schema 2020-12; `$defs` holds the data of each type under the type's name."""
-    of_its_type: list[Json] = [
-        {
-            "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-            "then": {"properties": {"data": {"$ref": f"#/$defs/{kind}"}, "packet": _packet_of(kind)}},
-        }
-        for kind in DATA
-    ]
+    """The same as JSON Schema 2020-12; `$defs` holds the data of each type, `_` standing for the dot in its name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://workpacket.dev/schemas/event.schema.json",
-        "title": "Event of a work packet's log",
+        "title": "Event",
         **_EVENT.schema,
-        "allOf": of_its_type,
-        "$defs": {kind: shape.schema for kind, shape in DATA.items()},
+        "examples": [_EXAMPLE],
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+                "then": {"properties": {"data": {"$ref": f"#/$defs/{_definition(kind)}"}, "packet": _packet_of(kind)}},
+            }
+            for kind in DATA
+        ],
+        "$defs": {_definition(kind): {"title": kind, **shape.schema} for kind, shape in DATA.items()},
     }
+
+
+def _definition(kind: str) -> str:
+    return kind.replace(".", "_")
 
 
 def _packet_of(kind: str) -> dict[str, Json]:

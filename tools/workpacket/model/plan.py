@@ -30,10 +30,6 @@ class FileChange:
     old: str | None
     new: bytes | None
 
-    @property
-    def new_digest(self) -> str | None:
-        return None if self.new is None else digest(self.new)
-
 
 @dataclass(frozen=True, slots=True)
 class FileSeen:

@@ -1,1 +1,1 @@
-"""The door to the world: disk, git, clock, randomness, processes. Everything below it is pure."""
+"""The door to the world: disk, git, clock, randomness, processes."""

@@ -151,7 +151,7 @@ def _refused(error: OSError, path: Path) -> bool:
     if error.errno in _HELD:
         return False
     raise WorkpacketError(
-        "lock_unsupported",
+        "unsuitable_file_system",
         f"the file system of {path} cannot lock files: {error.strerror}",
         hint="Clone the repository to a local disk",
         path=str(path),

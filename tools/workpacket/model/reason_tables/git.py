@@ -20,12 +20,6 @@ def _conflict(code: str, title: str, explanation: str, remedy: str) -> Reason:
 
 REASONS: tuple[Reason, ...] = (
     _environment(
-        "no_repository",
-        "This is not a git repository",
-        "Governance lives in a repository: its history is what approvals and the log are checked against.",
-        "Go to your repository, or make one: git init",
-    ),
-    _environment(
         "repository_bare",
         "The repository has no work tree here",
         "The governed files are read from and written to a work tree.",
@@ -44,22 +38,10 @@ REASONS: tuple[Reason, ...] = (
         "Check the folder's existence and permissions",
     ),
     _environment(
-        "git_missing",
-        "The program git was not found",
-        "Revisions, bases and branches are git's business; nothing here imitates them.",
-        "Install git 2.31 or newer and see that it is in PATH",
-    ),
-    _environment(
         "git_timeout",
         "Git gave no answer in time",
         "It waits for a lock, a network file system or a broken repository.",
         "Try the same git command by hand; look for a stale .git/index.lock",
-    ),
-    _environment(
-        "git_failed",
-        "Git refused",
-        "The words after the colon are git's own.",
-        "Do what git's message says and try again",
     ),
     _usage(
         "unknown_revision",

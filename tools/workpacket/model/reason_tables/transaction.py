@@ -26,12 +26,6 @@ REASONS: tuple[Reason, ...] = (
         "Try again when the command named has ended; the lock comes free with its process",
     ),
     _conflict(
-        "changed_meanwhile",
-        "A file was changed while the command was deciding",
-        "The decision rested on the older version, and the newer one is somebody's work: nothing was written.",
-        "Look at the change, then repeat the command",
-    ),
-    _conflict(
         "operation_in_progress",
         "Git is in the middle of a merge or rebase",
         "The work tree is a mixture of two histories; what is written now would be lost or belong to neither.",
@@ -96,11 +90,5 @@ REASONS: tuple[Reason, ...] = (
         "The lock cannot be opened",
         "It lies in the git directory, which must be writable for whoever changes governed files.",
         "Correct the permissions of the git directory",
-    ),
-    _environment(
-        "lock_unsupported",
-        "The file system cannot lock files",
-        "Without a lock two commands could write at once.",
-        "Clone the repository to a local disk",
     ),
 )
