@@ -57,6 +57,7 @@ class SimulatedDisk:
         self.top = top if top is not None else Directory()
         self.calls: list[str] = []
         self.faults: Faults = lambda _number, _method: None
+        self.largest_write: int | None = None
         self._dead = False
         self._deaf_to = deaf_to
         self._open: dict[int, Node] = {}
@@ -165,9 +166,10 @@ class SimulatedDisk:
 
     def write(self, file: int, data: bytes) -> int:
         opened = self._file(file)
-        with self._call("write", within=lambda: self._append(opened, data[: len(data) // 2])):
-            self._append(opened, data)
-            return len(data)
+        taken = data[: self.largest_write]
+        with self._call("write", within=lambda: self._append(opened, taken[: len(taken) // 2])):
+            self._append(opened, taken)
+            return len(taken)
 
     def set_mode(self, file: int, mode: int) -> None:
         with self._call("set_mode"):

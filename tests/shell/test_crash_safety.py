@@ -28,6 +28,13 @@ def test_an_undisturbed_transaction_changes_everything_and_leaves_nothing_behind
     assert BEFORE != AFTER
 
 
+def test_a_disk_that_takes_a_few_bytes_at_a_time_is_given_all_of_them() -> None:
+    disk = fresh_disk()
+    disk.largest_write = 7
+    carry_out(disk)
+    assert verdict(disk) == "after"
+
+
 def test_a_kill_at_any_call_leaves_all_or_nothing() -> None:
     verdicts = []
     for number, fault in kills():
@@ -116,8 +123,10 @@ def lost_power(*deaf_to: str) -> dict[str, int]:
         disk = fresh_disk(*deaf_to)
         acknowledged = not killed(disk, number, fault)
         for survivor in disk.after_power_loss(seed=number):
+            # A journal that came back would one day meet files that were edited since.
+            complete = verdict(survivor) == "after"
             ending = _recovered(survivor)
-            counted["forgotten" if acknowledged and ending != "after" else ending] += 1
+            counted["forgotten" if acknowledged and not complete else ending] += 1
     return counted
 
 
@@ -129,15 +138,15 @@ def _recovered(disk: SimulatedDisk) -> str:
     return verdict(disk)
 
 
-def power_lost_while_recovering(every: int) -> dict[str, int]:
-    """The same when a process was killed first, and power fails while the next one recovers."""
+def power_lost_in_the_next_process(every: int) -> dict[str, int]:
+    """The same when a process was killed first, and power fails while the next one recovers and then works."""
     counted = {"before": 0, "after": 0, "mixed": 0}
     for number, fault in itertools.islice(kills(), None, None, every):
         for again in itertools.count(1):
             disk = fresh_disk()
             killed(disk, number, fault)
             second = disk.after_kill()
-            struck = killed(second, again, "kill after", recover)
+            struck = killed(second, again, "kill after")
             for survivor in second.after_power_loss(seed=again, samples=2):
                 counted[_recovered(survivor)] += 1
             if not struck:
@@ -145,8 +154,8 @@ def power_lost_while_recovering(every: int) -> dict[str, int]:
     return counted
 
 
-def test_a_loss_of_power_while_recovering_leaves_all_or_nothing() -> None:
-    counted = power_lost_while_recovering(every=23)
+def test_a_loss_of_power_in_the_next_process_leaves_all_or_nothing() -> None:
+    counted = power_lost_in_the_next_process(every=29)
     assert counted["after"] > 100
     assert counted["mixed"] == 0
 

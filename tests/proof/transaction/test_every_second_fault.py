@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shell.test_crash_safety import power_lost_while_recovering, second_kills
+from shell.test_crash_safety import power_lost_in_the_next_process, second_kills
 
 
 def test_every_kill_of_every_recovery_leaves_all_or_nothing() -> None:
@@ -11,8 +11,8 @@ def test_every_kill_of_every_recovery_leaves_all_or_nothing() -> None:
     print(tried)
 
 
-def test_every_loss_of_power_while_recovering_leaves_all_or_nothing() -> None:
-    counted = power_lost_while_recovering(every=1)
+def test_every_loss_of_power_in_the_next_process_leaves_all_or_nothing() -> None:
+    counted = power_lost_in_the_next_process(every=1)
     assert counted["before"] + counted["after"] > 20_000
     assert counted["mixed"] == 0
     print(counted)
