@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ledger.stories import COMMIT, PACKET, Story, rewritten
-from workpacket.ledger.verify import checkpointed_heads, read_logs, verify_append_only, verify_tree
+from workpacket.ledger.append import Happening
+from workpacket.ledger.decode import LARGEST_EVENT
+from workpacket.ledger.verify import checkpointed_heads, checkpoints_due, read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
@@ -37,6 +41,12 @@ def checkpoint_of(*stories: Story) -> Story:
     story = Story("_checkpoints")
     story.add("checkpoint", logs=rows, commit=COMMIT)
     return story
+
+
+def rows(happening: Happening) -> list[Any]:
+    listed = happening.data["logs"]
+    assert isinstance(listed, list)
+    return listed
 
 
 def codes(findings: list[Finding]) -> list[str]:
@@ -118,6 +128,29 @@ def test_a_checkpoint_names_the_heads_of_each_packet() -> None:
     story = told()
     (event,) = checkpoint_of(story).events
     assert list(checkpointed_heads(event)) == [(PACKET, (story.events[-1].id,))]
+
+
+def test_a_checkpoint_is_due_for_what_has_changed_since_the_last() -> None:
+    story, other = told(), told(OTHER)
+    (due,) = checkpoints_due({PACKET: story.read(), OTHER: other.read()}, COMMIT)
+    assert [row["packet"] for row in rows(due)] == [PACKET, OTHER]
+    checkpoint = checkpoint_of(story, other)
+    logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoint.read()}
+    assert checkpoints_due(logs, COMMIT) == []
+    story.add("submitted")
+    (due,) = checkpoints_due({**logs, PACKET: story.read()}, COMMIT)
+    assert rows(due) == [{"packet": PACKET, "heads": [story.events[-1].id], "events": 4}]
+
+
+def test_many_packets_take_several_checkpoints() -> None:
+    log = told().read()
+    due = checkpoints_due({f"WP-1-P{number}-v1": log for number in range(2001)}, COMMIT)
+    assert [len(rows(happening)) for happening in due] == [1000, 1000, 1]
+    story = Story("_checkpoints")
+    for happening in due:
+        story.add("checkpoint", logs=rows(happening))
+    assert max(len(data) for data in story.files().values()) < LARGEST_EVENT
+    assert story.read().sound
 
 
 def test_the_append_only_rule_covers_the_log_and_the_approvals_and_nothing_else() -> None:

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from workpacket.ledger.append import Happening
 from workpacket.ledger.faults import fault
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, read_log
-from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
 from workpacket.model.events import LOG_FOLDER, Event, event_path
 from workpacket.model.findings import Finding
 
@@ -85,6 +87,26 @@ def verify_checkpoints(logs: Mapping[str, Log], verifier: CheckpointVerifier) ->
                 if log is None or head not in log.by_id
             ]
     return findings
+
+
+def checkpoints_due(logs: Mapping[str, Log], commit: str) -> list[Happening]:
+    """What to write into the checkpoint log for `commit`: the packets whose heads no checkpoint names as they are now.
+
+    Several events when there are many packets, because an event has a limit; none when nothing has changed.
+    """
+    checkpoints = logs.get(CHECKPOINT_LOG)
+    named: dict[str, tuple[str, ...]] = {}
+    for event in checkpoints.events if checkpoints is not None else ():
+        named.update(checkpointed_heads(event))
+    rows: list[Json] = [
+        {"packet": packet, "heads": list(log.heads), "events": len(log.by_id)}
+        for packet, log in sorted(logs.items())
+        if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
+    ]
+    return [
+        Happening("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
+        for start in range(0, len(rows), PACKETS_PER_CHECKPOINT)
+    ]
 
 
 def checkpointed_heads(checkpoint: Event) -> Iterable[tuple[str, tuple[str, ...]]]:

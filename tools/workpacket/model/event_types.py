@@ -15,6 +15,7 @@ from workpacket.model.shapes import Shape, array, choice, integer, null, record,
 FORKED: Final = "FORKED"
 GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
+PACKETS_PER_CHECKPOINT: Final = 1000
 
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
@@ -202,7 +203,7 @@ DATA: Final[Mapping[str, Shape]] = {
                         "events": integer("how many events they stand for", least=1),
                     },
                 ),
-                most=1000,
+                most=PACKETS_PER_CHECKPOINT,
             ),
         },
     ),

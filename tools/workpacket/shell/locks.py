@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -97,7 +96,7 @@ def _acquire(file: int, path: Path, wait: float) -> None:
 
 def _who(command: str) -> bytes:
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    who = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
+    who = {"pid": os.getpid(), "host": _host(), "command": command, "since": since}
     return json.dumps(who).encode()
 
 
@@ -129,6 +128,9 @@ if sys.platform == "win32":
             return _refused(error, path)
         return True
 
+    def _host() -> str:
+        return os.environ.get("COMPUTERNAME", "this computer")
+
     def _release(file: int) -> None:
         os.lseek(file, _FAR, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
@@ -142,6 +144,9 @@ else:
         except OSError as error:
             return _refused(error, path)
         return True
+
+    def _host() -> str:
+        return os.uname().nodename
 
     def _release(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
