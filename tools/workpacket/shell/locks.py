@@ -34,17 +34,15 @@ _FAR: Final = 2**30
 def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> Iterator[None]:
     """Be the only writer. WorkpacketError `lock_held` says who is, when it does not come free in `wait` seconds."""
     path = _lock_path(repository)
-    file = _open(path)
-    try:
+    with _opened(path) as file:
         _acquire(file, path, wait)
         _say(file, _who(command))
         try:
             yield
         finally:
             _say(file, b"")
-            _release(file)
-    finally:
-        os.close(file)
+            with suppress(OSError):  # closing the file, and in the end the process, sets it free too
+                _release(file)
 
 
 def writer_at_work(repository: Repository) -> bool:
@@ -52,24 +50,19 @@ def writer_at_work(repository: Repository) -> bool:
     path = _lock_path(repository)
     if not path.exists():
         return False
-    file = _open(path)
-    try:
-        if not _try(file, path):
-            return True
-        _release(file)
-        return False
-    finally:
-        os.close(file)
+    with _opened(path) as file:
+        return not _try(file, path)
 
 
 def _lock_path(repository: Repository) -> Path:
     return repository.common_dir / "workpacket" / "lock"
 
 
-def _open(path: Path) -> int:
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
     try:
         path.parent.mkdir(exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
         raise WorkpacketError(
             "lock_unavailable",
@@ -77,6 +70,11 @@ def _open(path: Path) -> int:
             hint="Whoever changes governed files needs to write in the git directory",
             path=str(path),
         ) from error
+    try:
+        yield file
+    finally:
+        with suppress(OSError):
+            os.close(file)
 
 
 def _acquire(file: int, path: Path, wait: float) -> None:
