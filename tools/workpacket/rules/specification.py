@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -11,6 +12,9 @@ from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
 from workpacket.text.excerpt import contains_excerpt, contains_token
 from workpacket.text.source import Source
+
+# Python refuses to convert a number of thousands of digits, and no file has so many lines.
+_LINE_NUMBER = re.compile(r"[0-9]{1,9}\Z")
 
 
 class SpecificationRule(ReferenceRule):
@@ -94,7 +98,7 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
 
 def window_of(first: str, last: str) -> tuple[int, int] | None:
     """The two line numbers, if they make a range."""
-    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
+    if not (_LINE_NUMBER.match(first) and _LINE_NUMBER.match(last)):
         return None
     window = int(first), int(last)
     return window if 1 <= window[0] <= window[1] else None

@@ -1,0 +1,119 @@
+"""Documents as people leave them: each is a canonical one with something changed, and all that must be said of it.
+
+Both directions count. A defect that is not named hides; a finding about something harmless teaches people to look away.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from rules.canonical import CANONICAL
+from workpacket.cli.fixing import repaired
+from workpacket.model.findings import Finding
+from workpacket.report.catalogue import catalogue
+from workpacket.rules.settings import Profile, Settings, grade
+from workpacket.shell.examining import examine_bytes
+from workpacket.shell.rows import load_findings
+from workpacket.text.source import Source
+
+REASONS = catalogue()
+
+
+def findings_in(kind: str, data: bytes, profile: Profile = "adopt") -> list[Finding]:
+    path = CANONICAL[kind][0]
+    found = load_findings(path, examine_bytes(path, kind, data).findings)
+    return grade(found, REASONS, Settings(profile=profile))[0]
+
+
+def said_of(kind: str, data: bytes, profile: Profile = "adopt") -> list[str]:
+    return [f"{found.line}:{found.column} {found.severity} {found.code}" for found in findings_in(kind, data, profile)]
+
+
+def changed(kind: str, *changes: tuple[str, str]) -> bytes:
+    text = CANONICAL[kind][1]
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text.encode("utf-8", "surrogateescape")
+
+
+# What was changed: kind, changes, and everything that `check` says under the profile `adopt`.
+STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
+    "nothing": ([], []),
+    "line ends of Windows": ([("\n", "\r\n")], ["1:35 warning line_ends"]),
+    "line ends of an old Macintosh": ([("\n", "\r")], ["1:35 warning line_ends"]),
+    "blank lines of Windows at the end": (
+        [("\n", "\r\n"), ("Ready for Dev.\r\n", "Ready for Dev.\r\n\r\n")],
+        ["1:35 warning line_ends", "40:1 warning blank_lines_at_end"],
+    ),
+    "id in backticks": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: `WP-1-Parser-v1`")], []),
+    "id with a letter that only looks Latin": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-P\u0430rser-v1")],
+        ["4:10 error id_malformed"],
+    ),
+    "id with an underscore": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser_Two-v1")],
+        ["4:10 error id_malformed"],
+    ),
+    "id with an invisible character": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1\u200b")],
+        ["4:10 error id_malformed"],
+    ),
+    "two ids": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1, WP-1-B")], ["4:10 error id_malformed"]),
+    "id with a slug left to fill in": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-<slug>-v1")],
+        ["4:10 error id_malformed"],
+    ),
+    "id that leads out of the folder": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-../../etc/passwd")],
+        ["4:10 error id_malformed"],
+    ),
+    "id of another file with the word TODO in it": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-TODO-Parser-v1"), ("- BASE_WP_ID: WP-1-Parser\n", "")],
+        ["1:3 error title_mismatch", "4:10 error id_file_mismatch"],
+    ),
+    "hint in a comment": (
+        [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: WP-1-Parser <!-- the stable one -->\n")],
+        ["5:26 error hint_text_left"],
+    ),
+    "base still to be filled in": (
+        [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
+        ["5:15 warning placeholder_left"],
+    ),
+}
+PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
+    "nothing": ([], []),
+}
+REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
+    "line number of thousands of digits": (
+        [("CONTEXT_END_LINE: 6", "CONTEXT_END_LINE: " + "9" * 5000)],
+        ["48:23 error anchor_lines"],
+    ),
+}
+DIRTY = [
+    pytest.param(kind, changes, expected, id=f"{kind} - {name}")
+    for kind, table in (("stub", STUBS), ("packet", PACKETS), ("refinement", REFINEMENTS))
+    for name, (changes, expected) in table.items()
+]
+
+
+@pytest.mark.parametrize(("kind", "changes", "expected"), DIRTY)
+def test_all_that_is_wrong_is_said_and_nothing_else(
+    kind: str, changes: list[tuple[str, str]], expected: list[str]
+) -> None:
+    assert said_of(kind, changed(kind, *changes)) == expected
+
+
+@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
+@pytest.mark.parametrize(("kind", "changes", "expected"), DIRTY)
+def test_what_offers_a_repair_is_gone_after_it(
+    kind: str, changes: list[tuple[str, str]], expected: list[str], unsafe: bool
+) -> None:
+    data = changed(kind, *changes)
+    source = Source.from_bytes(CANONICAL[kind][0], data)
+    once = repaired(source, kind, findings_in(kind, data), frozenset(REASONS), unsafe=unsafe).encode()
+    left = [found for found in findings_in(kind, once) if found.fix and (found.fix.safe or unsafe)]
+    assert left == []
+    # Nothing new is said: a repair must not trade one finding for another.
+    before = {found.code for found in findings_in(kind, data)}
+    assert {found.code for found in findings_in(kind, once)} <= before
