@@ -76,6 +76,15 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: WP-1-Parser <!-- the stable one -->\n")],
         ["5:26 error hint_text_left"],
     ),
+    "title still to be filled in": (
+        [("# Work Packet Stub: WP-1-Parser-v1", "# Work Packet Stub: <WP_ID>")],
+        ["1:21 warning placeholder_left"],
+    ),
+    "criterion still to be filled in": (
+        [("- Every byte is given back.", "- <criterion>")],
+        ["24:3 warning placeholder_left"],
+    ),
+    "generic type as an item": ([("- Every byte is given back.", "- Vec<T> is given back.")], []),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
         ["5:15 warning placeholder_left"],
@@ -88,6 +97,47 @@ REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "line number of thousands of digits": (
         [("CONTEXT_END_LINE: 6", "CONTEXT_END_LINE: " + "9" * 5000)],
         ["48:23 error anchor_lines"],
+    ),
+    "nothing": ([], []),
+    "approved, and the signature still pending": (
+        [("ada010320261200", "PENDING")],
+        ["9:19 warning placeholder_left", "9:19 error approved_unsigned"],
+    ),
+    "verdict with marks and a remark": (
+        [("CLEARLY_COVERS_VERDICT: PASS", "CLEARLY_COVERS_VERDICT: FAIL, see below")],
+        ["36:22 error verdict_contradiction"],
+    ),
+    "verdict left to the author": (
+        [("CLEARLY_COVERS_VERDICT: PASS", "CLEARLY_COVERS_VERDICT: PASS | FAIL")],
+        ["30:27 warning placeholder_left"],
+    ),
+    "list left to fill in": (
+        [("### GAPS_IDENTIFIED\n- None.", "### GAPS_IDENTIFIED\n- <fill or NONE>")],
+        ["13:3 warning placeholder_left"],
+    ),
+    "anchor left to fill in": (
+        [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <paste>"), ("CONTEXT_START_LINE: 4", "CONTEXT_START_LINE:")],
+        ["46:6 error anchor_incomplete"],
+    ),
+    "excerpt left to paste": (
+        [("A parser   MUST keep every byte\n  ...\n  It MUST name the line of a fault.", "<paste verbatim>")],
+        ["46:6 error anchor_incomplete"],
+    ),
+    "token that is a comment of the specification": (
+        [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <!-- BEGIN -->")],
+        [],
+    ),
+    "token that is a placeholder of the specification": (
+        [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <WP_ID>")],
+        [],
+    ),
+    "answer in the form of a placeholder": (
+        [("REASON_NO_ENRICHMENT: Chapter 4.2 states it.", "REASON_NO_ENRICHMENT: <not applicable>")],
+        [],
+    ),
+    "no enrichment, and no reason": (
+        [("REASON_NO_ENRICHMENT: Chapter 4.2 states it.", "REASON_NO_ENRICHMENT:")],
+        ["36:22 error enrichment_reason_missing"],
     ),
 }
 DIRTY = [

@@ -14,9 +14,9 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.formats import date, date_time, legacy_signature
 
-# `<not applicable>` is an answer. `PASS | FAIL` is the choice that the template leaves to the author.
+# `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is the choice that the template leaves to the author.
 PLACEHOLDER = re.compile(
-    r"<(?!(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
+    r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
 _IN_TITLE = re.compile(r"<[A-Z_]*WP_ID>")

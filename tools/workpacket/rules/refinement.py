@@ -14,6 +14,8 @@ from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 
 _WORD = re.compile(r"[A-Za-z]+")
+# A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
+_FILL_IN = re.compile(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
 class RefinementRule(DocumentRule[Refinement]):
@@ -191,7 +193,7 @@ def _word(text: Text | None) -> str:
 
 
 def _is_open(value: str) -> bool:
-    return not value or PLACEHOLDER.fullmatch(value.strip()) is not None
+    return not value or _FILL_IN.fullmatch(value.strip()) is not None
 
 
 def _text(node: Node, key: str) -> str:
