@@ -49,24 +49,24 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "id in backticks": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: `WP-1-Parser-v1`")], []),
     "id with a letter that only looks Latin": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-P\u0430rser-v1")],
-        ["4:10 error id_malformed"],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
     "id with an underscore": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser_Two-v1")],
-        ["4:10 error id_malformed"],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
     "id with an invisible character": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1\u200b")],
-        ["4:10 error id_malformed"],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
-    "two ids": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1, WP-1-B")], ["4:10 error id_malformed"]),
+    "two ids": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1, WP-1-B")], ["4:10 error id_malformed", "4:10 info rule_not_run"]),
     "id with a slug left to fill in": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-<slug>-v1")],
-        ["4:10 error id_malformed"],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
     "id that leads out of the folder": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-../../etc/passwd")],
-        ["4:10 error id_malformed"],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
     "id of another file with the word TODO in it": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-TODO-Parser-v1"), ("- BASE_WP_ID: WP-1-Parser\n", "")],
@@ -117,11 +117,11 @@ REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "anchor left to fill in": (
         [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <paste>"), ("CONTEXT_START_LINE: 4", "CONTEXT_START_LINE:")],
-        ["46:6 error anchor_incomplete"],
+        ["46:6 error anchor_incomplete", "46:6 info rule_not_run"],
     ),
     "excerpt left to paste": (
         [("A parser   MUST keep every byte\n  ...\n  It MUST name the line of a fault.", "<paste verbatim>")],
-        ["46:6 error anchor_incomplete"],
+        ["46:6 error anchor_incomplete", "46:6 info rule_not_run"],
     ),
     "token that is a comment of the specification": (
         [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <!-- BEGIN -->")],
@@ -167,3 +167,40 @@ def test_what_offers_a_repair_is_gone_after_it(
     # Nothing new is said: a repair must not trade one finding for another.
     before = {found.code for found in findings_in(kind, data)}
     assert {found.code for found in findings_in(kind, once)} <= before
+
+
+def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_off() -> None:
+    kind = "refinement"
+    data = changed(kind, ("CONTEXT_TOKEN: keep every byte\n", "CONTEXT_TOKEN:\n"), ("START_LINE: 4", "START_LINE: 99"))
+    path = CANONICAL[kind][0]
+    found = load_findings(path, examine_bytes(path, kind, data).findings)
+    graded, _ = grade(found, REASONS, Settings(severities={"anchor_incomplete": "off", "rule_not_run": "off"}))
+    assert [(finding.code, finding.message) for finding in graded] == [
+        ("rule_not_run", "not checked because of anchor_incomplete: anchor_lines")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "code"),
+    [
+        (b"\x00a", "control_character"),
+        (b"\xe9a", "not_utf8"),
+        ("\u202ea".encode(), "bidi_control"),
+        (b"/home/ada ", "home_path"),
+        (b"<<<<<<<\n", "conflict_marker"),
+        ("Ã©a".encode(), "mojibake"),
+    ],
+)
+def test_thousands_of_findings_of_a_kind_are_cut_and_that_is_said(unit: bytes, code: str) -> None:
+    found = findings_in("packet", unit * 2_000)
+    assert sum(finding.code == code for finding in found) == 1_000
+    (cut,) = [finding for finding in found if finding.code == "findings_cut"]
+    assert code in cut.message
+
+
+def test_mojibake_of_thousands_of_words_is_repaired_whole_and_comes_to_rest() -> None:
+    garbled = "Ã© word\n".encode() * 3_000
+    path = CANONICAL["packet"][0]
+    found = findings_in("packet", garbled)
+    once = repaired(Source.from_bytes(path, garbled), "packet", found, frozenset(REASONS), unsafe=True).encode()
+    assert once == "é word\n".encode() * 3_000

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from workpacket.documents.reading import kind_named, read_document
-from workpacket.model.findings import Finding
+from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.fingerprint import schema_folder
@@ -50,8 +50,7 @@ def examine_bytes(path: str, kind: str, data: bytes) -> Row:
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source)
-    examined = examine(document, RULES, schemas())
-    findings = [as_finding(source, fault) for fault in examined.faults]
+    findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
     return Row(path, source.digest, dump_findings(findings), text)
@@ -70,6 +69,11 @@ def examine_file(root: str, path: str, kind: str) -> Row:
         message = f"the file is larger than {limit:,} bytes, the limit for its kind"
         return _row_of(path, Finding("limit_size", "error", path, 0, 0, message))
     return examine_bytes(path, kind, data)
+
+
+@cache
+def _confidences() -> dict[str, Confidence]:
+    return {rule.code(): rule.confidence for rule in RULES}
 
 
 def unreadable(path: str, problem: str) -> Row:
@@ -94,7 +98,7 @@ def as_finding(source: Source, fault: Fault) -> Finding:
         fault.message,
         fault.hint,
         fault.fix,
-        "certain",
+        _confidences().get(fault.code, "certain"),
         end_line,
         end_column,
     )
