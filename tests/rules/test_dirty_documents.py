@@ -59,7 +59,10 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1\u200b")],
         ["4:10 error id_malformed", "4:10 info rule_not_run"],
     ),
-    "two ids": ([("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1, WP-1-B")], ["4:10 error id_malformed", "4:10 info rule_not_run"]),
+    "two ids": (
+        [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-Parser-v1, WP-1-B")],
+        ["4:10 error id_malformed", "4:10 info rule_not_run"],
+    ),
     "id with a slug left to fill in": (
         [("- WP_ID: WP-1-Parser-v1", "- WP_ID: WP-1-<slug>-v1")],
         ["4:10 error id_malformed", "4:10 info rule_not_run"],
@@ -116,7 +119,10 @@ REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ["13:3 warning placeholder_left"],
     ),
     "anchor left to fill in": (
-        [("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <paste>"), ("CONTEXT_START_LINE: 4", "CONTEXT_START_LINE:")],
+        [
+            ("CONTEXT_TOKEN: keep every byte", "CONTEXT_TOKEN: <paste>"),
+            ("CONTEXT_START_LINE: 4", "CONTEXT_START_LINE:"),
+        ],
         ["46:6 error anchor_incomplete", "46:6 info rule_not_run"],
     ),
     "excerpt left to paste": (

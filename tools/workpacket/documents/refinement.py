@@ -151,6 +151,7 @@ class Refinement(StructuredDocument):
             "approved": self.review_status is not None and self.review_status.value == "APPROVED",
             "signature": (signature.value if signature is not None else "", line, column),
             "spec": self.spec_path,
+            "spec_place": self.place(self.spec_target),
             "spec_digest": self.spec_digest.value.lower() if self.spec_digest is not None else "",
             "anchors": [self._anchor_summary(anchor) for anchor in self.anchors],
         }

@@ -15,7 +15,7 @@ from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.shell.rows import dump_findings
-from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes
+from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import Source
@@ -64,10 +64,9 @@ def examine_file(root: str, path: str, kind: str) -> Row:
     try:
         data = read_bytes(root, path, limit)
     except OSError as error:
-        return unreadable(path, error.strerror or str(error))
+        return unreadable(path, refusal(error))
     if len(data) > limit:
-        message = f"the file is larger than {limit:,} bytes, the limit for its kind"
-        return _row_of(path, Finding("limit_size", "error", path, 0, 0, message))
+        return _row_of(path, too_large(path, limit))
     return examine_bytes(path, kind, data)
 
 
@@ -77,7 +76,16 @@ def _confidences() -> dict[str, Confidence]:
 
 
 def unreadable(path: str, problem: str) -> Row:
-    return _row_of(path, Finding("file_unreadable", "error", path, 0, 0, f"the file was not checked: it {problem}"))
+    return _row_of(path, unreadable_finding(path, problem))
+
+
+def unreadable_finding(path: str, problem: str) -> Finding:
+    return Finding("file_unreadable", "error", path, 0, 0, f"not checked, because it {problem}")
+
+
+def too_large(path: str, limit: int) -> Finding:
+    message = f"the file is larger than {limit:,} bytes, the limit for its kind"
+    return Finding("limit_size", "error", path, 0, 0, message)
 
 
 def _row_of(path: str, finding: Finding) -> Row:
