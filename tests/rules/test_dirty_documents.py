@@ -88,6 +88,39 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ["24:3 warning placeholder_left"],
     ),
     "generic type as an item": ([("- Every byte is given back.", "- Vec<T> is given back.")], []),
+    "status without the first word": ([("STUB (NOT READY", "(NOT READY")], ["7:16 warning stub_status_not_canonical"]),
+    "status that nobody knows": (
+        [("STUB (NOT READY FOR DEV)", "Draft, waiting")],
+        ["7:16 warning stub_status_not_canonical"],
+    ),
+    "status of a packet": ([("STUB (NOT READY FOR DEV)", "READY FOR DEV")], ["7:16 error stub_status_no_stub"]),
+    "boxes without the blank inside": ([("- [ ] ", "- [] ")], ["33:3 warning checklist_numbered"]),
+    "boxes drawn": ([("- [ ] ", "- \u2610 ")], ["33:3 warning checklist_numbered"]),
+    "no coverage of the roadmap": ([("- SPEC_ANCHOR", "- ROADMAP_ADD_COVERAGE: N/A\n- SPEC_ANCHOR")], []),
+    "coverage in backticks": (
+        [("- SPEC_ANCHOR", "- ROADMAP_ADD_COVERAGE: `SPEC=v1.2; PHASE=7; LINES=5`\n- SPEC_ANCHOR")],
+        [],
+    ),
+    "coverage that runs backwards": (
+        [("- SPEC_ANCHOR", "- ROADMAP_ADD_COVERAGE: SPEC=v1.2; PHASE=7; LINES=9-5\n- SPEC_ANCHOR")],
+        ["10:25 error roadmap_coverage_malformed"],
+    ),
+    "day of no calendar": ([("2026-03-01T00:00:00Z", "2026-02-30")], ["6:15 error date_malformed"]),
+    "field left empty before a list": (
+        [("- CREATED_AT: 2026-03-01T00:00:00Z", "- CREATED_AT:")],
+        ["6:3 error field_empty"],
+    ),
+    "nested with tabs": ([("\n  - ", "\n\t- ")], []),
+    "five items nested by four": (
+        [("  - The reader.", "  - a\n    - b\n      - c\n        - d")],
+        ["21:9 warning nested_too_deep"],
+    ),
+    "heading in words": ([("## INTENT (DRAFT)", "## Intent (draft)")], ["13:4 warning old_heading"]),
+    "heading with a target": ([("## INTENT (DRAFT)", "## \U0001f3af INTENT (DRAFT)")], ["13:4 warning old_heading"]),
+    "remark behind the target": (
+        [("SPEC_CURRENT.md\n", "SPEC_CURRENT.md (currently Spec_v9.md)\n")],
+        ["8:49 warning spec_target_trailing_text"],
+    ),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
         ["5:15 warning placeholder_left"],
@@ -95,6 +128,41 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
 }
 PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "nothing": ([], []),
+    "status quoted in a report": (
+        [("## EVIDENCE_MAPPING", "## VALIDATION_REPORTS\nStatus: FAIL\n- **Status:** Done\nVerdict: PASS \u2705\n")],
+        [],
+    ),
+    "status glued to its key": ([("**Status:** Ready", "**Status:**Ready")], []),
+    "status with a mark": ([("Ready for Dev", "\u2705 Done")], ["12:15 warning packet_status_old_form"]),
+    "status in no lane": ([("Ready for Dev", "Almost there")], ["12:15 error packet_status_unknown"]),
+    "status to be filled in": ([("Ready for Dev", "<status>")], ["12:15 warning placeholder_left"]),
+    "tier as a heading": ([("- RISK_TIER: LOW\n", ""), ("## AUTHORITY", "## RISK_TIER: HIGH\n\n## AUTHORITY")], []),
+    "tier left to the author": (
+        [("RISK_TIER: LOW", "RISK_TIER: LOW | MEDIUM | HIGH")],
+        ["13:14 warning placeholder_left"],
+    ),
+    "mode left to the author": ([("AGENTIC_MODE: NO", "AGENTIC_MODE: YES | NO")], ["10:17 warning placeholder_left"]),
+    "start of an orchestration that was none": (
+        [("- AGENTIC_MODE: NO", "- AGENTIC_MODE: NO\n- ORCHESTRATION_STARTED_AT_UTC: N/A")],
+        [],
+    ),
+    "signature of a day of no calendar": (
+        [("ada010320261200", "ada300220261200")],
+        ["14:19 error signature_malformed"],
+    ),
+    "signature with a remark in brackets": (
+        [("ada010320261200", "ada300220261200 <recorded>")],
+        ["14:19 error signature_malformed"],
+    ),
+    "evidence in words, deep in a list": (
+        [("`src/parser.py:12`", "see tests")],
+        ["50:5 warning evidence_place_missing"],
+    ),
+    "evidence in words, as a line of its own": (
+        [('- REQUIREMENT: "Every', 'REQUIREMENT: "Every'), ("  - EVIDENCE: `src/parser.py:12`", "EVIDENCE: see tests")],
+        ["50:1 warning evidence_place_missing"],
+    ),
+    "evidence with a path of Windows": ([("src/parser.py:12", "src\\parser.py:12")], []),
 }
 REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "line number of thousands of digits": (
