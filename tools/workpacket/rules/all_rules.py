@@ -36,6 +36,8 @@ RULES: tuple[type[Rule], ...] = (
     text.Mojibake,
     structured.SectionMissing,
     structured.PacketSectionMissing,
+    structured.SectionEmpty,
+    structured.FenceUnclosed,
     structured.SectionDuplicate,
     structured.SectionOrder,
     structured.SectionUnknown,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from workpacket.documents.layout import SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument, is_empty
+from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of, is_empty
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
@@ -66,6 +66,38 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
         before.append(spec.key)
     last = [placed for placed in document.placed if placed.spec.key in before]
     return last[-1].section.title_span if last else (0, 0)
+
+
+class SectionEmpty(StructuredRule):
+    """Required section that says nothing
+
+    The heading is there, so nobody misses the text; what the section is for has not been thought of.
+
+    Remedy: write it, or say in words that there is nothing (`- None.`).
+    """
+
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for placed in document.placed:
+            if placed.spec.required and not body_of(document.source, placed.section):
+                yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
+
+
+class FenceUnclosed(StructuredRule):
+    """Fence that is never closed
+
+    All that follows is code to every reader: headings, fields and lists below it do not exist.
+
+    Remedy: close the fence with a line of the same marks.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        # One inside a list ends with its item at the latest; the others end with the file.
+        for block in (block for section in document.outline.walk() for block in section.blocks):
+            if block.kind == "fence" and not block.closed:
+                span = (block.start, block.start + len(block.marker))
+                yield self.fault(span, f"never closed: everything to line {block.end_line} is taken for code")
 
 
 class SectionDuplicate(StructuredRule):
