@@ -162,6 +162,13 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [('- REQUIREMENT: "Every', 'REQUIREMENT: "Every'), ("  - EVIDENCE: `src/parser.py:12`", "EVIDENCE: see tests")],
         ["50:1 warning evidence_place_missing"],
     ),
+    "scope whose list stands beside it": (
+        [("  - src/parser.py\n- OUT", "- src/parser.py\n- OUT")],
+        ["19:3 error field_empty"],
+    ),
+    "value behind a blank line": ([("- What: Read", "- What:\n\n  Read")], []),
+    "plan in prose": ([("```bash\ngit revert X\n```", "Revert the commit.")], []),
+    "plan left out": ([("```bash\ngit revert X\n```\n", "")], ["33:5 error field_empty"]),
     "evidence with a path of Windows": ([("src/parser.py:12", "src\\parser.py:12")], []),
 }
 REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {

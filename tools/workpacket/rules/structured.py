@@ -220,9 +220,19 @@ class FieldEmpty(StructuredRule):
         for placed in document.placed:
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
-                named = spec is not None and (spec.required or placed.spec.key == "metadata")
-                if named and is_empty(field):
+                # Of the reasons in a refinement, only those that its verdicts ask for are given.
+                asked = spec is not None and (
+                    spec.required or placed.spec.key == "metadata" or document.kind != "refinement"
+                )
+                if asked and _says_nothing(document, field):
                     yield self.fault(field.key_span, f"the field {field.key} has no value", hint="fill it in")
+
+
+def _says_nothing(document: StructuredDocument, field: Field) -> bool:
+    if field.block.kind != "heading":
+        return is_empty(field)
+    below = (section for section in document.outline.walk() if section.heading is field.block)
+    return not field.value and not any(body_of(document.source, section) for section in below)
 
 
 class MetadataFieldUnknown(StructuredRule):
