@@ -121,6 +121,7 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [("SPEC_CURRENT.md\n", "SPEC_CURRENT.md (currently Spec_v9.md)\n")],
         ["8:49 warning spec_target_trailing_text"],
     ),
+    "time in backticks": ([("2026-03-01T00:00:00Z", "`2026-03-01T00:00:00Z`")], []),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
         ["5:15 warning placeholder_left"],
@@ -169,6 +170,23 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "value behind a blank line": ([("- What: Read", "- What:\n\n  Read")], []),
     "plan in prose": ([("```bash\ngit revert X\n```", "Revert the commit.")], []),
     "plan left out": ([("```bash\ngit revert X\n```\n", "")], ["33:5 error field_empty"]),
+    "values in bold and in backticks": (
+        [
+            ("RISK_TIER: LOW", "RISK_TIER: **HIGH**"),
+            (": 0123456789", ": `0123456789"),
+            ("456789\n- REQ", "456789`\n- REQ"),
+        ],
+        [],
+    ),
+    "commit with the hint of the template": (
+        [("456789\n- REQUESTOR", "456789 (git merge-base main HEAD)\n- REQUESTOR")],
+        ["8:59 error hint_text_left"],
+    ),
+    "commit still to be filled in": (
+        [("0123456789012345678901234567890123456789", "<pending>")],
+        ["8:19 warning placeholder_left"],
+    ),
+    "commit cut short": ([("0123456789012345678901234567890123456789", "0123abc")], ["8:19 error field_value"]),
     "evidence with a path of Windows": ([("src/parser.py:12", "src\\parser.py:12")], []),
 }
 REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {

@@ -159,7 +159,8 @@ def _value_node(field: Field, spec: FieldSpec) -> Node:
         return Node(
             "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
         )
-    return Node(field.value, *(field.value_span if field.value else field.key_span))
+    # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
+    return Node(field.bare, *(field.bare_span if field.value else field.key_span))
 
 
 def _checklist_node(item: Item) -> Node:
