@@ -121,6 +121,15 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [("SPEC_CURRENT.md\n", "SPEC_CURRENT.md (currently Spec_v9.md)\n")],
         ["8:49 warning spec_target_trailing_text"],
     ),
+    "headings too deep": (
+        [("## ", "### ")],
+        [f"{line}:5 warning heading_level" for line in (3, 13, 17, 23, 26, 29, 32)],
+    ),
+    "headings too high": (
+        [("## ", "# ")],
+        [f"{line}:3 warning heading_level" for line in (3, 13, 17, 23, 26, 29, 32)],
+    ),
+    "section inside of another": ([("## INTENT", "#### INTENT")], ["13:6 warning heading_level"]),
     "time in backticks": ([("2026-03-01T00:00:00Z", "`2026-03-01T00:00:00Z`")], []),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],

@@ -42,6 +42,7 @@ RULES: tuple[type[Rule], ...] = (
     structured.SectionOrder,
     structured.SectionUnknown,
     structured.OldHeading,
+    structured.HeadingLevel,
     structured.FieldDuplicate,
     structured.FieldEmpty,
     structured.MetadataFieldUnknown,

@@ -184,6 +184,30 @@ class OldHeading(StructuredRule):
                 yield self.fault((start, end), f"the heading is now written `{wanted}`", edits=edits)
 
 
+class HeadingLevel(StructuredRule):
+    """Section whose heading has another level than in the template
+
+    It is read all the same; other tools look for the heading with its marks, and to them the section is missing.
+
+    Remedy: `workpacket fmt` writes the level of the template.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        wanted = "#" * document.layout.levels[0]
+        for section in document.misplaced:
+            heading = section.heading
+            if heading is None:
+                continue
+            marks = (heading.start, heading.start + len(heading.marker))
+            # Of a heading that is underlined, the marks stand below it; to change these is left to its author.
+            edits = [Edit(*marks, wanted)] if heading.marker.startswith("#") else []
+            message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
+            yield self.fault(section.title_span, message, hint=f"write `{wanted} {section.title}`", edits=edits)
+
+
 class FieldDuplicate(StructuredRule):
     """Field stands twice
 
