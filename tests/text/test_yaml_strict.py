@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from text.reading import exactly, places, source_of
 
+from text.reading import exactly, places, source_of
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -23,7 +23,10 @@ READ = {
     "a value on the next line": ("a:\n  b\n  c\n", {"a": "b c"}),
     "quotes": ("a: '1'\nb: \"\\x41\\n\"\nc: ''\n", {"a": "1", "b": "A\n", "c": ""}),
     "quotes over two lines": ("a: 'b\n  c'\n", {"a": "b c"}),
-    "blocks of text": ("a: |\n  b\n   c\n\nd: >-\n  e\n  f\ng: |+\n  h\n\n", {"a": "b\n c\n", "d": "e f", "g": "h\n\n"}),
+    "blocks of text": (
+        "a: |\n  b\n   c\n\nd: >-\n  e\n  f\ng: |+\n  h\n\n",
+        {"a": "b\n c\n", "d": "e f", "g": "h\n\n"},
+    ),
     "a block at the end of a file without line end": ("a: |\n  b", {"a": "b\n"}),
     "keys that are text to us": ("1: a\ntrue: b\nnull: c\nno: d\n", {"1": "a", "true": "b", "null": "c", "no": "d"}),
     "a quoted merge key": ("'<<': a\n", {"<<": "a"}),
@@ -217,7 +220,10 @@ SPANS = {
         "a: | # b\n  c\n\n\n# d\n",
         {"": "a: | # b\n  c\n", "a:": "a", "a/": "| # b\n  c\n"},
     ),
-    "a block that keeps its blank lines": ("a: |+\n  c\n\n# d\n", {"": "a: |+\n  c\n\n", "a:": "a", "a/": "|+\n  c\n\n"}),
+    "a block that keeps its blank lines": (
+        "a: |+\n  c\n\n# d\n",
+        {"": "a: |+\n  c\n\n", "a:": "a", "a/": "|+\n  c\n\n"},
+    ),
     "a block whose last line is blank": (
         "a: |\n  c\n   \n\n# d\n",
         {"": "a: |\n  c\n   \n", "a:": "a", "a/": "|\n  c\n   \n"},

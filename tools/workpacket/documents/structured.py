@@ -153,8 +153,11 @@ def _value_node(field: Field, spec: FieldSpec) -> Node:
         own = [Node(field.value, *field.value_span)] if field.value else []
         return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)
     if field.owned:
-        texts = [field.value] * bool(field.value) + [item.text for item in walk_items(field.children)]
-        return Node("\n".join(texts), *field.key_span)
+        items = list(walk_items(field.children))
+        texts = [field.value] * bool(field.value) + [item.text for item in items]
+        return Node(
+            "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
+        )
     return Node(field.value, *(field.value_span if field.value else field.key_span))
 
 

@@ -28,7 +28,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
     at = _past_blanks(source.text, position)
     if at == len(source.text):
         if inside is None:
-            return _fault("json_syntax", at, "there is no value in this file")
+            return Fault("json_syntax", at, at, "there is no value in this file")
         return _fault("json_syntax", inside.start, "this bracket is never closed")
     if after_value:
         return _mistake(source, at, comments_only=True) or _missing_comma(source, at, inside)
@@ -63,11 +63,8 @@ def _member_fault(source: Source, at: int, inside: Node) -> Fault:
 
 
 def _value_fault(source: Source, at: int) -> Fault:
-    if source.text[at] == '"':
-        fault = _string_fault(source, at)
-        if fault is not None:
-            return fault
-    return _mistake(source, at) or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
+    fault = _string_fault(source, at) if source.text[at] == '"' else _mistake(source, at)
+    return fault or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
 
 
 def _string_fault(source: Source, at: int) -> Fault | None:
