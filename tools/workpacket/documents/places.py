@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -61,6 +63,7 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
     """What names of files in `folder` make a document: asked once a folder, which may hold ten thousand files."""
     segments = folder.split("/")
