@@ -259,11 +259,7 @@ class BoardActiveIncomplete(BoardRule):
 
 
 class BoardSyncDate(BoardRule):
-<<<<<<< HEAD
-    """Value of last_sync that is no date
-=======
     """A last_sync that is no date
->>>>>>> registers
 
     Nobody can tell how old the news is.
 
