@@ -159,6 +159,7 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
     """The fields of a paragraph that is, or stands in, `holder`."""
     text, line_starts = source.text, source.line_starts
     column = holder.start - line_starts[holder.line - 1]
+    previous_end = 0
     field: Field | None = None
     for index, (start, end) in enumerate(paragraph.spans):
         indent = start - line_starts[paragraph.line - 1 + index]
@@ -173,10 +174,11 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
             field = Field(source, holder, *label)
             column = column if index == 0 else indent
         elif field is not None:
-            if indent > column and not field.tail:
+            if indent > column and field.value_span[1] == previous_end:
                 field.extend((start, end))
             else:
                 field.tail.append((start, end))
+        previous_end = end
     if field is not None:
         yield field
 

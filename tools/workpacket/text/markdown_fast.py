@@ -45,7 +45,7 @@ def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | No
     if source.text.count("\r") != source.text.count("\r\n"):
         return None
     try:
-        blocks = _Scan(source, start).run()
+        blocks = _Scan(source, start, most_nodes).run()
     except _NotPlain:
         return None
     return blocks if len(source.text) < most_nodes or node_count(blocks) <= most_nodes else None
@@ -60,6 +60,7 @@ class _Scan:
         "_first",
         "_index",
         "_last",
+        "_left",
         "_lines",
         "_paragraph",
         "_starts",
@@ -67,7 +68,8 @@ class _Scan:
         "_words",
     )
 
-    def __init__(self, source: Source, start: int) -> None:
+    def __init__(self, source: Source, start: int, most_nodes: int) -> None:
+        self._left = most_nodes
         self._text = source.text
         self._first = bisect_right(source.line_starts, start)
         self._starts = source.line_starts[self._first - 1 :]
@@ -106,6 +108,9 @@ class _Scan:
             self._leave_item()
         if column - self._columns[-1] > 3:
             raise _NotPlain  # indented code
+        self._left -= 1
+        if self._left < 0:
+            raise _NotPlain  # too many blocks; lists and cells have not even been counted
         self._paragraph = None
         self._last = self._first + self._index
         return self._last
@@ -266,7 +271,9 @@ class _Scan:
         if self._paragraph is not None and column < self._columns[-1]:
             raise _NotPlain  # a table that is indented less does not end the paragraph
         line = self._enter(column)
-        rows = table_rows(self._text, self._lines, self._starts, self._index, self._columns[-1], offset)
+        rows = table_rows(
+            self._text, self._lines, self._starts, self._index, self._columns[-1], offset, most_cells=self._left
+        )
         if rows is None:
             raise _NotPlain
         self._index += len(rows)
