@@ -71,19 +71,15 @@ def decide(facts: GateFacts) -> Verdict:
 def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
     approvals = _counting(judged, "approve")
     persons = {opened.statement.approver for opened in approvals}
-    unmet = _standing_noes(_counting(judged, "reject"), approvals)
-    assurance: Assurance = "signed"
-    if len(persons) < gate.threshold:
-        tokens = _judge_tokens(facts, gate)
-        if () in tokens:
-            assurance = "legacy"
-        else:
-            assurance = "none"
-            unmet.append(_too_few(judged, persons, gate))
-            unmet += (refusal for each in judged for refusal in each.refusals)
-            unmet += (refusal for refusals in tokens for refusal in refusals)
+    tokens = _judge_tokens(facts, gate)
+    assurance: Assurance = "signed" if len(persons) >= gate.threshold else "legacy" if () in tokens else "none"
+    unmet = _standing_noes(_counting(judged, "reject"), approvals, facts)
+    if assurance == "none":
+        unmet.append(_too_few(judged, persons, gate))
+        unmet += (refusal for each in judged for refusal in each.refusals)
+        unmet += (refusal for refusals in tokens for refusal in refusals)
     voices = tuple(_voice(opened) for opened in approvals)
-    return Verdict(facts.gate, assurance, voices, tuple(dict.fromkeys(unmet)), tuple(judged))
+    return Verdict(facts.gate, "none" if unmet else assurance, voices, tuple(dict.fromkeys(unmet)), tuple(judged))
 
 
 def _counting(judged: list[Judged], decision: str) -> list[Opened]:
@@ -119,12 +115,14 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
     return [each.also(repeated) if each.opened and each.opened.statement.nonce in shared else each for each in judged]
 
 
-def _standing_noes(noes: list[Opened], approvals: list[Opened]) -> list[Refusal]:
+def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Refusal]:
+    """After consumption on the base a no comes too late; what is left then is to revoke."""
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
     return [
         Refusal("approval_rejected", f"{no.statement.approver} has said no to this text")
         for no in noes
         if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
+        and not (facts.settled and no.statement.issued_at > facts.judged_at)
     ]
 
 

@@ -71,7 +71,8 @@ class GateFacts:
     `subjects` are the raw bytes that must have been approved, all of them and no other. `parties` names who else had a
     hand in the packet (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the
     event whose right to exist is judged, None while it is only intended; `on_base_since` the time of the first base
-    commit that holds it, None before. `revoked_keys_now` is the file as it stands on the base today.
+    commit that holds it, None before; of a settled consumer's rivals only those count that were on the base before it.
+    `revoked_keys_now` is the file as it stands on the base today.
     """
 
     now: datetime
@@ -93,8 +94,11 @@ class GateFacts:
     legacy_uses: tuple[LegacyUse, ...] = ()
 
     @property
+    def settled(self) -> bool:
+        """Whether the approvals were consumed by an event that is on the base."""
+        return self.consumer is not None and self.on_base_since is not None
+
+    @property
     def judged_at(self) -> datetime:
         """Expiry limits consumption: once consumed on the base, the moment of that decides for ever."""
-        if self.consumer is not None and self.on_base_since is not None:
-            return self.on_base_since
-        return self.now
+        return (self.on_base_since if self.settled else None) or self.now

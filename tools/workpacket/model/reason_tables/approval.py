@@ -402,7 +402,7 @@ POLICY: tuple[Reason, ...] = (
         "Base with another policy than the one last seen here",
         "The base lacks the commit at which this machine last saw the policy, and holds a different policy: "
         "an older one may have been brought back together with a key that was removed.",
-        "Fetch the base again. If its history was rewritten on purpose, compare the policies and remove the trust file.",
+        "Fetch the base again. If its history was rewritten on purpose, compare policies and remove the trust file.",
     ),
     _tampered(
         "trust_file_foreign",
