@@ -21,8 +21,11 @@ class Fields:
         self._left: dict[str, object] = {}
         if isinstance(value, dict):
             self._left.update(value)
-        elif value is not _MISSING:
+            return
+        if value is not _MISSING:
             self.fault("", "is not a table of keys and values")
+        # Of a table that is not there, nothing more is said about what should be in it.
+        self._faults = []
 
     def fault(self, key: str, what: str) -> None:
         self._faults.append(f"{self._place(key) or 'the document'} {what}")

@@ -166,10 +166,9 @@ def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
 def _holds(signature: SshSignature, signed: bytes) -> bool:
     from workpacket.approvals import primitives  # loading `cryptography` takes 25 ms
 
-    match signature.key.material:
-        case EdwardsPoint() as point:
-            return primitives.ed25519_holds(point, signature.proof, signed)
-        case CurvePoint() as point:
-            return primitives.ecdsa_holds(point, signature.proof, signed)
-        case RsaNumbers() as numbers:
-            return primitives.rsa_holds(numbers, _RSA_HASHES[signature.algorithm], signature.proof, signed)
+    material = signature.key.material
+    if isinstance(material, EdwardsPoint):
+        return primitives.ed25519_holds(material, signature.proof, signed)
+    if isinstance(material, CurvePoint):
+        return primitives.ecdsa_holds(material, signature.proof, signed)
+    return primitives.rsa_holds(material, _RSA_HASHES[signature.algorithm], signature.proof, signed)

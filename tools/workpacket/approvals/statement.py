@@ -35,7 +35,7 @@ _DECISION = re.compile("|".join(DECISIONS))
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f]{1,240}")
 _CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PREDICATE_TYPE)}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -135,8 +135,8 @@ def _predicate(fields: Fields, subjects: tuple[Subject, ...]) -> Statement:
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
         log_heads=_sorted(fields, "logHeads", SHA256, "event ids"),
         scope=_sorted(fields, "scope", _TEXT, "paths"),
-        issued_at=_instant(fields, "issuedAt"),
-        expires_at=_instant(fields, "expiresAt"),
+        issued_at=_instant(fields, "issuedAt", _EARLIEST),
+        expires_at=_instant(fields, "expiresAt", _LATEST),
         nonce=fields.text("nonce", _NONCE, f"{NONCE_BYTES} bytes in lower-case hexadecimal"),
     )
 
@@ -175,12 +175,12 @@ def _sorted(fields: Fields, key: str, form: re.Pattern[str], what: str) -> tuple
     return values
 
 
-def _instant(fields: Fields, key: str) -> datetime:
+def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
     text = fields.text(key, _TEXT, "an instant")
     instant = read_instant(text)
     if instant is None and text:
         fields.fault(key, "is not an instant of the form 2026-01-31T12:00:00Z")
-    return instant or _EPOCH
+    return instant or otherwise
 
 
 def _as_json(statement: Statement) -> Json:
