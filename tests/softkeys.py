@@ -88,7 +88,7 @@ class SoftKey:
     ) -> bytes:
         """An SSHSIG blob over the message; every argument but the first is there to be wrong."""
         digest = hashlib.new(hash_name, message).digest()
-        wrapped = b"SSHSIG" + packed(namespace, reserved, hash_name, digest)
+        wrapped = b"SSHSIG" + packed(namespace, b"", hash_name, digest)
         signature = self.raw_signature(wrapped, algorithm or self.default_algorithm, flags, counter)
         blob = self.blob if key_blob is None else key_blob
         head = b"SSHSIG" + version.to_bytes(4, "big")

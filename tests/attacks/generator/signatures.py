@@ -277,7 +277,7 @@ def signature_of_unknown_version(scenario: Scenario) -> None:
 
 @case("sshsig_malformed")
 def reserved_field_in_use(scenario: Scenario) -> None:
-    """The reserved field holds something, correctly signed."""
+    """The reserved field holds something; `ssh-keygen` ignores it, and so it is not under the signature."""
     forged(scenario, scenario.key(), reserved=b"yes")
 
 
