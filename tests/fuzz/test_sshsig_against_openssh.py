@@ -3,7 +3,7 @@
 Where OpenSSH accepts and we do not, our reason must be one of those that say so, and never "invalid signature".
 `ssh-keygen` is asked about everything that we accept and about a sample of what we refuse, since a process for each of
 100,000 mutants would take minutes. There are fifty mutants for each example that hypothesis would try: 5,000 in the
-fast tests, 100,000 in a round of `nox -s fuzz`, whose seed is also ours; WORKPACKET_FUZZ_SIGNATURES sets another number.
+fast tests, 100,000 in a round of `nox -s fuzz`, whose seed is ours too. WORKPACKET_FUZZ_SIGNATURES sets another number.
 """
 
 from __future__ import annotations

@@ -64,11 +64,13 @@ def ecdsa(group: Group, message: bytes, signature: bytes) -> bool:
 def rsa(group: Group, message: bytes, signature: bytes) -> bool:
     modulus, exponent = (int(group["publicKey"][name], 16) for name in ("modulus", "publicExponent"))
     key = RsaNumbers(modulus, exponent)
-    try:
-        assert read_key_blob(packed("ssh-rsa", minimal(exponent), minimal(modulus))).material == key
-    except Refused as refused:
-        # One vector a file has the exponent 3, with which no key may approve; the scheme is judged all the same.
-        assert (refused.code, exponent) == ("key_weak", 3)
+    blob = packed("ssh-rsa", minimal(exponent), minimal(modulus))
+    if exponent == 3:
+        # One vector a file has it. No such key may approve, but the scheme is judged all the same.
+        with pytest.raises(Refused):
+            read_key_blob(blob)
+    else:
+        assert read_key_blob(blob).material == key
     hash_name = group["sha"].lower().replace("-", "")
     return len(signature) * 8 == group["keySize"] and rsa_holds(key, hash_name, signature, message)
 
