@@ -1,0 +1,1 @@
+"""The door to the world: disk, git, clock, randomness, processes."""
