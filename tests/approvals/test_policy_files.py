@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from approvals.gates import POLICY, SIGNERS, key_of
+from approvals.gates import POLICY, SIGNERS, envelope, facts, key_of
+from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy_files import Trusted, read_policy_files, subjects_of_change
 from workpacket.approvals.statement import Subject
@@ -49,5 +50,12 @@ def test_a_change_has_all_new_files_as_subjects() -> None:
     assert subjects_of_change({"a": b"0", "c": b"3"}, new) == (Subject("a", digests["a"]), Subject("b", digests["b"]))
 
 
-def test_no_change_has_no_subjects() -> None:
-    assert subjects_of_change({"a": b"1"}, {"a": b"1"}) == ()
+def test_no_change_needs_no_approval() -> None:
+    assert subjects_of_change({"a": b"1"}, {"a": b"1"}) is None
+
+
+def test_to_remove_the_whole_policy_is_a_change_that_no_statement_can_approve() -> None:
+    subjects = subjects_of_change({"a": b"1"}, {})
+    assert subjects == ()
+    verdict = decide(facts(envelope(gate="policy"), gate="policy", subjects=subjects))
+    assert [refusal.code for refusal in verdict.unmet] == ["threshold_unmet", "subject_mismatch"]

@@ -309,6 +309,37 @@ def policy_file_added_to_an_approved_change(scenario: Scenario) -> None:
     scenario.subjects = sorted(scenario.tree)
 
 
+@case("subject_mismatch")
+def whole_policy_removed(scenario: Scenario) -> None:
+    """Every policy file is removed; no statement can say yes to nothing."""
+    change_policy(scenario)
+    scenario.approve()
+    scenario.tree, scenario.subjects = {}, []
+
+
+@case("signer_unknown")
+def signer_added_in_the_work_tree(scenario: Scenario) -> None:
+    """The change that is judged brings its own list of signers along."""
+    agent = scenario.key("agent-7")
+    scenario.tree[".GOV/policy/allowed_signers"] = (agent.line(ALICE) + "\n").encode()
+    scenario.approve(key=agent)
+
+
+@case("threshold_unmet")
+def policy_relaxed_in_the_work_tree(scenario: Scenario) -> None:
+    """The change that is judged lowers the threshold that it has to meet."""
+    assert scenario.policy is not None
+    scenario.gate = "release"
+    scenario.tree[".GOV/policy/policy.toml"] = scenario.policy.replace("threshold = 2", "threshold = 1").encode()
+    scenario.approve()
+
+
+@case("approver_mismatch", "role_not_held")
+def approver_in_other_spelling(scenario: Scenario) -> None:
+    """The statement writes the approver in capitals, to be counted as somebody else."""
+    scenario.approve(approver="Alice@example.org", key=scenario.key())
+
+
 @case("policy_rolled_back")
 def policy_rolled_back(scenario: Scenario) -> None:
     """The base is behind the commit at which the policy was last seen, and has an older policy."""

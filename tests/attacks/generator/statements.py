@@ -52,6 +52,8 @@ _statement(
 )
 _statement("decision_unknown", "A decision that is neither yes nor no.", _BAD, "predicate", "decision", value="Approve")
 _statement("approver_pattern", "A pattern as approver.", _BAD, "predicate", "approver", value="*@example.org")
+_CYRILLIC = "\u0430lice@example.org"
+_statement("approver_in_another_script", "A Cyrillic a.", _BAD, "predicate", "approver", value=_CYRILLIC)
 _statement(
     "time_in_another_zone", "A time with an offset.", _BAD, "predicate", "issuedAt", value="2026-03-09T13:00:00+01:00"
 )

@@ -45,18 +45,18 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
     match policy, signers, then, now:
         case Policy() as policy, Signers() as signers, frozenset() as then, frozenset() as now:
             return Trusted(policy, signers, then | now, hashlib.sha256(files.policy).hexdigest())
-        case _:
-            pass
-    refused = (part for part in (policy, signers, then, now) if isinstance(part, tuple))
-    return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
+        case parts:
+            refused = (part for part in parts if isinstance(part, tuple))
+            return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
 
 
-def subjects_of_change(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Subject, ...]:
+def subjects_of_change(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Subject, ...] | None:
     """What must be approved at the gate `policy`, under the old policy, before `new` may take the place of `old`.
 
     Both map paths below `.GOV/policy` to bytes. All files of the new state are subjects, so that a file left out is
-    part of what is approved; no subjects means that nothing changes.
+    part of what is approved. None means that nothing changes; no subjects, that everything would be removed, which no
+    statement can approve.
     """
     if dict(old) == dict(new):
-        return ()
+        return None
     return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in new.items()))
