@@ -82,7 +82,7 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
         "role_not_held",
         "issued_in_future",
         "validity_too_long",
-        "spec_moved",
+        "approved_spec_moved",
         "policy_moved",
         "scope_moved",
         "base_unknown",
@@ -252,7 +252,7 @@ def test_an_unreadable_file_beside_a_good_one_is_told_and_does_no_harm() -> None
 
 def test_a_signature_and_a_statement_that_cannot_be_read_are_both_named() -> None:
     verdict = decide(facts(EnvelopeFile(*write_envelope(b"{", key_of(ALICE).fingerprint, b"junk"))))
-    assert codes(verdict) == ["threshold_unmet", "sshsig_malformed", "json_refused"]
+    assert codes(verdict) == ["threshold_unmet", "sshsig_malformed", "approval_not_json"]
 
 
 @pytest.mark.parametrize("parents", [("m",), ("m", "m")])

@@ -86,8 +86,8 @@ SIGNATURE = {"keyid": KEY_ID, "sig": "AAAA"}
         (b"[]\n", "envelope_malformed"),
         (b"null\n", "envelope_malformed"),
         (b"{}\n", "envelope_malformed"),
-        (b"", "json_refused"),
-        (DATA.replace(b'"sig"', b'"sig":"","sig"'), "json_duplicate_key"),
+        (b"", "approval_not_json"),
+        (DATA.replace(b'"sig"', b'"sig":"","sig"'), "approval_duplicate_key"),
     ],
 )
 def test_only_the_closed_canonical_form_is_read(data: bytes, code: str) -> None:

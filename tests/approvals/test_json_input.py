@@ -20,17 +20,17 @@ def test_plain_json_is_loaded() -> None:
 
 def test_a_key_twice_is_refused_at_any_depth() -> None:
     code, message = refused(b'{"a":{"b":1,"c":2,"b":1}}')
-    assert (code, message) == ("json_duplicate_key", "the key 'b' stands twice in one object")
+    assert (code, message) == ("approval_duplicate_key", "the key 'b' stands twice in one object")
 
 
 def test_two_spellings_of_one_key_are_the_same_key() -> None:
-    assert refused(b'{"a":1,"\\u0061":2}')[0] == "json_duplicate_key"
+    assert refused(b'{"a":1,"\\u0061":2}')[0] == "approval_duplicate_key"
 
 
 @pytest.mark.parametrize("number", [b"1.0", b"1e3", b"NaN", b"Infinity", b"-Infinity", b"1" * 17, b"1" * 5000])
 def test_a_number_that_is_not_an_exact_integer_is_refused(number: bytes) -> None:
     code, message = refused(b"[" + number + b"]")
-    assert code == "json_refused"
+    assert code == "approval_not_json"
     assert message == f"the number {number[:40].decode()} is not an exact integer"
 
 
@@ -53,7 +53,7 @@ def test_sixteen_digits_are_still_exact() -> None:
 )
 def test_the_complaint_names_the_fault(data: bytes, complaint: str) -> None:
     code, message = refused(data)
-    assert code == "json_refused"
+    assert code == "approval_not_json"
     assert complaint in message
 
 

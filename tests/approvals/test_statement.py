@@ -252,5 +252,5 @@ def test_text_that_has_no_bytes_is_refused() -> None:
 
 
 def test_json_faults_keep_their_code() -> None:
-    message_of(b"{", "json_refused")
-    message_of(b'{"a":1,"a":1}', "json_duplicate_key")
+    message_of(b"{", "approval_not_json")
+    message_of(b'{"a":1,"a":1}', "approval_duplicate_key")

@@ -183,20 +183,20 @@ def expires_before_it_is_issued(scenario: Scenario) -> None:
     scenario.approve(expires_at=ISSUED)
 
 
-@case("spec_moved")
+@case("approved_spec_moved")
 def specification_moved(scenario: Scenario) -> None:
     """The specification has changed since."""
     scenario.approve()
     scenario.tree[SPEC] = SPEC_TEXT.replace(b"never", b"always")
 
 
-@case("spec_moved")
+@case("approved_spec_moved")
 def another_place_of_the_specification(scenario: Scenario) -> None:
     """The refinement now answers to another section of the same specification."""
     scenario.approve(spec=Spec("9.9 Roadmap", sha256(SPEC_TEXT)))
 
 
-@case("spec_moved")
+@case("approved_spec_moved")
 def specification_left_out(scenario: Scenario) -> None:
     """The statement names no specification although the packet has one."""
     scenario.approve(spec=None)

@@ -118,14 +118,14 @@ def two_signatures(scenario: Scenario) -> None:
     scenario.add_json(json.dumps(envelope, sort_keys=True, separators=(",", ":")) + "\n")
 
 
-@case("json_duplicate_key")
+@case("approval_duplicate_key")
 def duplicate_key_in_envelope(scenario: Scenario) -> None:
     """The envelope holds its payload twice: one reader takes the first, another the last."""
     scenario.approve()
     edited(scenario, '"payload":', '"payload":"e30=","payload":')
 
 
-@case("json_duplicate_key")
+@case("approval_duplicate_key")
 def duplicate_key_in_statement(scenario: Scenario) -> None:
     """The signed statement names the packet twice."""
     payload = scenario.statement().payload().replace(b'"packet":', b'"packet":"WP-1-Harmless","packet":')
@@ -386,26 +386,26 @@ def token_key_of_a_web_site(scenario: Scenario) -> None:
     scenario.add_json(raw_envelope(scenario, key.sign(pae(payload))))
 
 
-@case("json_refused")
+@case("approval_not_json")
 def nested_a_hundred_thousand_deep(scenario: Scenario) -> None:
     """JSON nested so deeply that it kills a reader."""
     scenario.add_json("[" * 100_000)
 
 
-@case("json_refused")
+@case("approval_not_json")
 def envelope_too_large(scenario: Scenario) -> None:
     """More than is ever read."""
     scenario.add_json('{"payload":"' + "A" * 300_000 + '"}\n')
 
 
-@case("json_refused")
+@case("approval_not_json")
 def not_a_number(scenario: Scenario) -> None:
     """NaN, which is not JSON, in the statement."""
     payload = scenario.statement().payload().replace(b'"spec":', b'"spec":NaN,"x":')
     scenario.add_signed(payload, scenario.key())
 
 
-@case("json_refused")
+@case("approval_not_json")
 def envelope_not_utf8(scenario: Scenario) -> None:
     """Bytes that are not UTF-8."""
     data = b'{"payload":"\xff"}\n'

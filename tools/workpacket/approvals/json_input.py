@@ -17,7 +17,7 @@ _LONGEST_NUMBER = 16
 def load_json(data: bytes) -> object:
     """The value of a JSON text; raises `Refused`."""
     if len(data) > LARGEST_BYTES:
-        raise Refused("json_refused", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
+        raise Refused("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -27,18 +27,18 @@ def load_json(data: bytes) -> object:
             parse_constant=_not_exact,
         )
     except UnicodeDecodeError as fault:
-        raise Refused("json_refused", f"the byte at offset {fault.start} is not UTF-8") from None
+        raise Refused("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
     except RecursionError:
-        raise Refused("json_refused", "the JSON is nested too deeply") from None
+        raise Refused("approval_not_json", "the JSON is nested too deeply") from None
     except json.JSONDecodeError as fault:
-        raise Refused("json_refused", f"not JSON at line {fault.lineno}, column {fault.colno}: {fault.msg}") from None
+        raise Refused("approval_not_json", f"not JSON at line {fault.lineno}, column {fault.colno}: {fault.msg}") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise Refused("json_duplicate_key", f"the key {key!r} stands twice in one object")
+            raise Refused("approval_duplicate_key", f"the key {key!r} stands twice in one object")
         table[key] = value
     return table
 
@@ -50,4 +50,4 @@ def _exact(digits: str) -> int:
 
 
 def _not_exact(text: str) -> NoReturn:
-    raise Refused("json_refused", f"the number {text[:40]} is not an exact integer")
+    raise Refused("approval_not_json", f"the number {text[:40]} is not an exact integer")

@@ -33,7 +33,7 @@ FIT: tuple[Reason, ...] = (
         "Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.",
     ),
     gate(
-        "spec_moved",
+        "approved_spec_moved",
         "Specification that has changed since the approval",
         "The person judged the work against another version of the specification, or another place in it.",
         "Check the packet against the specification in force, then have it approved again.",

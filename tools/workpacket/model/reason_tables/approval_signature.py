@@ -27,14 +27,14 @@ ENVELOPE: tuple[Reason, ...] = (
         _RESTORE_FILE,
     ),
     tampered(
-        "json_refused",
-        "JSON that readers would not all understand alike",
+        "approval_not_json",
+        "Approval in JSON that readers would not all understand alike",
         "Inexact numbers, deep nesting, and bytes that are not UTF-8 mean different things to different readers.",
         _RESTORE_FILE,
     ),
     tampered(
-        "json_duplicate_key",
-        "JSON object with a key twice",
+        "approval_duplicate_key",
+        "Approval with a key that stands twice",
         "One reader takes the first value and another the last, so two programs would see different approvals.",
         _RESTORE_FILE,
     ),
