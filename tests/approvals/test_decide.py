@@ -194,6 +194,7 @@ def test_a_no_said_after_use_comes_too_late() -> None:
     in_time = envelope(approver=BOB, decision="reject", issued_at=NOW)
     assert codes(settled(envelope(), in_time)) == ["approval_rejected"]
     assert codes(decide(facts(envelope(), late))) == ["approval_rejected"]
+    assert codes(decide(facts(envelope(), late, consumer="event"))) == ["approval_rejected"]
 
 
 def test_the_event_that_used_the_approval_may_do_so_and_no_other() -> None:

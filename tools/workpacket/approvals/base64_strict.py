@@ -12,7 +12,7 @@ import binascii
 def decode(text: str) -> bytes:
     """The bytes that `text` is the only encoding of; `ValueError` for every other text."""
     try:
-        data = base64.b64decode(text.encode("ascii"), validate=True)
+        data = base64.b64decode(text.encode("ascii"))
     except (binascii.Error, UnicodeEncodeError):
         raise ValueError("not base64") from None
     if encode(data) != text:

@@ -27,5 +27,5 @@ class Refused(Exception):
         self.code = code
         self.message = message
 
-    def at(self, path: str, line: int = 0) -> Refusal:
+    def at(self, path: str = "", line: int = 0) -> Refusal:
         return Refusal(self.code, self.message, path, line)

@@ -82,7 +82,7 @@ def read_signature(blob: bytes) -> SshSignature | Refusal:
     except WireFault as fault:
         return Refusal("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
     except Refused as refused:
-        return refused.at("")
+        return refused.at()
 
 
 def check_signature(signature: SshSignature, message: bytes) -> Refusal | None:

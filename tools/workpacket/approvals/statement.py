@@ -92,7 +92,7 @@ def read_statement(payload: bytes) -> Statement | Refusal:
     try:
         document = load_json(payload)
     except Refused as refused:
-        return refused.at("")
+        return refused.at()
     faults: list[str] = []
     statement = _read(Fields(document, "", faults))
     if faults:
