@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from softkeys import KINDS, TOUCHED, VERIFIED, SoftKey, make_key, packed, shared_key
+from softkeys import KINDS, TOUCHED, VERIFIED, SoftKey, make_key, minimal, packed, shared_key
 from workpacket.approvals.keys import CurvePoint, PublicKey, RsaNumbers
 from workpacket.approvals.primitives import ecdsa_holds, rsa_holds
 from workpacket.approvals.refusal import Refusal
@@ -131,6 +131,13 @@ def test_an_ed25519_signature_has_64_bytes(length: int) -> None:
 def test_an_rsa_signature_is_as_long_as_its_key(length: int) -> None:
     assert judge(rebuilt(shared_key("ssh-rsa"), packed("rsa-sha2-512", bytes(length)))) == "sshsig_malformed"
     assert judge(rebuilt(shared_key("ssh-rsa"), packed("rsa-sha2-512", bytes(384)))) == "signature_invalid"
+
+
+def test_an_rsa_signature_of_a_key_that_fills_no_whole_byte_is_rounded_up() -> None:
+    blob = packed("ssh-rsa", minimal(65537), minimal((1 << 3072) | 1))
+    for length, code in ((384, "sshsig_malformed"), (385, "signature_invalid"), (386, "sshsig_malformed")):
+        signature = packed("rsa-sha2-512", bytes(length))
+        assert judge(b"SSHSIG\0\0\0\1" + packed(blob, NAMESPACE, b"", "sha512", signature)) == code
 
 
 @pytest.mark.parametrize("surplus", [b"\0", b"\0\0\0\0\0"])

@@ -93,4 +93,4 @@ class Fields:
             self.fault(key, f"is not {what}")
 
     def _place(self, key: str) -> str:
-        return f"{self._where}.{key}".strip(".")
+        return f"{self._where}.{key}" if self._where and key else self._where or key

@@ -31,7 +31,8 @@ def load_json(data: bytes) -> object:
     except RecursionError:
         raise Refused("approval_not_json", "the JSON is nested too deeply") from None
     except json.JSONDecodeError as fault:
-        raise Refused("approval_not_json", f"not JSON at line {fault.lineno}, column {fault.colno}: {fault.msg}") from None
+        place = f"line {fault.lineno}, column {fault.colno}"
+        raise Refused("approval_not_json", f"not JSON at {place}: {fault.msg}") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -158,7 +158,7 @@ def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> 
 
 def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
     if statement.spec != facts.spec:
-        yield Refusal("approved_spec_moved", "the specification, or the place in it, is another than the one that was read")
+        yield Refusal("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
     if statement.policy != trusted.digest:
         yield Refusal("policy_moved", "policy.toml at the base is another than the one the approval was given under")
     if statement.scope != tuple(sorted(facts.scope)):
