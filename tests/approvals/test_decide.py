@@ -304,12 +304,13 @@ def test_a_no_stops_a_token_too() -> None:
 def test_a_gate_without_policy_names_itself() -> None:
     verdict = decide(facts(envelope(), gate="deploy"))
     assert [refusal.message for refusal in verdict.unmet] == ["the policy at the base has no gate 'deploy'"]
-    assert (verdict.met, verdict.judged) == (False, ())
+    assert (verdict.met, verdict.gate, verdict.assurance, verdict.judged) == (False, "deploy", "none", ())
 
 
 def test_a_faulty_policy_stops_everything_with_all_its_faults() -> None:
     verdict = decide(facts(envelope(), policy=PolicyFiles(b"", b"x")))
     assert codes(verdict) == ["policy_malformed", "signers_malformed"]
+    assert (verdict.met, verdict.gate, verdict.assurance) == (False, "activation", "none")
 
 
 @pytest.mark.parametrize(

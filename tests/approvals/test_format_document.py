@@ -13,7 +13,8 @@ from workpacket.approvals.policy import HARDWARE, LEGACY_WORDS, PARTIES
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import DECISIONS, DEFAULT_VALIDITY, LONGEST_VALIDITY, PREDICATE_TYPE, STATEMENT_TYPE
 
-TEXT = (Path(__file__).parents[2] / "docs" / "approvals" / "format.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "approvals" / "format.md").read_text("utf-8")
 
 
 def test_every_key_of_a_statement_is_described_and_no_other() -> None:
@@ -35,3 +36,10 @@ def test_constants_are_those_of_the_code() -> None:
     assert f"{SMALLEST_RSA} to {LARGEST_RSA} bits with exponent {RSA_EXPONENT}" in TEXT
     assert f"{DEFAULT_VALIDITY.days} days apart by default, {LONGEST_VALIDITY.days} at most" in TEXT
     assert pae(b"").decode().removesuffix("0 ") in TEXT
+
+
+def test_what_shows_a_requirement_of_aisvs_is_there() -> None:
+    rows = re.findall(r"^\| (9\.2\.\d+) .*\| ([^|]+) \|$", TEXT, re.MULTILINE)
+    assert [number for number, _ in rows] == ["9.2.1", "9.2.2", "9.2.8", "9.2.9"]
+    shown = [path for _, paths in rows for path in re.findall(r"`([^`]+)`", paths)]
+    assert [path for path in shown if not (ROOT / path).exists()] == []

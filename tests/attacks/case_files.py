@@ -39,6 +39,20 @@ def judge_case(folder: Path) -> Outcome:
     return Outcome(verdict.met, verdict.assurance, tuple(sorted({refusal.code for refusal in verdict.unmet})))
 
 
+def expected(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))
+    return content
+
+
+def complaint_about(folder: Path) -> str:
+    """Empty if we judge the case as it must be judged."""
+    want, got = expected(folder), judge_case(folder)
+    verdict = "accepted" if got.accepted else "refused"
+    if verdict != want["verdict"] or not set(want["codes"]) <= set(got.codes):
+        return f"{want['title']}: wanted {want['verdict']} {want['codes']}, got {verdict} {list(got.codes)}"
+    return ""
+
+
 def read_facts(folder: Path) -> GateFacts:
     told: dict[str, Any] = json.loads((folder / "facts.json").read_text("utf-8"))
     policy = folder / "policy"
