@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
-from softkeys import KINDS, shared_key
+from softkeys import KINDS, packed, shared_key
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import SUFFIX, Envelope, read_envelope
@@ -66,3 +66,24 @@ def test_every_gate_gets_a_verdict_and_no_damage_opens_it(
     name = hashlib.sha256(file).hexdigest() + SUFFIX
     verdict = decide(facts(EnvelopeFile(name, file), policy=PolicyFiles(policy, signers, revoked)))
     assert not verdict.met or (file, policy) == (envelope().data, POLICY.encode())
+
+
+def test_no_message_repeats_an_endless_text() -> None:
+    endless = "x" * 100_000
+    key = shared_key("ssh-ed25519")
+    documents = [
+        f'{{"payload":"","payloadType":"{endless}","signatures":[]}}'.encode(),
+        f'{{"{endless}":1,"{endless}":2}}'.encode(),
+        f'{{"payload":[{"9" * 1000}]}}'.encode(),
+    ]
+    files = {hashlib.sha256(document).hexdigest() + SUFFIX: document for document in documents}
+    refusals = [
+        *(read_statement(document) for document in documents),
+        *(read_envelope(name, document) for name, document in files.items()),
+        read_signature(key.sign(b"", namespace=endless)),
+        read_signature(key.sign(b"", algorithm=endless)),
+        read_signature(key.sign(b"", key_blob=packed(endless))),
+    ]
+    for refusal in refusals:
+        assert isinstance(refusal, Refusal)
+        assert len(refusal.message) < 1000

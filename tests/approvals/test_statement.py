@@ -178,6 +178,7 @@ def test_an_unknown_key_is_refused_anywhere(place: str) -> None:
         ("predicate.scope", ["a", "a"]),
         ("predicate.scope", ["x" * 241]),
         ("predicate.scope", ["a\x7f"]),
+        ("predicate.scope", ["a\x9b"]),
         ("predicate.scope", "src"),
         ("predicate.logHeads", ["0" * 64, "0" * 64]),
         ("predicate.logHeads", ["1" * 64, "0" * 64]),

@@ -52,12 +52,18 @@ def test_bytes_after_the_last_field_are_refused() -> None:
 
 @pytest.mark.parametrize("name", [b"a b", b"a\0", b"\x7f", b"\xe9", b"\n"])
 def test_a_name_is_printable_ascii(name: bytes) -> None:
-    with pytest.raises(WireFault, match="the name at offset 0 is not printable ASCII"):
+    with pytest.raises(WireFault, match="the name at offset 0 is not printable ASCII of at most 255 bytes"):
         Reader(packed(name)).text()
 
 
 def test_printable_ascii_goes_from_exclamation_mark_to_tilde() -> None:
     assert Reader(packed(b"!~")).text() == "!~"
+
+
+def test_a_name_has_at_most_255_bytes() -> None:
+    assert Reader(packed(b"a" * 255)).text() == "a" * 255
+    with pytest.raises(WireFault):
+        Reader(packed(b"a" * 256)).text()
 
 
 @given(st.binary(max_size=40))

@@ -13,9 +13,14 @@ from pathlib import Path
 
 from attacks.generator import bindings, genuine, persons, signatures, statements
 from attacks.generator.people import People
-from attacks.generator.scenario import CASES, write
+from attacks.generator.scenario import CASES, Case, write
 
+# Each registers its cases when it is imported.
 MODULES = (genuine, signatures, statements, bindings, persons)
+
+
+def all_cases() -> tuple[Case, ...]:
+    return tuple(CASES)
 
 
 def generate(folder: Path) -> int:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from attacks.case_files import CORPUS, Outcome, case_folders, complaint_about, expected, judge_case
-from attacks.generator.scenario import CASES
+from attacks.generate import all_cases
 from workpacket.model.reason_tables.approval import REASONS
 
+CASES = all_cases()
 CODES = {reason.code for reason in REASONS}
 
 

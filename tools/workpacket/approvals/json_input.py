@@ -39,7 +39,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise Refused("approval_duplicate_key", f"the key {key!r} stands twice in one object")
+            raise Refused("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
         table[key] = value
     return table
 

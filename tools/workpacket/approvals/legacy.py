@@ -40,7 +40,7 @@ def read_token(token: str) -> LegacyToken | Refusal:
     try:
         written_at = datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError:
-        return Refusal("legacy_date_unreal", f"{token!r} names a day or an hour that does not exist")
+        return Refusal("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
     return LegacyToken(match.group(1), written_at)
 
 
@@ -52,11 +52,11 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
     refusals: list[Refusal] = []
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
-        refusals.append(Refusal("legacy_date_off", f"{use.token!r} was recorded at another time than it names"))
+        refusals.append(Refusal("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
-        refusals.append(Refusal("legacy_reused", f"{use.token!r} stands also for gate {gate} of {packet}"))
+        refusals.append(Refusal("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
     if use.presented_at is None:
         refusals.append(Refusal("legacy_unpresented", "it is not recorded when the text was presented for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:

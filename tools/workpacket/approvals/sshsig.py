@@ -105,7 +105,7 @@ def _read(blob: bytes) -> SshSignature:
     hash_name, signature = fields.text(), fields.string()
     fields.end()
     if namespace != NAMESPACE.encode():
-        shown = namespace.decode("ascii", "backslashreplace")
+        shown = namespace[:80].decode("ascii", "backslashreplace")
         raise Refused("namespace_wrong", f"the signature was made for {shown!r}, not for {NAMESPACE!r}")
     if reserved:
         raise WireFault("its reserved field is not empty")

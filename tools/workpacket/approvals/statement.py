@@ -33,7 +33,7 @@ PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 _DECISION = re.compile("|".join(DECISIONS))
 _NONCE = re.compile(r"[0-9a-f]{32}")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f]{1,240}")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
 _CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PREDICATE_TYPE)}
 _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 

@@ -6,6 +6,8 @@ signatures live.
 
 from __future__ import annotations
 
+LONGEST_NAME = 255
+
 
 class WireFault(ValueError):
     """The bytes do not have the form; the message names the offset."""
@@ -38,11 +40,11 @@ class Reader:
         return self.raw(self.u32())
 
     def text(self) -> str:
-        """A string that names something: printable ASCII."""
+        """A string that names something: printable ASCII, and not endless."""
         start = self._position
         data = self.string()
-        if not all(0x20 < byte < 0x7F for byte in data):
-            raise WireFault(f"the name at offset {start} is not printable ASCII")
+        if len(data) > LONGEST_NAME or not all(0x20 < byte < 0x7F for byte in data):
+            raise WireFault(f"the name at offset {start} is not printable ASCII of at most {LONGEST_NAME} bytes")
         return data.decode("ascii")
 
     def positive(self) -> int:
