@@ -239,6 +239,22 @@ def test_who_has_a_say_at_the_gate_may_revoke_and_a_stranger_may_not() -> None:
     assert codes(verdict) == ["threshold_unmet", "approval_revoked"]
 
 
+def test_one_may_revoke_what_one_has_signed_even_without_a_role() -> None:
+    stranger = shared_key("ssh-ed25519", "stranger")
+    policy = PolicyFiles(POLICY.encode(), (SIGNERS + stranger.line("stranger") + "\n").encode())
+    yes = envelope(approver="stranger")
+    codes_told = codes(decide(facts(yes, revoke(yes, approver="stranger"), policy=policy)))
+    assert codes_told == ["threshold_unmet", "role_not_held", "approval_revoked"]
+
+
+@pytest.mark.parametrize(("age", "met"), [(timedelta(days=3), True), (timedelta(days=3, seconds=1), False)])
+def test_an_approval_of_the_greatest_age_is_still_good(age: timedelta, met: bool) -> None:
+    policy = POLICY.replace("separation = []", "separation = []\nmax_age_days = 3", 1).encode()
+    yes = envelope(issued_at=NOW - age, policy=hashlib.sha256(policy).hexdigest())
+    verdict = decide(facts(yes, policy=PolicyFiles(policy, SIGNERS.encode())))
+    assert codes(verdict) == ([] if met else ["threshold_unmet", "approval_too_old"])
+
+
 def test_a_forged_revocation_does_not_hold() -> None:
     yes = envelope()
     said = statement(decision="revoke", subjects=(Subject("x", digest(yes)),))

@@ -6,10 +6,11 @@ import ast
 from pathlib import Path
 
 import workpacket.approvals
-from workpacket.model.reason_tables.approval import REASONS
+from workpacket.model.reason_tables import approval, approval_policy, approval_signature
 from workpacket.model.reasons import Registry
 
 FOLDER = Path(next(iter(workpacket.approvals.__path__)))
+REASONS = (*approval.REASONS, *approval_signature.REASONS, *approval_policy.REASONS)
 CODES = {reason.code for reason in REASONS}
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from attacks.case_files import CORPUS, Outcome, case_folders, complaint_about, expected, judge_case
 from attacks.generate import all_cases
-from workpacket.model.reason_tables.approval import REASONS
+from workpacket.model.reason_tables import approval, approval_policy, approval_signature
 
 CASES = all_cases()
-CODES = {reason.code for reason in REASONS}
+TABLES = (approval.REASONS, approval_signature.REASONS, approval_policy.REASONS)
+CODES = {reason.code for table in TABLES for reason in table}
 
 
 @pytest.mark.parametrize("folder", case_folders(), ids=lambda folder: folder.name)

@@ -1,11 +1,23 @@
-"""Reasons of the family `approval`: why a signature, a statement or a policy does not carry a gate."""
+"""Reasons of the family `approval`: why a sound approval does not carry this gate now.
+
+What may be wrong with the signature itself stands in `approval_signature`, with the policy in `approval_policy`.
+"""
 
 from __future__ import annotations
 
-from workpacket.model.reason_tables.approval_policy import LEGACY, POLICY
-from workpacket.model.reason_tables.approval_rows import APPROVE_ANEW, gate
-from workpacket.model.reason_tables.approval_signature import ENVELOPE, SIGNATURE, SIGNER
+from workpacket.model import exits
 from workpacket.model.reasons import Reason
+
+APPROVE_ANEW = "Have the approver run `workpacket approve` again."
+
+
+def gate(code: str, title: str, explanation: str, remedy: str) -> Reason:
+    return Reason(code, title, explanation, remedy, "approval", exit_code=exits.REFUSED)
+
+
+def tampered(code: str, title: str, explanation: str, remedy: str) -> Reason:
+    return Reason(code, title, explanation, remedy, "approval", exit_code=exits.INTEGRITY)
+
 
 FIT: tuple[Reason, ...] = (
     gate(
@@ -136,4 +148,4 @@ COUNT: tuple[Reason, ...] = (
     ),
 )
 
-REASONS: tuple[Reason, ...] = (*ENVELOPE, *SIGNATURE, *SIGNER, *FIT, *TIME, *COUNT, *POLICY, *LEGACY)
+REASONS: tuple[Reason, ...] = (*FIT, *TIME, *COUNT)

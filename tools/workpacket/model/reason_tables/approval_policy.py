@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.model.reason_tables.approval_rows import gate, tampered
+from workpacket.model.reason_tables.approval import gate, tampered
 from workpacket.model.reasons import Reason
 
 _REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows what is read from it."
@@ -122,3 +122,5 @@ LEGACY: tuple[Reason, ...] = (
         _APPROVE,
     ),
 )
+
+REASONS: tuple[Reason, ...] = (*POLICY, *LEGACY)

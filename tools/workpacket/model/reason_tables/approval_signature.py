@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.model.reason_tables.approval_rows import APPROVE_ANEW, gate, tampered
+from workpacket.model.reason_tables.approval import APPROVE_ANEW, gate, tampered
 from workpacket.model.reasons import Reason
 
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
@@ -207,3 +207,5 @@ SIGNER: tuple[Reason, ...] = (
         "Record the party in the packet's documents, then judge again.",
     ),
 )
+
+REASONS: tuple[Reason, ...] = (*ENVELOPE, *SIGNATURE, *SIGNER)
