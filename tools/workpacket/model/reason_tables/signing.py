@@ -13,13 +13,13 @@ def _environment(code: str, title: str, explanation: str, remedy: str) -> Reason
 REASONS: tuple[Reason, ...] = (
     _environment(
         "ssh_keygen_missing",
-        "`ssh-keygen` is not installed",
+        "The program ssh-keygen is not installed",
         "Signing is done by OpenSSH, so that this package never touches a private key. Verifying works without it.",
         "Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 bring it).",
     ),
     _environment(
         "signing_failed",
-        "`ssh-keygen` did not sign",
+        "The program ssh-keygen did not sign",
         "The passphrase was wrong, the token was not touched, or the agent does not hold the key.",
         "Read what `ssh-keygen` said, then run the command again.",
     ),
