@@ -272,8 +272,16 @@ def test_a_signature_and_a_statement_that_cannot_be_read_are_both_named() -> Non
     assert codes(verdict) == ["threshold_unmet", "sshsig_malformed", "approval_not_json"]
 
 
-@pytest.mark.parametrize("parents", [("m",), ("m", "m")])
-def test_a_merge_in_the_log_is_walked_once(parents: tuple[str, ...]) -> None:
+def test_a_log_of_many_merges_is_walked_in_no_time() -> None:
+    """Along two parents each, sixty merges have more paths than anybody can walk."""
+    parents: dict[str, tuple[str, ...]] = {"top0": ()}
+    for level in range(60):
+        parents |= {f"left{level}": (f"top{level}",), f"right{level}": (f"top{level}",)}
+        parents[f"top{level + 1}"] = (f"left{level}", f"right{level}")
+    assert PacketLog(parents, frozenset()).seen_from(("top60",)) == parents.keys()
+
+
+def test_a_merge_in_the_log_shows_both_sides_and_one_side_shows_itself() -> None:
     left, right, top = "2" * 64, "3" * 64, "4" * 64
     log = PacketLog({GENESIS: (), left: (GENESIS,), right: (GENESIS,), top: (left, right)}, frozenset({GENESIS, left}))
     assert log.seen_from((top,)) == {GENESIS, left, right, top}
