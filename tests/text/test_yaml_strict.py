@@ -42,6 +42,7 @@ READ = {
     "an escape for a character beyond the BMP": ('a: "\\U0001F600"', {"a": "😀"}),
     "nothing": ("", None),
     "nothing but comments": ("# a\n\n# b", None),
+    "nothing but a mark": ("---", None),
     "one word": ("a", "a"),
 }
 
@@ -244,6 +245,7 @@ def test_a_span_is(text: str, expected: dict[str, str]) -> None:
         ("a:\nb: c\n", ("a",), 2),
         ("a:  # c\n", ("a",), 2),
         ("- \n-\n", (1,), 4),
+        ("---", (), 3),
         ("{a: , b}", ("a",), 3),
         ("{a: , b}", ("b",), 7),
         ("{'a' :  # d\n}", ("a",), 6),
