@@ -12,7 +12,7 @@ from workpacket.text.fault import Fault
 from workpacket.text.markdown import parse_blocks, read_blocks
 from workpacket.text.source import Source
 
-SMALL = hostile_texts(8_000)
+SMALL = hostile_texts(2_500)
 
 
 def refusal(text: str, *, most_bytes: int = 1_000_000, most_nodes: int = 100) -> Fault:

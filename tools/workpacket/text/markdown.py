@@ -23,8 +23,9 @@ def read_blocks(
 
     `start` is where the Markdown begins: behind the front matter, at the beginning of a line.
     """
-    if _too_large(source, most_bytes):
-        return _refusal(source, most_bytes)
+    refusal = _refusal(source, most_bytes, most_nodes)
+    if refusal is not None:
+        return refusal
     blocks = fast_blocks(source, start, most_nodes)
     return parse_blocks(source, start, most_bytes=most_bytes, most_nodes=most_nodes) if blocks is None else blocks
 
@@ -33,26 +34,27 @@ def parse_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
 ) -> list[Block] | Fault:
     """The same, always by the full parser: what the fast way is measured against."""
-    if _too_large(source, most_bytes):
-        return _refusal(source, most_bytes)
+    refusal = _refusal(source, most_bytes, most_nodes)
+    if refusal is not None:
+        return refusal
     from workpacket.text.markdown_full import full_blocks
 
     return full_blocks(source, start, most_nodes)
 
 
-def _too_large(source: Source, most_bytes: int) -> bool:
-    return source.line_count > MAX_LINES or _has_more_bytes(source, most_bytes)
+def _refusal(source: Source, most_bytes: int, most_nodes: int) -> Fault | None:
+    most_lines = max(MAX_LINES, most_nodes)
+    too_many_bytes = _has_more_bytes(source, most_bytes)
+    if not too_many_bytes and source.line_count <= most_lines:
+        return None
+    from workpacket.text.fault import Fault
+
+    if too_many_bytes:
+        return Fault("markdown_too_large", 0, 0, f"the file has more than {most_bytes:,} bytes")
+    place = source.line_starts[most_lines]
+    return Fault("markdown_too_large", place, place, f"the file has more than {most_lines:,} lines")
 
 
 def _has_more_bytes(source: Source, most_bytes: int) -> bool:
     characters = len(source.text)
     return characters * 4 > most_bytes and (characters > most_bytes or len(source.encode()) > most_bytes)
-
-
-def _refusal(source: Source, most_bytes: int) -> Fault:
-    from workpacket.text.fault import Fault
-
-    if _has_more_bytes(source, most_bytes):
-        return Fault("markdown_too_large", 0, 0, f"the file has more than {most_bytes:,} bytes")
-    place = source.line_starts[MAX_LINES]
-    return Fault("markdown_too_large", place, place, f"the file has more than {MAX_LINES:,} lines")

@@ -4,9 +4,9 @@ markdown-it tells on which lines a block stands, not at which columns. Its block
 line where the text begins behind all container prefixes; so each rule is wrapped, and when it has matched, the places
 it saw are written into its token (`meta`). Nothing is guessed from the source afterwards.
 
-The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of tries and
-of tokens therefore bounds time and memory for any text, however it is nested, and the same text always stops at the
-same line.
+The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of steps,
+blocks and tokens therefore bounds time and memory for any text, and the same text always stops at the same line. The
+parser's own limit on nesting bounds its recursion.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class TooManyBlocks(Exhausted):
 
 
 class _Budget:
+    """What is left to be spent on one text."""
+
     __slots__ = ("_blocks", "_cells", "_steps", "_tokens")
 
     def __init__(self, most_nodes: int) -> None:

@@ -41,7 +41,7 @@ def fenced_lines(
 
 
 def table_rows(
-    text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, *, most_cells: int
+    text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, most_cells: int
 ) -> list[Row] | None:
     """The header, which begins at `offset`, and the rows below the delimiter row."""
     header = row_cells(text, offset, starts[index] + len(lines[index]))
