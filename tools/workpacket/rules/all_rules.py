@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.rules import identity, packet, refinement, specification, structured, stub, text
+from workpacket.rules import across_work_packages, identity, packet, refinement, specification, structured, stub, text, work_package
 from workpacket.rules.rule import Rule
 
 RULES: tuple[type[Rule], ...] = (
@@ -63,4 +63,18 @@ RULES: tuple[type[Rule], ...] = (
     packet.StatusElsewhere,
     packet.EvidencePlaceMissing,
     packet.TodoField,
+    work_package.PackageFrontMatterMissing,
+    work_package.PackageFileMismatch,
+    work_package.PackageDependenciesText,
+    work_package.PackageLaneOld,
+    work_package.PackageDependencyContradiction,
+    work_package.PackageSubtaskUndescribed,
+    work_package.PackageSubtaskUnlisted,
+    work_package.PackageDoneUnticked,
+    across_work_packages.PackageIdTwice,
+    across_work_packages.PackageDependencyUnknown,
+    across_work_packages.PackageFileMissing,
+    across_work_packages.PackageDependencyCycle,
+    across_work_packages.PackageSubtaskTwice,
+    across_work_packages.PackageOwnedFilesShared,
 )

@@ -8,6 +8,7 @@ from typing import cast
 from workpacket.documents.summary import (
     BatchSummary,
     BoardSummary,
+    PackageSummary,
     RefinementSummary,
     RegistrySummary,
     RoleSummary,
@@ -36,8 +37,8 @@ class Repository:
         return cast("Mapping[str, WorkSummary]", self.of_kind("packet"))
 
     @property
-    def work_packages(self) -> Mapping[str, WorkSummary]:
-        return cast("Mapping[str, WorkSummary]", self.of_kind("work_package"))
+    def work_packages(self) -> Mapping[str, PackageSummary]:
+        return cast("Mapping[str, PackageSummary]", self.of_kind("work_package"))
 
     @property
     def boards(self) -> Mapping[str, BoardSummary]:
