@@ -18,20 +18,21 @@ from workpacket.text.source import Source
 
 Way = Literal["command", "sentence", "none"]
 
-_ID = r"(?:[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*--)?WP[0-9]{2,}"
-_COMMAND = re.compile(rf"\bimplement\s+(?P<own>WP[0-9]{{2,}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
-# What may stand between the verb and the ids, and between two ids.
-_FILLER = r"[\s*_`>]"
-_SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,}})){_FILLER}+"
-_VERB = rf"depends{_FILLER}+(?:only{_FILLER}+)?(?:up)?on\b|dependenc(?:y|ies)\b(?={_FILLER}*:)"
+_ID = r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,76}--)?WP[0-9]{2,9}"
+_COMMAND = re.compile(rf"\bimplement\s+(?P<own>WP[0-9]{{2,9}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
+# What may stand between words, at most and at least; bounded, so that no text takes long.
+_GAP = r"[\s*_`>]{0,40}"
+_SPACE = r"[\s*_`>]{1,40}"
+_SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,9}})){_SPACE}"
+_VERB = rf"depends{_SPACE}(?:only{_SPACE})?(?:up)?on\b|dependenc(?:y|ies)\b(?={_GAP}:)"
+_BEGIN = rf"\A|(?<=[.;:!?(,\u2014\u2013])|\n(?={_GAP}[-*+>])"
 _SENTENCE = re.compile(
-    rf"(?:\A|(?<=[.;:!?(,—–])|\n(?={_FILLER}*(?:[-*+>]|\*\*)))[\s*_`>()+-]*(?:{_SUBJECT})?(?:{_VERB}){_FILLER}*:?{_FILLER}*"
-    rf"(?:its{_FILLER}+predecessors?{_FILLER}+)?",
+    rf"(?:{_BEGIN})[\s*_`>()+-]{{0,40}}(?:{_SUBJECT})?(?:{_VERB}){_GAP}:?{_GAP}(?:its{_SPACE}predecessors?{_SPACE})?",
     re.IGNORECASE,
 )
-_ONE = re.compile(rf"(?P<first>{_ID})(?:[ ]?[-–—]{{1,2}}[ ]?(?P<last>WP[0-9]{{2,}}))?(?![\w-]*\w)")
-_BETWEEN = re.compile(rf"{_FILLER}*(?:\([^()]{{0,200}}\){_FILLER}*)?(?:(?:,|\+|&|/|and\b|;){_FILLER}*)+")
-_NONE = re.compile(r"(?:none|nothing|no other|n/a|—|–|-)(?:[\s*_.,;(]|\Z)", re.IGNORECASE)
+_ONE = re.compile(rf"(?P<first>{_ID})(?: ?[-\u2013\u2014]{{1,2}} ?(?P<last>WP[0-9]{{2,9}}))?(?![\w-]{{0,80}}\w)")
+_BETWEEN = re.compile(rf"{_GAP}(?:\([^()]{{0,200}}\){_GAP})?(?:(?:,|\+|&|/|and\b|;){_GAP}){{1,3}}")
+_NONE = re.compile(r"(?:none|nothing|no other|n/a|[\u2014\u2013-])(?:[\s*_.,;(]|\Z)", re.IGNORECASE)
 _MOST_IN_A_RANGE = 99
 _HEADINGS = frozenset({"dependencies", "depends_on"})
 

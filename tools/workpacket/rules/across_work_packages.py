@@ -216,7 +216,7 @@ class PackageSubtaskTwice(RepositoryRule):
 class PackageOwnedFilesShared(RepositoryRule):
     """Files that two independent work packages of a mission own
 
-    Neither waits for the other, so both are worked on at the same time, and one overwrites the other or the merge fails.
+    Neither waits for the other, so both are worked on at once, and one overwrites the other or the merge fails.
 
     Remedy: let one of the two own them, or make one depend on the other.
     """

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from workpacket.rules import across_work_packages, identity, packet, refinement, specification, structured, stub, text, work_package
+from workpacket.rules import (
+    across_batches,
+    across_work_packages,
+    batch,
+    commit_sidecar,
+    identity,
+    packet,
+    refinement,
+    role_progress,
+    specification,
+    structured,
+    stub,
+    text,
+    work_package,
+)
 from workpacket.rules.rule import Rule
 
 RULES: tuple[type[Rule], ...] = (
@@ -77,4 +91,31 @@ RULES: tuple[type[Rule], ...] = (
     across_work_packages.PackageDependencyCycle,
     across_work_packages.PackageSubtaskTwice,
     across_work_packages.PackageOwnedFilesShared,
+    batch.IntegerLookingSha,
+    batch.BatchLabelText,
+    batch.DeferredIssueMapping,
+    batch.BatchTaskInTwoGroups,
+    batch.BatchNextNotPending,
+    batch.BatchStatusUnknown,
+    batch.BatchTaskTwice,
+    batch.BatchDependencyUnknown,
+    batch.BatchDependencyCycle,
+    batch.BatchDependencyDeadlock,
+    across_batches.BatchCheckpointTaskUnknown,
+    across_batches.BatchCheckpointTaskMissing,
+    across_batches.BatchStatusDrift,
+    across_batches.BatchNextNotReady,
+    across_batches.BatchNextFilesCollide,
+    across_batches.BatchDependenciesTaskUnknown,
+    across_batches.BatchDependenciesDisagree,
+    role_progress.RoleKeyMissing,
+    role_progress.RoleOlderForm,
+    role_progress.RoleStatusUnknown,
+    role_progress.RolePhaseForeign,
+    role_progress.RoleIdentityMismatch,
+    role_progress.RoleNoteTime,
+    role_progress.RoleZombie,
+    role_progress.RoleTwice,
+    commit_sidecar.SidecarVersionNewer,
+    commit_sidecar.SidecarShaMismatch,
 )

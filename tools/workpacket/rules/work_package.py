@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from workpacket.documents.stated_dependencies import Stated
 from workpacket.documents.work_package import OLDER_LANES, WorkPackage
 from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 
@@ -61,17 +62,13 @@ class PackageDependenciesText(WorkPackageRule):
         written = document.dependencies_text
         if written is None:
             return
-        names = ", ".join(dependency.value for dependency in document.dependencies)
-        edits = [Edit(written.start, written.end, f"[{names}]")] if _is_list(written.value, names) else []
+        names = [dependency.value for dependency in document.dependencies]
+        written_anew = f"[{', '.join(names)}]"
+        # What is no id may be a word between ids; only a person can say what was meant.
+        clear = all(WorkPacketId.try_parse(name) is not None for name in names)
+        edits = [Edit(written.start, written.end, written_anew)] if clear else []
         message = f"dependencies is the text {written.value!r} instead of a list"
-        yield self.fault(written.span, message, hint=f"write [{names}]", edits=edits, fix_title="write a list")
-
-
-def _is_list(value: str, names: str) -> bool:
-    """Whether nothing is lost when only the names of the text are kept."""
-    return [name for name in value.strip().strip("[]").replace(",", " ").split() if name.strip("'\"")] == [
-        name for name in names.replace(",", " ").split()
-    ]
+        yield self.fault(written.span, message, hint=f"write {written_anew}", edits=edits, fix_title="write a list")
 
 
 class PackageLaneOld(WorkPackageRule):
