@@ -53,7 +53,7 @@ class BatchDocument(Document):
 def _is_text(path: NodePath) -> bool:
     last = path[-1] if path else ""
     if isinstance(last, str):
-        return last in _TEXT_KEYS or (len(path) > 1 and path[-2] == "edges")
+        return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
     names = [step for step in path if isinstance(step, str)]
     return bool(names) and (names[-1] in _TEXT_LISTS or "edges" in names[-2:])
 

@@ -119,8 +119,8 @@ class BatchStatusDrift(RepositoryRule):
             ]
             if differing:
                 name, line, column = differing[0]
-                more = f", and {len(differing) - 1} more tasks differ" if len(differing) > 1 else ""
-                message = f"{name} stands under {stated[name]}, in tasks.yaml it is {defined[name]}{more}"
+                more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+                message = f"{name}{more} stands under {stated[name]}, in tasks.yaml it is {defined[name]}"
                 yield self.finding(scope.checkpoint.path, (line, column), message)
 
 

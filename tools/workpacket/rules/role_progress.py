@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress
+from workpacket.documents.summary import RoleSummary
 from workpacket.model.findings import Edit, Finding
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import DocumentRule, RepositoryRule
@@ -177,10 +178,15 @@ class RoleTwice(RepositoryRule):
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         first: dict[tuple[str, str, str], str] = {}
-        for path, role in sorted(repository.roles.items()):
+        # A file with the right name is kept, the other one is complained of.
+        for path, role in sorted(repository.roles.items(), key=lambda item: (_is_astray(*item), item[0])):
             if role["is_checkpoint"] and role["feature"] and role["agent"]:
                 key = (role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold())
                 earlier = first.setdefault(key, path)
                 if earlier != path:
                     message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
                     yield self.finding(path, role["agent_place"], message)
+
+
+def _is_astray(path: str, role: RoleSummary) -> bool:
+    return not path.endswith(f"/{role['feature']}-{role['agent']}.md")
