@@ -21,6 +21,7 @@ KEYS = ("feature", "team", "agent", "phase", "status", "last_action", "updated")
 # The vocabulary of phases that teams begin with.
 PHASES = ("research", "design", "review", "implementation", "testing")
 STATUSES = ("in_progress", "blocked", "awaiting_review", "complete")
+_OPEN = frozenset(STATUSES[:-1])
 
 Note = Literal["checkpoint", "older_checkpoint", "summary", "cost_summary", "template", "other"]
 
@@ -112,10 +113,19 @@ class RoleProgress(FrontedDocument):
         return bool(present) and all(_PLACEHOLDER.match(text.value) for text in present)
 
 
+def is_open(status: str) -> bool:
+    """Whether work goes on in this status, however it is spelled."""
+    return _spelled(status) in _OPEN
+
+
 def _value(text: Text | None) -> str:
     return text.value if text is not None else ""
 
 
 def _word(text: Text | None) -> str:
+    return _spelled(_value(text))
+
+
+def _spelled(word: str) -> str:
     """A word for comparison: `in-progress` and `In Progress` are `in_progress`."""
-    return re.sub(r"[\s_-]+", "_", _value(text).strip()).casefold()
+    return re.sub(r"[\s_-]+", "_", word.strip()).casefold()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import without_quotes
-from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress
+from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, is_open
 from workpacket.documents.summary import RoleSummary
 from workpacket.model.findings import Edit, Finding
 from workpacket.rules.repository import Repository
@@ -161,7 +161,7 @@ class RoleZombie(RepositoryRule):
                 finished.setdefault(role["finishes"].casefold(), path)
         for path, role in repository.roles.items():
             evidence = finished.get(role["feature"].casefold())
-            if role["is_checkpoint"] and evidence is not None and role["status"] in STATUSES[:-1]:
+            if role["is_checkpoint"] and evidence is not None and is_open(role["status"]):
                 message = f"the status is {role['status']}, but {role['feature']} is complete ({evidence})"
                 yield self.finding(path, role["status_place"], message, hint="set the status to complete")
 
