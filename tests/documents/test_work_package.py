@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rules.test_cases import findings_of
 from workpacket.documents.stated_dependencies import stated_dependencies
 from workpacket.documents.work_package import WorkPackage
 from workpacket.text.markdown import read_blocks
@@ -150,3 +153,12 @@ def test_no_text_takes_long(piece: str) -> None:
 
     assert isinstance(blocks, list)
     assert len(stated_dependencies(source, blocks, "WP07")) >= 1
+
+
+def test_a_number_without_end_is_no_number(tmp_path: Path) -> None:
+    folder = tmp_path / "kitty-specs/012-parser/tasks"
+    folder.mkdir(parents=True)
+    front = f"---\nwork_package_id: WP01\ntitle: x\ndependencies: [WP{'9' * 5000}]\n---\n"
+    (folder / "WP01-a.md").write_text(front, "utf-8")
+
+    assert {finding.code for finding in findings_of(tmp_path)} == {"field_value", "package_dependency_unknown"}

@@ -17,7 +17,7 @@ from workpacket.model.findings import Finding
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import RepositoryRule
 
-_NUMBER = re.compile(r"WP([0-9]+)\Z")
+_NUMBER = re.compile(r"WP([0-9]{1,9})\Z")
 _PACKAGE_ID = re.compile(r"WP[0-9]{2,}\Z")
 
 
