@@ -46,7 +46,7 @@ ROOTS = (".GOV", "kitty-specs", "specs/active", "scopes/active", "docs/progress"
 SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/templates"})
 
 # Files people keep beside documents of a kind.
-NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md"})
+NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})
 
 
 def kind_of(path: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from workpacket.documents.document import Document
+from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.text.blocks import Block
 from workpacket.text.fault import Fault
@@ -65,6 +65,12 @@ class StructuredDocument(Document):
     def is_older(self) -> bool:
         """Whether it belongs to an older family; rules about the present layout leave that alone."""
         return False
+
+    def dates(self) -> Iterator[tuple[str, Text]]:
+        for key in ("created_at", "date", "orchestration_started_at_utc"):
+            text = self.text_at("metadata", key)
+            if text is not None:
+                yield key.upper(), text
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """All sections whose heading has one of these levels, wherever they are nested."""
