@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
-from workpacket.text.blocks import Block
+from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, Item, read_fields, read_items
 from workpacket.text.labels import first_label
@@ -21,7 +21,7 @@ from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
 
-_VALUES = frozenset({"bullet_list", "ordered_list", "fence"})
+_VALUES = LISTS | {"fence"}
 
 
 class PlacedSection:

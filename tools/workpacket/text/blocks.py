@@ -13,6 +13,9 @@ MAX_LINES = 200_000
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
+# The kinds of blocks that hold items.
+LISTS = frozenset({"bullet_list", "ordered_list"})
+
 
 class Block:
     """One block. A plain class: some hundred of them are made for each of thousands of files.
