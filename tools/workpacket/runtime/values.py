@@ -1,0 +1,53 @@
+"""How a result is kept: as the JSON text that gives back exactly the value that went in.
+
+The stored text keeps the order of keys and the point of `1.0`, so that a resumed run sees what the first run saw; its
+address is the SHA-256 of those bytes. The *meaning* of a value is compared by `jcs_hash` instead, in which `1.0` and
+`1` are one number and the order of keys does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.jcs import survey
+
+T = TypeVar("T")
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
+class Codec(Protocol[T]):
+    """Turns a value of your own type into JSON and back. No pickle, no class paths: only what you write here."""
+
+    def encode(self, value: T) -> Json: ...
+    def decode(self, stored: Json) -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The codec of values that are JSON already."""
+
+    def encode(self, value: object) -> Json:
+        return cast(Json, value)
+
+    def decode(self, stored: Json) -> object:
+        return stored
+
+
+def stored_bytes(value: Json) -> bytes:
+    """The bytes that are kept for `value`; `NotCanonical` if it would come back as something else."""
+    survey(value)
+    return _encode(value).encode("utf-8")
+
+
+def value_of(stored: bytes) -> Json:
+    return cast(Json, json.loads(stored))
+
+
+def address_of(stored: bytes) -> str:
+    """Where the bytes are found: their SHA-256 in hexadecimal."""
+    return hashlib.sha256(stored).hexdigest()
