@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable
 
-from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical
+from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
 
 SCHEME = "jcs-1"
 DEEPEST = 100
@@ -27,7 +27,7 @@ _encode_plain = json.JSONEncoder(
 ).encode
 
 
-def jcs_bytes(value: Json) -> bytes:
+def jcs_bytes(value: object) -> bytes:
     """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
     if survey(value):
         return _encode_plain(value).encode("utf-8")
@@ -36,7 +36,7 @@ def jcs_bytes(value: Json) -> bytes:
     return "".join(parts).encode("utf-8")
 
 
-def jcs_hash(value: Json) -> str:
+def jcs_hash(value: object) -> str:
     """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
     return f"{SCHEME}:{hashlib.sha256(jcs_bytes(value)).hexdigest()}"
 
@@ -90,7 +90,7 @@ def _refused(pointer: str, why: str) -> NotCanonical:
     return NotCanonical(f"{pointer or '/'}: {why}")
 
 
-def _write(value: Json, put: Callable[[str], None]) -> None:
+def _write(value: object, put: Callable[[str], None]) -> None:
     if isinstance(value, dict):
         separator = "{"
         for key in sorted(value, key=_utf16):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
 
 from workpacket.model.canonical import Json
@@ -27,21 +26,10 @@ class Codec(Protocol[T]):
     def decode(self, stored: Json) -> T: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """The codec of values that are JSON already."""
-
-    def encode(self, value: object) -> Json:
-        return cast(Json, value)
-
-    def decode(self, stored: Json) -> object:
-        return stored
-
-
-def stored_bytes(value: Json) -> bytes:
-    """The bytes that are kept for `value`; `NotCanonical` if it would come back as something else."""
+def stored_text(value: Json) -> str:
+    """The text that is kept for `value`; `NotCanonical` if it would come back as something else."""
     survey(value)
-    return _encode(value).encode("utf-8")
+    return _encode(value)
 
 
 def value_of(stored: bytes) -> Json:
