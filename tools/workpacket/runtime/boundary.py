@@ -15,6 +15,11 @@ SLICE = 0.2
 class Boundary:
     recorder: Recorder
 
+    def check_now(self) -> None:
+        """The same as `check` on a fresh view of the log."""
+        self.recorder.catch_up()
+        self.check()
+
     def check(self) -> None:
         """Raise if the run was cancelled or its deadline has passed."""
         recorder = self.recorder

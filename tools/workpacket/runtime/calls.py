@@ -13,7 +13,7 @@ LONGEST_NAME = 200
 
 @dataclass(slots=True)
 class Scope:
-    """Where in the nesting of steps the code is. Names are counted, so the third 'fetch' here is 'fetch#3' every time."""
+    """Where in the nesting of steps the code is. Names are counted: the third "fetch" here is "fetch#3" every time."""
 
     owner: object
     path: str = ""

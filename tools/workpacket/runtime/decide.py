@@ -218,7 +218,8 @@ def environment_same(case: Case) -> Verdict:
 
 
 def budget_left(case: Case) -> Verdict:
-    seconds, steps, until = (case.state.budget.get(name) for name in ("seconds", "steps", "until"))
+    budget = {**case.state.budget, **(case.seen.budget or {})}
+    seconds, steps, until = (budget.get(name) for name in ("seconds", "steps", "until"))
     if not isinstance(seconds, int | float) and not isinstance(steps, int) and not isinstance(until, int):
         return NOT_APPLICABLE
     if isinstance(until, int) and case.seen.now > until:
@@ -265,7 +266,7 @@ def decide(state: RunState, point: CheckpointRecord | None, seen: Observations, 
     answer = state.confirmations.get(subject)
     if answer == "yes":
         checks = tuple(_as_confirmed(check) for check in checks)
-    action, code = _conclude(state, point, checks)
+    action, code = _conclude(state, checks)
     if action == "CONFIRM" and answer == "no":
         action, code = "BLOCK", "confirmation_denied"
     return Decision(action, code, checkpoint, subject, checks)
@@ -275,7 +276,7 @@ def _as_confirmed(check: Check) -> Check:
     return Check(check.name, "confirmed", check.code, check.details) if check.result == "confirm" else check
 
 
-def _conclude(state: RunState, point: CheckpointRecord | None, checks: Iterable[Check]) -> tuple[Action, str]:
+def _conclude(state: RunState, checks: Iterable[Check]) -> tuple[Action, str]:
     by_result: dict[Result, str] = {}
     for check in checks:
         by_result.setdefault(check.result, check.code)
@@ -285,9 +286,8 @@ def _conclude(state: RunState, point: CheckpointRecord | None, checks: Iterable[
         return "COMPLETE", ""
     if "confirm" in by_result:
         return "CONFIRM", by_result["confirm"]
-    at_checkpoint = point is not None and point.version == state.version
-    in_flight = state.status == "running" and not at_checkpoint
-    return ("RESTART_STEP" if in_flight else "RESUME"), ""
+    # An attempt that did not say how it ended may have had a step in flight, which is then done again.
+    return ("RESTART_STEP" if state.status == "running" else "RESUME"), ""
 
 
 def _subject(state: RunState, checkpoint: str, seen: Observations, checks: Iterable[Check]) -> str:

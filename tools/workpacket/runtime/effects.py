@@ -41,7 +41,7 @@ class Plan:
     args_hash: str
     options: Options
     probe: Callable[[], Any] | None = None
-    compensate: Callable[[], object] | None = None
+    compensate: Callable[[], Any] | None = None
 
 
 def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: str) -> str:
@@ -49,9 +49,18 @@ def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: st
     return jcs_hash([stream, step, recovery, target, args_hash])
 
 
-def user_key(stream: str, key: str) -> str:
+def user_key(stream: str, key_hash: str) -> str:
     """The identity of an effect whose author named it: the same wherever in the run it is asked for."""
-    return jcs_hash([stream, key])
+    return jcs_hash([stream, key_hash])
+
+
+KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
+
+
+def identity(stream: str, step: str, recovery: str, target: str, args_hash: str) -> str:
+    if args_hash.startswith(KEYED):
+        return user_key(stream, args_hash)
+    return effect_key(stream, step, recovery, target, args_hash)
 
 
 def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
@@ -88,7 +97,8 @@ class Effects:
 
     def move(self, plan: Plan) -> Move:
         move = next_move(self.known(plan), plan.recovery)
-        if move == "block":
+        missing = (move == "probe" and plan.probe is None) or (move == "compensate" and plan.compensate is None)
+        if move == "block" or missing:
             raise RunBlocked(
                 f"nobody knows whether {plan.target} ({plan.step}) happened",
                 code="effect_outcome_unknown",

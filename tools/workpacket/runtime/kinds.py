@@ -56,15 +56,19 @@ def _named(data: Data) -> Data:
 _EFFECT = "effect step kind args_hash"
 
 CORE: tuple[Kind, ...] = (
-    _kind("run.started", "inputs scope code_version budget repository workdir fork_of", scan="name packet"),
-    _kind("attempt.started", "attempt decision interrupted code_version scope", scan="holder", drop="env argv"),
+    _kind(
+        "run.started",
+        "inputs scope code_version budget repository workdir fork_of carried_from",
+        scan="name packet",
+    ),
+    _kind("attempt.started", "attempt decision interrupted code_version scope budget", scan="holder", drop="env argv"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
     _kind("step.failed", "step try ms final", scan="error"),
     Kind(
         "checkpoint",
         {
             "id": "public", "name": "scan", "kind": "public", "counters": "public", "preconditions": "scan",
-            "token_hash": "public", "redactions": "public",
+            "token_hash": "public", "carried_from": "public",
         },
         upcasters={0: _named},
     ),

@@ -31,6 +31,7 @@ class Observations:
     inputs: Mapping[str, str] | None = None
     scope: tuple[str, ...] | None = None
     environment: Mapping[str, str] | None = None
+    budget: Mapping[str, Json] | None = None
     now: int = 0
     retry_token_hash: str = ""
     checkpoint_wanted: str = ""

@@ -46,7 +46,7 @@ def _start_of(pid: int) -> str:
 
 def _place() -> str:
     try:
-        namespace = os.readlink("/proc/self/ns/pid")
+        namespace = Path("/proc/self/ns/pid").readlink().name
     except OSError:
         namespace = ""
     return f"{boot_id()}{namespace.strip('pid:')}"

@@ -89,7 +89,6 @@ class RunState:
     blocks: list[str] = field(default_factory=list)
     spent_ms: int = 0
     last_recorded_at: int = 0
-    genesis: Event | None = None
 
     def apply(self, event: Event, kinds: Mapping[str, Kind] = KINDS) -> None:
         data = current(event, kinds)
@@ -145,8 +144,7 @@ def _list(data: Data, name: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
-def _started(state: RunState, event: Event, data: Data) -> None:
-    state.genesis = event
+def _started(state: RunState, _: Event, data: Data) -> None:
     state.status = "running"
     state.attempt = 1
     state.name, state.packet = _text(data, "name"), _text(data, "packet")
@@ -165,6 +163,7 @@ def _attempt(state: RunState, _: Event, data: Data) -> None:
     state.attempt = _number(data, "attempt")
     if "scope" in data:
         state.scope = _list(data, "scope")
+    state.budget = {**state.budget, **_members(data, "budget")}
     if "code_version" in data:
         state.code_version = _text(data, "code_version")
 

@@ -62,14 +62,21 @@ class Steps:
     repeated: list[str] = field(default_factory=list)
 
     def begin(
-        self, scope: Scope, key: str, hashed: tuple[dict[str, str], list[str]], options: Options
+        self,
+        scope: Scope,
+        key: str,
+        hashed: tuple[dict[str, str], list[str]],
+        options: Options,
+        *,
+        first: bool,
     ) -> Stored | Pending:
+        """`first`: nothing new had been done in this scope when the step was called."""
         args, opaque = hashed
         record = self.recorder.state.steps.get(key)
         if record is not None and self._still_holds(record, args, options):
             return Stored(self._result(record, options))
         self.boundary.check()
-        maybe_repeated = record is not None or (self.recorder.state.interrupted and not scope.reached_new_work)
+        maybe_repeated = record is not None or (self.recorder.state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
