@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workpacket.runtime.contract import Append
 from workpacket.runtime.errors import KeyConflict, LeaseLost, VersionConflict, WriterConflict
-from workpacket.runtime.events import GENESIS, Event, NewEvent, sealed
+from workpacket.runtime.events import Event, NewEvent, sealed
 from workpacket.runtime.values import address_of
 
 
@@ -65,21 +65,21 @@ def events_to_store(request: Append, version: int, previous: str) -> tuple[Event
     for offset, new in enumerate(request.events):
         event = sealed(
             Event(
-                stream=request.stream,
-                version=version + offset + 1,
-                type=new.type,
-                type_version=new.type_version,
-                occurred_at=request.occurred_at,
-                recorded_at=request.recorded_at,
-                actor=request.actor,
-                writer=request.writer,
-                writer_seq=request.writer_seq + offset,
-                key=request.key if offset == 0 else None,
-                fence=request.fence or 0,
-                data=new.data,
-                payload=_address(new),
-                previous=previous or GENESIS,
-                hash="",
+                request.stream,
+                version + offset + 1,
+                new.type,
+                new.type_version,
+                request.occurred_at,
+                request.recorded_at,
+                request.actor,
+                request.writer,
+                request.writer_seq + offset,
+                request.key if offset == 0 else None,
+                request.fence or 0,
+                new.data,
+                _address(new),
+                previous,
+                "",
             )
         )
         stored.append(event)

@@ -117,8 +117,7 @@ class AsyncRun(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
-        if confirm and plan.effect not in self._session.state.effects:
-            await asyncio.to_thread(self._session.effects.intend, plan)
+        if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
             await self.confirm(f"{name}: {plan.target}", plan.effect)
         effect: T = await self._act(plan, function, args, kwargs)
         return effect

@@ -21,15 +21,13 @@ The index only points at events and never vouches for anything itself. No lock a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.index import IndexEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """A request to append `events` to `stream`. `key` belongs to the first of them; the times are claims."""
 
     stream: str

@@ -112,10 +112,12 @@ class Effects:
         record = self.recorder.state.effects[plan.effect]
         return decoded(self.recorder.store.payload(record.event), plan.options.codec)
 
-    def intend(self, plan: Plan) -> None:
-        """Say what is going to be done, before somebody is asked whether it may."""
-        if self.known(plan) is None:
+    def intend(self, plan: Plan) -> bool:
+        """Say what is going to be done, before somebody is asked whether it may. False if it is begun already."""
+        record = self.known(plan)
+        if record is None:
             self.recorder.record(Draft("effect.intended", self._data(plan)))
+        return next_move(record, plan.recovery) == "start"
 
     def start(self, plan: Plan, *, repeated: bool) -> None:
         """From here on the act may have happened. Durable before this returns."""

@@ -11,83 +11,117 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
+from workpacket.runtime.json_text import text_encoder
 
 SCHEME = "jcs-1"
 DEEPEST = 100
 
-_EXACT = frozenset({type(None), bool, int, float, str, list, dict})
 _ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
 
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
-_encode_plain = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
+_encode_plain = text_encoder(sort_keys=True)
 
 
 def jcs_bytes(value: object) -> bytes:
     """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
-    if survey(value):
+    return surveyed_bytes(value, plain=survey(value))
+
+
+def jcs_hash(value: object) -> str:
+    """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
+    return surveyed_hash(value, plain=survey(value))
+
+
+def surveyed_bytes(value: object, *, plain: bool) -> bytes:
+    """The canonical bytes of a value for which `survey` answered `plain`."""
+    if plain:
         return _encode_plain(value).encode("utf-8")
     parts: list[str] = []
     _write(value, parts.append)
     return "".join(parts).encode("utf-8")
 
 
-def jcs_hash(value: object) -> str:
-    """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
-    return f"{SCHEME}:{hashlib.sha256(jcs_bytes(value)).hexdigest()}"
+def surveyed_hash(value: object, *, plain: bool) -> str:
+    return f"{SCHEME}:{hashlib.sha256(surveyed_bytes(value, plain=plain)).hexdigest()}"
 
 
-def survey(value: object, pointer: str = "", depth: int = 0) -> bool:
+class _Refused(Exception):
+    """What is wrong; the path is put together on the way out, so that a good value costs nothing."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path: list[str | int] = []
+
+
+def survey(value: object) -> bool:
     """Refuse what is not strict JSON; say whether the standard encoder already writes the canonical form of `value`.
 
     It does when there is no float and every key is ASCII, which is nearly always, and it is written in C.
     """
-    if type(value) not in _EXACT:
-        name = type(value).__name__
-        raise _refused(pointer, f"{name} is not JSON; {_ADVICE.get(name, 'convert it, or give a codec')}")
-    if isinstance(value, str):
-        _require_text(value, pointer)
+    try:
+        return _survey(value, DEEPEST)
+    except _Refused as refused:
+        place = "".join(f"/{part}" for part in reversed(refused.path))
+        raise NotCanonical(f"{place or '/'}: {refused.why}") from None
+
+
+def _survey(value: object, levels: int) -> bool:
+    if type(value) is str:
+        return value.isascii() or _is_encodable(value)
+    if value is None or type(value) is bool:
         return True
-    if isinstance(value, dict | list):
-        if depth == DEEPEST:
-            raise _refused(pointer, f"nested deeper than {DEEPEST}")
-        return _survey_members(value, pointer, depth + 1)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _refused(pointer, f"{value} is not a JSON number")
-        return False
-    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        raise _refused(pointer, f"the integer {value} is not exact in every JSON reader; store it as text")
-    return True
+    if type(value) is int:
+        if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+            return True
+        raise _Refused(f"the integer {value} is not exact in every JSON reader; store it as text")
+    if type(value) is float:
+        if math.isfinite(value):
+            return False
+        raise _Refused(f"{value} is not a JSON number")
+    return _survey_members(value, levels - 1)
 
 
-def _survey_members(value: dict[object, object] | list[object], pointer: str, depth: int) -> bool:
+def _survey_members(value: object, levels: int) -> bool:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    if type(value) is dict:
+        return _survey_items(value.items(), levels, keyed=True)
+    if type(value) is list:
+        return _survey_items(enumerate(value), levels, keyed=False)
+    name = type(value).__name__
+    raise _Refused(f"{name} is not JSON; {_ADVICE.get(name, 'convert it, or give a codec')}")
+
+
+def _survey_items(items: Iterable[tuple[str | int, object]], levels: int, *, keyed: bool) -> bool:
     plain = True
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            plain = survey(item, f"{pointer}/{index}", depth) and plain
-        return plain
-    for key, item in value.items():
-        if type(key) is not str:
-            raise _refused(pointer, f"the key {key!r} is not text")
-        _require_text(key, pointer)
-        plain = survey(item, f"{pointer}/{key}", depth) and plain and key.isascii()
+    place: str | int = 0
+    try:
+        for place, item in items:
+            plain = _survey(item, levels) and plain
+            if keyed:
+                plain = _survey_key(place) and plain
+    except _Refused as refused:
+        refused.path.append(place)
+        raise
     return plain
 
 
-def _require_text(text: str, pointer: str) -> None:
+def _survey_key(key: str | int) -> bool:
+    if type(key) is not str:
+        raise _Refused("the key is not text")
+    return key.isascii() or not _is_encodable(key)
+
+
+def _is_encodable(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _refused(pointer, "the text holds a lone surrogate") from None
-
-
-def _refused(pointer: str, why: str) -> NotCanonical:
-    return NotCanonical(f"{pointer or '/'}: {why}")
+        raise _Refused("the text holds a lone surrogate") from None
+    return True
 
 
 def _write(value: object, put: Callable[[str], None]) -> None:

@@ -35,13 +35,13 @@ def is_certainly_dead(holder: str) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """When the process began, in the system's own unit; '' where the system does not say."""
+    """When the process began, in the system's own unit; 'ended' for one that only waits to be collected; '' if unknown."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return ""
     fields = status.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]
+    return "ended" if fields[0] == "Z" else fields[19]
 
 
 def _place() -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.calls import Scope, argument_hashes, name_and_function
@@ -28,8 +27,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(NamedTuple, Generic[T]):
     """A step that is to be done beside others. Its key is fixed when it is made, not when it runs."""
 
     key: str
@@ -207,8 +205,7 @@ class Run(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
-        if confirm and plan.effect not in self._session.state.effects:
-            self._session.effects.intend(plan)
+        if confirm and self._session.effects.intend(plan):
             self._session.confirm(f"{name}: {plan.target}", plan.effect)
         return self._act(plan, function, args, kwargs)
 

@@ -16,8 +16,6 @@ import os
 import random
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
@@ -81,14 +79,12 @@ class SideFile:
         except OSError as error:
             raise StoreUnavailable(f"{path}: {error.strerror}", code="store_read_only") from None
 
-    @contextmanager
-    def locked(self, timeout: float) -> Iterator[None]:
+    def lock(self, timeout: float) -> None:
         if not self._try():
             self._wait(timeout)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def unlock(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _try(self) -> bool:
         try:

@@ -18,6 +18,8 @@ class StreamRow(NamedTuple):
     hash: str
     fence: int
     removed: int
+    writer: str
+    writer_seq: int
 
 
 class LeaseRow(NamedTuple):
@@ -28,7 +30,7 @@ class LeaseRow(NamedTuple):
     boot: str
 
 
-STREAM_COLUMNS = "name, id, version, hash, fence, removed, crc"
+STREAM_COLUMNS = "name, id, version, hash, fence, removed, writer, writer_seq, crc"
 
 
 def checked_stream(columns: Sequence[str | int]) -> StreamRow:
@@ -42,14 +44,14 @@ def read_stream(db: sqlite3.Connection, name: str) -> StreamRow | None:
 
 
 def put_stream(db: sqlite3.Connection, row: StreamRow) -> None:
-    db.execute("INSERT OR REPLACE INTO streams VALUES(?,?,?,?,?,?,?)", (*row, row_crc(*row)))
+    db.execute("INSERT OR REPLACE INTO streams VALUES(?,?,?,?,?,?,?,?,?)", (*row, row_crc(*row)))
 
 
 def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
     """The row of a new stream, not yet put; the count of all streams grows with it."""
     number = stream_count(db) + 1
     db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'streams'", (number, row_crc("streams", number)))
-    return StreamRow(name, number, 0, genesis, 0, 0)
+    return StreamRow(name, number, 0, genesis, 0, 0, "", 0)
 
 
 def stream_count(db: sqlite3.Connection) -> int:

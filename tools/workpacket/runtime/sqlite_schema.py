@@ -18,7 +18,8 @@ _FIRST = (
     """CREATE TABLE schema_migrations(version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)""",
     """CREATE TABLE streams(
         name TEXT PRIMARY KEY, id INTEGER NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL,
-        fence INTEGER NOT NULL, removed INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
+        fence INTEGER NOT NULL, removed INTEGER NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL,
+        crc INTEGER NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE events(
         position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
         type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL, recorded_at INTEGER NOT NULL,

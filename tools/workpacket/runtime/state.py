@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.events import Event
@@ -22,8 +22,7 @@ EffectStatus = Literal[
 TERMINAL: frozenset[Status] = frozenset({"completed"})
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(NamedTuple):
     """A step that is done. `event` vouches for its result; with `redactions` the result could not be kept whole."""
 
     key: str
@@ -33,8 +32,7 @@ class StepRecord:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class EffectRecord:
+class EffectRecord(NamedTuple):
     """An effect as far as it is known. `event` is the last one about it; its payload is the receipt, if any."""
 
     effect: str
@@ -47,8 +45,7 @@ class EffectRecord:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointRecord:
+class CheckpointRecord(NamedTuple):
     """Everything up to `version` is durable; from here the next action is the cursor in the payload of `event`."""
 
     id: str

@@ -8,19 +8,18 @@ result is durable before the caller sees it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.boundary import Boundary
 from workpacket.runtime.calls import Scope
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
-from workpacket.runtime.jcs import jcs_hash
 from workpacket.runtime.observations import changed_keys
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.retry import ONCE, Retry
 from workpacket.runtime.state import StepRecord
-from workpacket.runtime.values import Codec, stored_text, value_of
+from workpacket.runtime.values import Codec, kept, value_of
 
 ERROR_LENGTH = 2000
 
@@ -35,15 +34,13 @@ class Options:
     codec: Codec[Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """The step is done; this is its result."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """The step is to be done, and this is what has to be remembered until it is."""
 
     key: str
@@ -135,7 +132,7 @@ class Steps:
         self.recorder.record(Draft("step.failed", data | {"final": wait is None}))
         if wait is None:
             raise error
-        return replace(pending, tries=tries, began=self.recorder.clock.ticks() + wait), wait
+        return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
 
 def described(error: BaseException) -> str:
@@ -151,10 +148,10 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
     """The bytes that are kept, the hash of the meaning, and how many secrets were taken out."""
     plain = value if codec is None else codec.encode(value)
     try:
-        text = stored_text(plain)
+        form = kept(plain)
     except NotCanonical as error:
         raise TypeError(f"the result of {what} cannot be kept: {error}") from None
-    cleaned, redactions = recorder.redactor.clean_value(plain, text)
+    cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions:
-        text, plain = stored_text(cleaned), cleaned
-    return text.encode("utf-8"), jcs_hash(plain), redactions
+        form = kept(cleaned)
+    return form.text.encode("utf-8"), form.meaning, redactions

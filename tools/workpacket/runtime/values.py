@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.jcs import survey
+from workpacket.runtime.jcs import survey, surveyed_hash
+from workpacket.runtime.json_text import text_encoder
 
 T = TypeVar("T")
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_encode = text_encoder(sort_keys=False)
 
 
 class Codec(Protocol[T]):
@@ -26,8 +27,21 @@ class Codec(Protocol[T]):
     def decode(self, stored: Json) -> T: ...
 
 
+class Kept(NamedTuple):
+    """The text that is kept for a value, and the hash of what the value means."""
+
+    text: str
+    meaning: str
+
+
+def kept(value: Json) -> Kept:
+    """How `value` is kept; `NotCanonical` if it would come back as something else."""
+    plain = survey(value)
+    return Kept(_encode(value), surveyed_hash(value, plain=plain))
+
+
 def stored_text(value: Json) -> str:
-    """The text that is kept for `value`; `NotCanonical` if it would come back as something else."""
+    """The text alone."""
     survey(value)
     return _encode(value)
 
