@@ -13,6 +13,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,13 @@ def program(folder: Path) -> None:
             value = run.step(f"work-{number}", work, world, number)
             world.write("told", f"step work-{number} {value}")
             receipt = run.effect(
-                f"mail-{number}", send, world, number, key=f"mail-{number}", recovery="probe", probe=probe(world, number)
+                f"mail-{number}",
+                send,
+                world,
+                number,
+                key=f"mail-{number}",
+                recovery="probe",
+                probe=probe(world, number),
             )
             world.write("told", f"effect mail-{number} {receipt}")
             run.effect(f"bill-{number}", bill, world, number, key=f"bill-{number}")
@@ -110,6 +117,10 @@ def play(folder: Path, seed: int, kills: int) -> dict[str, Any]:
     chance = random.Random(seed)
     killed = 0
     rounds = 0
+    (folder / "calibration").mkdir()
+    began = time.monotonic()
+    assert one_life(folder / "calibration", None) == 0
+    longest = (time.monotonic() - began) / 3
     while killed < kills:
         rounds += 1
         place = folder / f"round-{rounds}"
@@ -118,7 +129,7 @@ def play(folder: Path, seed: int, kills: int) -> dict[str, Any]:
         while not ended:
             settle(place) if (place / "asked").exists() else None
             (place / "asked").unlink(missing_ok=True)
-            code = one_life(place, chance.uniform(0.0, 0.01) if killed < kills else None)
+            code = one_life(place, chance.uniform(0.0, longest) if killed < kills else None)
             killed += code is None
             if code == 3:
                 (place / "asked").touch()
@@ -136,8 +147,6 @@ def one_life(place: Path, seconds: float | None) -> int | None:
         try:
             os._exit(victim(place))
         except BaseException:
-            import traceback
-
             traceback.print_exc()
             os._exit(9)
     if seconds is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from runtime.damage import Truth, damages, judged, quick_folder, small_store, truncations
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from workpacket.model.reason_tables.stops import REASONS
 from workpacket.model.reasons import Registry
 from workpacket.runtime.decide import CHECKS, Decision, decide

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import pytest
+
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, RunBlocked
 from workpacket.runtime.effects import Recovery, next_move
@@ -20,7 +21,13 @@ TABLE = {
     "mark_done": dict.fromkeys(get_args(Recovery), "return"),
     "compensate": dict.fromkeys(get_args(Recovery), "compensate"),
     "started": {"manual": "block", "probe": "probe", "read": "repeat", "idempotent": "repeat", "keyed": "repeat"},
-    "failed_unknown": {"manual": "block", "probe": "probe", "read": "repeat", "idempotent": "repeat", "keyed": "repeat"},
+    "failed_unknown": {
+        "manual": "block",
+        "probe": "probe",
+        "read": "repeat",
+        "idempotent": "repeat",
+        "keyed": "repeat",
+    },
 }
 
 
@@ -113,9 +120,13 @@ def test_only_an_effect_in_doubt_can_be_settled() -> None:
 @pytest.mark.parametrize("recovery", ["read", "idempotent", "keyed"])
 def test_what_may_be_repeated_is_repeated_with_the_same_key_and_reported(recovery: Recovery) -> None:
     world = World()
+
+    def send(key: str) -> str:
+        return world.note(key)
+
     interrupted(world, key="invoice-10", recovery=recovery)
     with world.runtime.run("mail") as run:
-        run.effect("send", lambda key: world.note(key), key="invoice-10", recovery=recovery)
+        run.effect("send", send, key="invoice-10", recovery=recovery)
         assert run.repeated == ("send",)
     assert world.calls == ["invoice-10"]
 

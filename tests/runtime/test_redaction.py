@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from runtime.worlds import World
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.kinds import KINDS
@@ -18,7 +19,7 @@ REDACTOR = Redactor()
 
 
 def example_of(rule: SecretRule) -> str:
-    return rule.begins + sorted(rule.alphabet & set("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[0] * rule.at_least
+    return rule.begins + min(rule.alphabet & set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) * rule.at_least
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.begins.strip())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from runtime.worlds import World
 
-from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled
+from runtime.worlds import World
+from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.errors import LeaseLost
 
 
@@ -46,9 +46,12 @@ def test_the_step_that_was_in_flight_is_reported_as_possibly_repeated(world: Wor
 
 
 def test_after_a_clean_stop_nothing_is_reported_as_repeated(world: World) -> None:
-    with pytest.raises(ValueError), world.runtime.run("import") as run:
+    def stopped(run: Run) -> None:
         run.step("first", world.note, "1")
         raise ValueError
+
+    with pytest.raises(ValueError), world.runtime.run("import") as run:
+        stopped(run)
     with world.runtime.run("import") as run:
         run.step("first", world.note, "1")
         run.step("second", world.note, "2")
@@ -163,7 +166,12 @@ def test_the_person_at_the_terminal_is_asked(world: World) -> None:
     with world.crashing(world.runtime.run("import", inputs={"month": 10})):
         world.crash()
     asked: list[str] = []
-    world.ask = lambda question, _: asked.append(question) is None
+
+    def ask(question: str, _: str) -> bool:
+        asked.append(question)
+        return True
+
+    world.ask = ask
     with world.runtime.run("import", inputs={"month": 11}) as run:
         assert run.attempt == 2
     assert "inputs_changed: month" in asked[0]
@@ -255,11 +263,14 @@ def test_after_the_last_try_the_error_itself_comes_out_and_the_run_can_go_on(wor
 
 
 def test_a_cancelled_run_ends_at_the_next_boundary_and_can_be_resumed_in_so_many_words(world: World) -> None:
-    with pytest.raises(RunCancelled, match="enough"), world.runtime.run("import") as run:
+    def load(run: Run) -> None:
         for number in run.boundary(range(5)):
             run.step("load", world.note, str(number))
             if number == 1:
                 world.runtime.cancel(run.id, "enough")
+
+    with pytest.raises(RunCancelled, match="enough"), world.runtime.run("import") as run:
+        load(run)
     assert world.calls == ["0", "1"]
     with pytest.raises(RunBlocked) as caught:
         world.runtime.run("import")
@@ -308,9 +319,12 @@ def test_a_question_waits_for_its_answer_across_attempts(world: World) -> None:
 
 
 def test_the_budget_of_steps_ends_the_run_and_can_be_raised(world: World) -> None:
-    with pytest.raises(RunBlocked) as caught, world.runtime.run("import", steps=2) as run:
+    def load(run: Run) -> None:
         for number in range(3):
             run.step("load", world.note, str(number))
+
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("import", steps=2) as run:
+        load(run)
     assert caught.value.code == "max_ticks"
     with pytest.raises(RunBlocked) as again:
         world.runtime.run("import", steps=2)

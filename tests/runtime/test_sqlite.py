@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from workpacket.runtime.errors import (
     LogDamaged,
     NewerSchema,
@@ -133,9 +134,7 @@ def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> Non
 
 
 def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "workpacket.runtime.sqlite_schema.MIGRATIONS", (("CREATE TABLE meta(x)", "CREATE NONSENSE"),)
-    )
+    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", (("CREATE TABLE meta(x)", "CREATE NONSENSE"),))
     with pytest.raises(RuntimeFault):
         SQLiteStore(path)
     monkeypatch.undo()
@@ -198,7 +197,8 @@ class Failing:
             error = sqlite3.OperationalError("made to fail")
             error.sqlite_errorcode = self._code
             raise error
-        return self._db.execute(statement, *arguments)
+        run: Callable[..., object] = self._db.execute
+        return run(statement, *arguments)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._db, name)
@@ -227,9 +227,7 @@ def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypa
         (sqlite3.SQLITE_CORRUPT, "store_corrupt"),
     ],
 )
-def test_failures_of_sqlite_have_names(
-    path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str
-) -> None:
+def test_failures_of_sqlite_have_names(path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str) -> None:
     store = filled(path)
     monkeypatch.setattr(store.access, "db", Failing(store.access.db, "BEGIN", code))
     assert code_of(lambda: store.append(Writer("v").request("a"))) == named

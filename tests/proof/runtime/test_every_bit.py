@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+
 from runtime.damage import Truth, damages, judged, quick_folder, small_store, truncations
 
 SHARES = 8  # so that several workers can take part

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.runtime.contract import Store
+from workpacket.runtime.observations import Observations
+from workpacket.runtime.observe import read_state
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.state import RunState, Status, fold
 
@@ -56,13 +58,14 @@ def state_of(store: Store, stream: str) -> RunState:
     return fold(store.read(stream))
 
 
-def summary_of(store: Store, state: RunState) -> RunSummary:
-    lease = store.lease(state.stream)
+def summary_of(store: Store, stream: str) -> RunSummary:
+    state, seen = read_state(store, stream, Observations())
+    lease = store.lease(stream)
     holder = lease.holder if lease is not None and not is_certainly_dead(lease.holder) else ""
     liveness: dict[Status, Liveness] = {"completed": "completed", "cancelled": "cancelled", "stopped": "stopped"}
     alive: Liveness = "live" if holder else "interrupted"
     return RunSummary(
-        state.stream,
+        stream,
         state.name,
         state.packet,
         liveness.get(state.status, alive),
@@ -70,10 +73,16 @@ def summary_of(store: Store, state: RunState) -> RunSummary:
         len(state.steps),
         len(state.effects),
         len(state.checkpoints),
-        _attention(state, holder),
+        _fault(seen) or _attention(state, holder),
         holder,
         state.last_recorded_at,
     )
+
+
+def _fault(seen: Observations) -> str:
+    if seen.log_fault:
+        return "log_damaged"
+    return "newer_schema" if seen.newer_schema else ""
 
 
 def _attention(state: RunState, holder: str) -> str:
@@ -86,6 +95,8 @@ def _attention(state: RunState, holder: str) -> str:
     return state.stop_code
 
 
-def removable(states: list[RunState], before: int) -> tuple[str, ...]:
+def removable(runs: tuple[RunSummary, ...], before: int) -> tuple[str, ...]:
     """Retention: finished runs last touched before that time. What can still be resumed is never among them."""
-    return tuple(state.stream for state in states if state.status == "completed" and state.last_recorded_at < before)
+    return tuple(
+        run.id for run in runs if run.liveness == "completed" and not run.attention and run.updated_at < before
+    )

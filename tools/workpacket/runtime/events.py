@@ -123,8 +123,8 @@ def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str
         yield chain.check(event)
 
 
-def require_payload(event: Event, stored: bytes) -> bytes:
-    """The payload's bytes, if they are the ones the event vouches for."""
-    if address_of(stored) != event.payload:
+def require_payload(event: Event, stored: object) -> bytes:
+    """The payload's bytes, if they are the ones the event vouches for. A damaged store may give anything."""
+    if not isinstance(stored, bytes) or address_of(stored) != event.payload:
         raise LogDamaged(event.stream, event.version, "its payload does not have its address")
     return stored

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.catalog import newest_numbered, next_in_line, state_of, stream_prefix
+from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.contract import Lease, Store
 from workpacket.runtime.decide import Decision, decide
-from workpacket.runtime.errors import LeaseHeld, RunBlocked
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.fork import carried_over
 from workpacket.runtime.observations import Observations, ResumePolicy, hashes_by_key
 from workpacket.runtime.observe import Observer, look_around, read_state
@@ -19,7 +19,7 @@ from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import Wanted
 from workpacket.runtime.session import Ask, Session, token_hash
-from workpacket.runtime.state import TERMINAL, CheckpointRecord, RunState, fold
+from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock
 from workpacket.runtime.values import stored_text
 
@@ -46,9 +46,17 @@ class Opening:
             return self._begin(stream or next_in_line("", prefix), wanted)
         if wanted.key:
             return self.resume(stream, wanted)
-        if wanted.fresh or state_of(self.store, stream).status in TERMINAL:
+        if wanted.fresh or self._is_finished(stream):
             return self._begin(next_in_line(stream, prefix), wanted)
         return self.resume(stream, wanted)
+
+    def _is_finished(self, stream: str) -> bool:
+        """Nothing follows run.completed, so that one event is enough to know. What is damaged is for `resume` to say."""
+        try:
+            last = self.store.latest("runs", stream)
+        except (LogDamaged, StoreCorrupt):
+            return False
+        return last is not None and last.type == "run.completed"
 
     # ---- a new run -----------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ def is_certainly_dead(holder: str) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """When the process began, in the system's own unit; 'ended' for one that only waits to be collected; '' if unknown."""
+    """When the process began, in the system's own unit; 'ended' if it only waits to be collected; '' if unknown."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

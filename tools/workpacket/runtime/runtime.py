@@ -105,7 +105,7 @@ class Runtime:
 
     def runs(self, prefix: str = "") -> tuple[RunSummary, ...]:
         heads = self.store.heads(prefix)
-        return tuple(summary_of(self.store, state_of(self.store, head.stream)) for head in heads)
+        return tuple(summary_of(self.store, head.stream) for head in heads)
 
     # ---- from outside --------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Runtime:
     def prune(self, before: int) -> tuple[str, ...]:
         """Retention: remove finished runs last touched before that time (microseconds since 1970)."""
         heads = {head.stream: head for head in self.store.heads()}
-        gone = removable([state_of(self.store, stream) for stream in heads], before)
+        gone = removable(self.runs(), before)
         for stream in gone:
             self.store.remove(stream, heads[stream].hash)
         return gone

@@ -45,6 +45,7 @@ _COLUMNS = (
     "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"
 )
 _INSERT = f"INSERT INTO events(stream, version, {_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
 _SLICE = f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
 
 
@@ -221,7 +222,7 @@ class SQLiteStore:
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
         query = (
-            "SELECT s.name, e.kind, e.stream, e.key, e.version, e.status, e.crc FROM entries e "
+            f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc FROM entries e "
             "JOIN streams s ON s.id = e.stream WHERE e.kind = :kind AND s.removed = 0"
         )
         if stream is not None:
@@ -232,7 +233,8 @@ class SQLiteStore:
             rows = self._db.execute(
                 query + " ORDER BY s.name, e.version", {"kind": kind, "stream": stream, "status": status}
             ).fetchall()
-        return tuple(checked_entry(name, columns) for name, *columns in rows)
+        width = len(StreamRow._fields) + 1
+        return tuple(checked_entry(checked_stream(row[:width]).name, row[width:]) for row in rows)
 
     def latest(self, kind: str, stream: str) -> Event | None:
         with self.access.reading:

@@ -19,8 +19,6 @@ EffectStatus = Literal[
     "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate"
 ]
 
-TERMINAL: frozenset[Status] = frozenset({"completed"})
-
 
 class StepRecord(NamedTuple):
     """A step that is done. `event` vouches for its result; with `redactions` the result could not be kept whole."""
