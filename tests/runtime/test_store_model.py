@@ -20,6 +20,7 @@ from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.state import fold
 from workpacket.runtime.testing import ManualClock
 
+MEMORY = Path("/dev/shm")  # a model asks for thousands of syncs
 STREAMS = st.sampled_from(["run@1", "run@2"])
 RECORDS: dict[str, str] = {
     "run.started": '{"name":"run"}',
@@ -49,7 +50,7 @@ class Stores(RuleBasedStateMachine):
         super().__init__()
         self.clock = ManualClock()
         self.memory = MemoryStore(self.clock)
-        self.folder = TemporaryDirectory()
+        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
         self.sqlite = self.opened()
         self.leases: list[tuple[Lease, Lease]] = []
         self.seq: dict[str, int] = {}

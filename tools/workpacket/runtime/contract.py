@@ -48,6 +48,8 @@ class Appended(NamedTuple):
 
 
 class Head(NamedTuple):
+    """The end of a stream; `fence` is the highest that ever wrote to it."""
+
     stream: str
     version: int
     hash: str

@@ -40,7 +40,7 @@ class MemoryStore:
             require_next_in_sequence(request, max(self._writers.get(request.writer, {0: None})))
             events = self._streams.get(request.stream, [])
             token, _, ends = self._leases.get(request.stream, (0, "", 0.0))
-            require_fence(request, token, ends - self._clock.ticks(), events[-1].fence if events else 0)
+            require_fence(request, token, ends - self._clock.ticks(), _highest_fence(events))
             require_version(request, len(events))
             self._require_name_is_free(request.stream)
             new = events_to_store(request, len(events), events[-1].hash if events else GENESIS)
@@ -75,7 +75,7 @@ class MemoryStore:
     def head(self, stream: str) -> Head | None:
         with self._lock:
             events = self._streams.get(stream)
-            return Head(stream, events[-1].version, events[-1].hash, events[-1].fence) if events else None
+            return Head(stream, events[-1].version, events[-1].hash, _highest_fence(events)) if events else None
 
     def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
         with self._lock:
@@ -186,3 +186,7 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _highest_fence(events: list[Event]) -> int:
+    return max((event.fence for event in events), default=0)

@@ -51,7 +51,7 @@ class Opening:
         return self.resume(stream, wanted)
 
     def _is_finished(self, stream: str) -> bool:
-        """Nothing follows run.completed, so that one event is enough to know. What is damaged is for `resume` to say."""
+        """Nothing follows run.completed, so that event is enough to know. What is damaged is for `resume` to say."""
         try:
             last = self.store.latest("runs", stream)
         except (LogDamaged, StoreCorrupt):
