@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from workpacket.runtime.calls import Scope, name_and_function
 from workpacket.runtime.catalog import stream_prefix
 from workpacket.runtime.commands import run_command
 from workpacket.runtime.contract import Append
-from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault
+from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
 from workpacket.runtime.events import Event, NewEvent, sealed
 from workpacket.runtime.kinds import KINDS, Kind, current
 from workpacket.runtime.memory import MemoryStore
@@ -154,7 +155,9 @@ def test_names_are_loaded_when_they_are_used() -> None:
         "workpacket.runtime.Runtime\n"
         "assert not {'asyncio', 'sqlite3', 'subprocess'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    # Without the measuring of coverage, which loads some of them itself.
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=bare)
     assert {getattr(workpacket.runtime, name).__name__ for name in workpacket.runtime.__all__}
     with pytest.raises(AttributeError):
         workpacket.runtime.Nothing  # noqa: B018
@@ -406,3 +409,108 @@ def test_a_stopped_process_finds_its_run_taken_over_and_writes_nothing(tmp_path:
             assert "LeaseLost" in stderr
             run.step("mine", lambda: "mine")
         assert list(runtime.state("a@00000001").steps) == ["mine"]
+
+
+def test_a_run_goes_on_with_a_narrower_scope_and_the_version_that_was_confirmed() -> None:
+    world = World(ask=lambda _, __: True)
+    with world.crashing(world.runtime.run("a", scope=["src", "docs"], code_version="1")):
+        world.crash()
+    with world.crashing(world.runtime.run("a", scope=["src"], code_version="2")):
+        world.crash()
+    state = world.runtime.state("a@00000001")
+    assert (state.scope, state.code_version) == (("src",), "2")
+
+
+def test_a_plan_names_who_works_on_the_run() -> None:
+    world = World()
+    with world.runtime.run("a") as run:
+        assert world.runtime.plan(run.id, "a").code == "run_busy"
+
+
+def test_an_answer_of_nobody_leaves_the_question_open() -> None:
+    world = World(ask=lambda _, __: None)
+    with world.crashing(world.runtime.run("a", inputs={"x": 1})):
+        world.crash()
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.run("a", inputs={"x": 2})
+    assert caught.value.code == "inputs_changed"
+
+
+def test_a_no_stops_the_run_at_its_question() -> None:
+    world = World(ask=lambda _, __: False)
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("a") as run:
+        run.confirm("Deploy?")
+    assert caught.value.code == "confirmation_denied"
+    assert world.runtime.state("a@00000001").stop_code == "confirmation_denied"
+
+
+def test_a_beginning_that_cannot_be_stored_leaves_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def full(_: Any) -> Any:
+        raise StoreUnavailable("the disk is full", code="disk_full")
+
+    monkeypatch.setattr(world.store, "append", full)
+    with pytest.raises(StoreUnavailable):
+        world.runtime.run("a")
+    assert world.store.lease("a@00000001") is None
+
+
+def test_the_error_of_the_work_is_not_hidden_by_an_error_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def full(_: Any) -> Any:
+        raise StoreUnavailable("the disk is full", code="disk_full")
+
+    def broken(run: Any) -> None:
+        monkeypatch.setattr(world.store, "append", full)
+        raise KeyError(run.id)
+
+    with pytest.raises(KeyError), world.runtime.run("a") as run:
+        broken(run)
+    with pytest.raises(StoreUnavailable), world.runtime.run("b"):
+        pass
+
+
+def test_a_fault_of_the_runtime_inside_a_step_is_not_retried() -> None:
+    world = World()
+
+    def busy() -> None:
+        world.note("try")
+        raise StoreUnavailable("locked", code="store_busy")
+
+    for act in ("step", "effect"):
+        with pytest.raises(StoreUnavailable), world.runtime.run(act) as run:
+            getattr(run.using(retry=Retry(attempts=3)), act)("s", busy)
+    assert world.calls == ["try", "try"]
+
+
+def test_a_deadline_ends_the_run() -> None:
+    world = World()
+    deadline = datetime.fromtimestamp(world.clock.now() / 1_000_000 + 10, UTC)
+
+    def slow(run: Any) -> None:
+        run.step("slow", lambda: world.clock.advance(20))
+        run.step("late", world.note, "late")
+
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("a", deadline=deadline, seconds=500) as run:
+        slow(run)
+    assert caught.value.code == "timeout"
+    assert world.calls == []
+
+
+def test_a_codec_keeps_values_of_ones_own() -> None:
+    class Dates:
+        def encode(self, value: datetime) -> str:
+            return value.isoformat()
+
+        def decode(self, stored: Any) -> datetime:
+            return datetime.fromisoformat(stored)
+
+    world = World()
+    moment = datetime(2026, 11, 18, tzinfo=UTC)
+    with world.crashing(world.runtime.run("a")) as run:
+        run.using(codec=Dates()).step("now", lambda: moment)
+        world.crash()
+    with world.runtime.run("a") as run:
+        assert run.using(codec=Dates()).step("now", lambda: moment) == moment

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from runtime.worlds import World
 from workpacket.runtime.errors import RedactionFailed
-from workpacket.runtime.kinds import KINDS
+from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.kinds import KINDS, Kind
 from workpacket.runtime.redaction import Redactor, clean_record
 from workpacket.runtime.secret_rules import RULES, SecretRule
 
@@ -34,7 +35,7 @@ def test_each_rule_finds_its_secret_wherever_it_stands(rule: SecretRule) -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.begins.strip())
 def test_a_mere_beginning_is_no_secret(rule: SecretRule) -> None:
-    assert REDACTOR.clean_text(f"{rule.begins}") == rule.begins
+    assert REDACTOR.clean_value(rule.begins, json.dumps(rule.begins)) == (rule.begins, 0)
 
 
 @pytest.mark.parametrize("text", ["task-based", "the sky-high risk-", "high_five", "Basic idea", "through the night"])
@@ -63,6 +64,11 @@ def test_unknown_fields_are_dropped_and_counted() -> None:
 def test_listed_fields_that_must_not_be_kept_are_dropped() -> None:
     text = clean_record(KINDS["attempt.started"], {"attempt": 1, "env": {"A": "b"}}, REDACTOR)
     assert json.loads(text) == {"attempt": 1, "dropped": 1}
+
+
+def test_fields_that_are_kept_as_hashes_only_are_hashed() -> None:
+    kind = Kind("x", {"who": "hash"})
+    assert clean_record(kind, {"who": "me"}, REDACTOR) == json.dumps({"who": jcs_hash("me")}, separators=(",", ":"))
 
 
 SECRET = example_of(RULES[0])

@@ -22,9 +22,10 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
+from workpacket.runtime.events import Chain
 from workpacket.runtime.sqlite_files import SideFile, file_system_of
 from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
-from workpacket.runtime.sqlite_schema import SCHEMA_VERSION
+from workpacket.runtime.sqlite_schema import SCHEMA_VERSION, row_crc
 from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
 
@@ -119,6 +120,54 @@ def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a database at all, but long enough to look at" * 9)
     assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
+
+
+def test_a_store_without_a_write_ahead_log_is_refused(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: sqlite3.Connection(":memory:", isolation_level=None))
+    assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
+
+
+def test_a_lock_that_fails_is_an_error_of_the_storage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(path)
+
+    def fails(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("workpacket.runtime.sqlite_files.fcntl.flock", fails)
+    with pytest.raises(StorageFailed):
+        store.append(Writer("v").request("a"))
+
+
+def test_a_database_behind_its_anchor_is_found_by_the_examination(path: Path) -> None:
+    store = filled(path)
+    store.access.side.set_anchor(99)
+    assert [problem.code for problem in examine(store)] == ["store_rolled_back"]
+
+
+def test_an_event_of_another_stream_is_not_let_through(path: Path) -> None:
+    event = next(filled(path).read(STREAM))
+    with pytest.raises(LogDamaged, match="belongs to"):
+        Chain("another").check(event)
+
+
+def test_a_stream_whose_last_event_is_not_its_head_is_noticed(path: Path) -> None:
+    filled(path).close()
+    connection = raw(path)
+    name, number, version, _, *rest = connection.execute("SELECT * FROM streams").fetchone()
+    row = (name, number, version, "0" * 64, *rest[:-1])
+    connection.execute("UPDATE streams SET hash = ?, crc = ?", ("0" * 64, row_crc(*row)))
+    with pytest.raises(LogDamaged, match="does not end in its head"):
+        list(SQLiteStore(path).read(STREAM))
+
+
+def test_the_index_is_made_anew_without_removed_streams(path: Path) -> None:
+    store = filled(path)
+    head = store.head(STREAM)
+    assert head is not None
+    store.remove(STREAM, head.hash)
+    store.append(Writer("v", "kept@1").request("checkpoint"))
+    store.rebuild_index()
+    assert [entry.stream for entry in store.entries("checkpoints")] == ["kept@1"]
 
 
 def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> None:
@@ -320,8 +369,6 @@ def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> Non
     filled(path).close()
     connection = raw(path)
     (kind, stream, key, _, status, _) = connection.execute("SELECT * FROM entries").fetchone()
-    from workpacket.runtime.sqlite_schema import row_crc  # noqa: PLC0415
-
     for version in (9, 4):
         crc = row_crc(kind, stream, key, version, status)
         connection.execute("UPDATE entries SET version = ?, crc = ?", (version, crc))

@@ -62,12 +62,6 @@ class Redactor:
                         return True
         return False
 
-    def clean_text(self, text: str) -> str:
-        try:
-            return self._text(text)[0]
-        except Exception as error:
-            raise RedactionFailed(f"a text could not be searched for secrets: {type(error).__name__}") from error
-
     def _walk(self, value: Json) -> tuple[Json, int]:
         if isinstance(value, str):
             return self._text(value)
