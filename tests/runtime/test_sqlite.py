@@ -170,6 +170,15 @@ def test_the_index_is_made_anew_without_removed_streams(path: Path) -> None:
     assert [entry.stream for entry in store.entries("checkpoints")] == ["kept@1"]
 
 
+def test_a_store_that_cannot_be_opened_leaves_no_file_open(path: Path) -> None:
+    filled(path).close()
+    path.write_bytes(b"not a database at all, but long enough to look at" * 9)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> None:
     filled(path).close()
     change(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")

@@ -53,6 +53,10 @@ _UNAVAILABLE = {
 }
 
 
+# A damaged file can hold names that are no text at all, which the sqlite3 module does not report as an error of its own.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
 class Access:
     def __init__(self, path: Path, timeout: float, now: int, *, accept_rollback: bool) -> None:
         self.path = path
@@ -66,15 +70,29 @@ class Access:
         self.reading = Reading(self)
         self.writing = Writing(self)
         try:
-            self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout)
-            self.side.lock(timeout)
+            self._open(now, accept_rollback)
+        except BaseException:
+            self.side.close()
+            raise
+
+    def _open(self, now: int, accept_rollback: bool) -> None:
+        try:
+            self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self.timeout)
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        try:
+            self.side.lock(self.timeout)
             try:
                 self._configure(now)
                 self._check_anchor(accept_rollback)
             finally:
                 self.side.unlock()
-        except sqlite3.Error as error:
+        except FAILURES as error:
+            self.db.close()
             raise self.translated(error) from error
+        except BaseException:
+            self.db.close()
+            raise
 
     def _configure(self, now: int) -> None:
         mark = application_id(self.db)
@@ -129,7 +147,7 @@ class Access:
                 code="store_busy",
             )
 
-    def translated(self, error: sqlite3.Error) -> RuntimeFault:
+    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
         """A failure of SQLite under the name of what the user can do about it."""
         primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
         place = f"{self.path}: {error}"
@@ -162,7 +180,7 @@ class Reading:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         self._access.thread_lock.release()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, FAILURES):
             raise self._access.translated(error) from error
 
 
@@ -199,7 +217,7 @@ class Writing:
                 db.execute("ROLLBACK")
         finally:
             self._leave()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, FAILURES):
             raise self._access.translated(error) from error
 
     def _leave(self) -> None:
