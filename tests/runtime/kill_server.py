@@ -2,7 +2,11 @@
 
 A process of its own, because it forks: every victim starts with all modules loaded, so that hundreds of kills take
 seconds. What the victim was told is stored, and what it did to the world outside, is written to plain files that
-survive a SIGKILL. Run as: kill_server.py FOLDER SEED KILLS
+survive a SIGKILL.
+
+    kill_server.py play FOLDER SEED KILLS     kill at random moments, at least so often
+    kill_server.py life FOLDER                one life without a kill; its exit status says how it ended
+    kill_server.py judge FOLDER               settle what is in doubt, live to the end, judge
 """
 
 from __future__ import annotations
@@ -18,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.runtime import NotDone, RunBlocked, Runtime, Settings
+from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.run import Run
 from workpacket.runtime.sqlite_health import examine
 from workpacket.runtime.sqlite_store import SQLiteStore
 
-STEPS = 40
+STEPS = int(os.environ.get("KILL_STEPS", "40"))
 
 
 class Outside:
@@ -110,6 +115,8 @@ def victim(folder: Path) -> int:
         program(folder)
     except RunBlocked as blocked:
         return 3 if blocked.code == "effect_outcome_unknown" else 4
+    except RuntimeFault:
+        return 5
     return 0
 
 
@@ -180,5 +187,23 @@ def judge(place: Path) -> None:
     assert repeated <= flagged, f"repeated without a word: {repeated - flagged}"
 
 
+def live_to_the_end(place: Path) -> None:
+    """Resume as often as it takes, answering what a person has to answer, and judge."""
+    for _ in range(3):
+        code = one_life(place, None)
+        if code == 0:
+            judge(place)
+            return
+        assert code == 3, f"the program ended with {code}"
+        settle(place)
+    raise AssertionError("the run does not come to an end")
+
+
 if __name__ == "__main__":
-    print(json.dumps(play(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
+    verb, folder = sys.argv[1], Path(sys.argv[2])
+    if verb == "play":
+        print(json.dumps(play(folder, int(sys.argv[3]), int(sys.argv[4]))))
+    elif verb == "judge":
+        live_to_the_end(folder)
+    else:
+        sys.exit(victim(folder))

@@ -23,7 +23,7 @@ def quick_folder() -> Iterator[Path]:
 
 
 def kill(folder: Path, seed: int, kills: int) -> dict[str, int]:
-    command = [sys.executable, str(SERVER), str(folder), str(seed), str(kills)]
+    command = [sys.executable, str(SERVER), "play", str(folder), str(seed), str(kills)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     report: dict[str, int] = json.loads(done.stdout)

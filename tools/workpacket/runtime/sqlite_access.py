@@ -53,7 +53,7 @@ _UNAVAILABLE = {
 }
 
 
-# A damaged file can hold names that are no text at all, which the sqlite3 module does not report as an error of its own.
+# A damaged file can hold names that are no text at all; the sqlite3 module has no error of its own for that.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 

@@ -16,6 +16,7 @@ import os
 import random
 import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
@@ -112,7 +113,8 @@ class SideFile:
 
     def set_anchor(self, position: int) -> None:
         number = b"%020d" % position
-        os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
+        with suppress(OSError):  # the event is durable already; an anchor that stays behind only knows less
+            os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
 
     def close(self) -> None:
         os.close(self._descriptor)
