@@ -59,7 +59,7 @@ def disturbed(call: str, number: int, how: str) -> str:
 def everywhere(how: str, names: tuple[str, ...]) -> Iterator[str]:
     points = [(name, number) for name in names for number in range(1, calls()[name] + 1)]
     with ThreadPoolExecutor(2) as pool:
-        yield from pool.map(lambda point: disturbed(*point, how), points)
+        yield from pool.map(lambda point: disturbed(point[0], point[1], how), points)
 
 
 @pytest.mark.parametrize("name", STORAGE)

@@ -6,6 +6,7 @@ ends by writing how it ended. It never calls user code.
 
 from __future__ import annotations
 
+import _thread
 import hashlib
 import secrets
 import threading
@@ -79,7 +80,8 @@ class Session:
 
     def keep_lease(self) -> None:
         """Renew the lease in the background for as long as this process is really running."""
-        threading.Thread(target=self._renew_until_over, name="workpacket-lease", daemon=True).start()
+        # threading.Thread.start() waits until the thread runs; on a busy machine that delays the first step.
+        _thread.start_new_thread(self._renew_until_over, ())
 
     def _renew_until_over(self) -> None:
         while not self._over.wait(self.seconds / 3):

@@ -32,7 +32,7 @@ from workpacket.runtime.sqlite_schema import (
 )
 
 WAL_PAGES = 256  # the write-ahead log is reused after 1 MiB: overwriting in place is cheaper to sync than growing
-_PRAGMAS = (
+_PRAGMAS: tuple[tuple[str, str, int], ...] = (
     ("synchronous", "FULL", 2),
     ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
     ("checkpoint_fullfsync", "ON", 1),

@@ -13,8 +13,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
-import time
+import threading
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -69,6 +68,37 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class _Turn(threading.Thread):
+    """Waits in the kernel's own queue, which is fair, and for a limited time, which the kernel does not offer.
+
+    The holder of the lock may be a stopped process; then this thread waits on, and gives the lock back if it gets it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(name="workpacket-turn", daemon=True)
+        self._descriptor = descriptor
+        self._decision = threading.Lock()
+        self._came = threading.Event()
+        self._abandoned = False
+
+    def came_within(self, timeout: float) -> bool:
+        self.start()
+        self._came.wait(timeout)
+        with self._decision:
+            self._abandoned = not self._came.is_set()
+            return not self._abandoned
+
+    def run(self) -> None:
+        with suppress(OSError):  # the file was closed meanwhile
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._decision:
+            if self._abandoned:
+                with suppress(OSError):
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            else:
+                self._came.set()
+
+
 class SideFile:
     """The lock and the anchor of one database, as seen by one handle of one process."""
 
@@ -97,12 +127,9 @@ class SideFile:
         return True
 
     def _wait(self, timeout: float) -> None:
-        # A blocking flock could not time out, and its holder may be stopped. An append takes less than a millisecond.
-        ends = time.monotonic() + timeout
-        while not self._try():
-            if time.monotonic() > ends:
-                raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
-            time.sleep(random.uniform(0.0002, 0.001))  # noqa: S311  # spreads the waiters; not a secret
+        turn = _Turn(self._descriptor)
+        if not turn.came_within(timeout):
+            raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
 
     def anchor(self) -> int | None:
         """The number of the last event that was acknowledged; None if it was never written or is torn."""
