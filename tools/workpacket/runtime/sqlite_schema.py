@@ -26,7 +26,9 @@ _FIRST = (
         actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT, fence INTEGER NOT NULL,
         data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
     """CREATE UNIQUE INDEX event_version ON events(stream, version)""",
-    """CREATE UNIQUE INDEX event_writer ON events(writer, writer_seq)""",
+    # Only where a writer begins: an index of every sequence number would cost each append a page. The store itself
+    # keeps the numbers unique and gapless, inside the transaction.
+    """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
     """CREATE UNIQUE INDEX event_key ON events(stream, key) WHERE key IS NOT NULL""",
     """CREATE TABLE payloads(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, bytes BLOB)""",
     """CREATE TABLE leases(

@@ -46,6 +46,7 @@ _COLUMNS = (
 )
 _INSERT = f"INSERT INTO events(stream, version, {_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
+_FIRST_OF_WRITER = "SELECT stream, version FROM events WHERE writer = ? AND writer_seq = 1"
 _SLICE = f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
 
 
@@ -75,7 +76,11 @@ class SQLiteStore:
                 require_fence(request, lease.token if lease else 0, self._left(lease), row.fence if row else 0)
             require_version(request, row.version if row else 0)
             new = events_to_store(request, row.version if row else 0, row.hash if row else GENESIS)
-            payloads = [event.payload for event in request.events if event.payload is not None]
+            payloads = [
+                (event.payload, asked.payload)
+                for event, asked in zip(new, request.events, strict=True)
+                if event.payload is not None and asked.payload is not None
+            ]
             position = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
         self.access.side.set_anchor(position)
         return Appended(new, duplicate=False)
@@ -89,24 +94,34 @@ class SQLiteStore:
                 stored = self._slice(request.stream, row.id, found[0], len(request.events))
                 require_same_as_stored(request, stored, by_key=True)
                 return stored
-        last = self._last_seq(request.writer, row)
+        last, stream_id = self._last_of(request.writer, row)
         if request.writer_seq > last:
             require_next_in_sequence(request, last)
             return ()
-        found = self._db.execute(
-            "SELECT stream, version FROM events WHERE writer = ? AND writer_seq = ?",
-            (request.writer, request.writer_seq),
-        ).fetchone()
-        same_stream = found is not None and row is not None and found[0] == row.id
-        stored = self._slice(request.stream, found[0], found[1], len(request.events)) if same_stream else ()
+        same_stream = row is not None and row.id == stream_id
+        version = self._version_of(request, stream_id) if same_stream else 0
+        stored = self._slice(request.stream, stream_id, version, len(request.events)) if version else ()
         require_same_as_stored(request, stored, by_key=False)
         return stored
 
-    def _last_seq(self, writer: str, row: StreamRow | None) -> int:
+    def _last_of(self, writer: str, row: StreamRow | None) -> tuple[int, int]:
+        """The last sequence number of a writer, and the stream it writes to."""
         if row is not None and row.writer == writer:
-            return row.writer_seq
-        (last,) = self._db.execute("SELECT max(writer_seq) FROM events WHERE writer = ?", (writer,)).fetchone()
-        return int(last or 0)
+            return row.writer_seq, row.id
+        first = self._db.execute(_FIRST_OF_WRITER, (writer,)).fetchone()
+        if first is None:
+            return 0, 0
+        (last,) = self._db.execute(
+            "SELECT max(writer_seq) FROM events WHERE stream = ? AND version >= ? AND writer = ?", (*first, writer)
+        ).fetchone()
+        return int(last), int(first[0])
+
+    def _version_of(self, request: Append, stream_id: int) -> int:
+        found = self._db.execute(
+            "SELECT version FROM events WHERE stream = ? AND writer = ? AND writer_seq = ?",
+            (stream_id, request.writer, request.writer_seq),
+        ).fetchone()
+        return int(found[0]) if found else 0
 
     def _slice(self, stream: str, stream_id: int, version: int, count: int) -> tuple[Event, ...]:
         rows = self._db.execute(_SLICE, (stream_id, version, count))
@@ -119,14 +134,14 @@ class SQLiteStore:
             self._directory_checked = True
         return row
 
-    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[bytes]) -> int:
-        """Write events, payloads, index and head; give the position of the last event."""
+    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> int:
+        """Write events, payloads by their address, index and head; give the position of the last event."""
         position = 0
-        for payload in payloads:
+        for address, payload in payloads:
             self._db.execute(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
                 "ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NULL",
-                (bytes.fromhex(address_of(payload)), payload),
+                (bytes.fromhex(address), payload),
             )
         for event in events:
             cursor = self._db.execute(_INSERT, (row.id, *event[1:]))
@@ -322,7 +337,8 @@ class SQLiteStore:
         with self.access.writing:
             if self._stream_row(stream) is not None:
                 raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
-            position = self._keep(add_stream(self._db, stream, GENESIS), checked, payloads)
+            addressed = [(address_of(payload), payload) for payload in payloads]
+            position = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
             self._db.executemany(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
                 [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
