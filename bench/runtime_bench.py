@@ -31,7 +31,7 @@ from workpacket.runtime.sqlite_store import SQLiteStore  # noqa: E402
 
 STEPS = 400
 TEXT = "x" * 1000
-PEERS = ("langgraph-checkpoint-sqlite", "dbos")
+PEERS = {"langgraph": ("langgraph", "langgraph-checkpoint-sqlite"), "dbos": ("dbos",)}
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -163,14 +163,16 @@ def eight_writers(folder: Path) -> dict[str, object]:
 def peers(folder: Path) -> dict[str, object]:
     """The same step with each peer, in its own environment, in turns with the same floor."""
     results: dict[str, object] = {}
-    for name in PEERS:
+    for name, requirements in PEERS.items():
         place = folder / name
         interpreter = place / "bin" / "python"
         with suppress(subprocess.CalledProcessError, OSError):
             if not interpreter.exists():
                 venv.create(place, with_pip=True)
-                subprocess.run([interpreter, "-m", "pip", "install", "-q", name], check=True, capture_output=True)
-        program = HERE / f"runtime_peer_{name.partition('-')[0]}.py"
+                subprocess.run(
+                    [interpreter, "-m", "pip", "install", "-q", *requirements], check=True, capture_output=True
+                )
+        program = HERE / f"runtime_peer_{name}.py"
         with tempfile.TemporaryDirectory() as work:
             done = subprocess.run([interpreter, program, work], capture_output=True, text=True, check=False)
         last = done.stdout.strip().splitlines()[-1:] or [""]

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 
 from runtime.worlds import World
-from workpacket.runtime import NotDone, Retry, RunBlocked
-from workpacket.runtime.effects import Recovery, next_move
+from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
+from workpacket.runtime.effects import KEYED, Recovery, identity, next_move
 from workpacket.runtime.events import Event
 from workpacket.runtime.state import EffectRecord, EffectStatus
 
@@ -229,3 +229,26 @@ def test_an_effect_nobody_confirmed_is_never_started() -> None:
         with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
             run.effect("send", world.note, "sent", confirm=True)
     assert world.calls == []
+
+
+def test_a_cancelled_run_gives_stored_receipts_and_begins_no_further_effect() -> None:
+    world = World()
+
+    def acts(run: Run) -> None:
+        run.effect("send", world.note, "first", key="k")
+        world.runtime.cancel(run.id, "enough")
+        world.clock.advance(1)
+        run._session.recorder.catch_up()
+        assert run.effect("again", world.note, "first", key="k") == "first"
+        run.effect("another", world.note, "second", key="l")
+
+    with pytest.raises(RunCancelled), world.runtime.run("mail") as run:
+        acts(run)
+    assert world.calls == ["first"]
+
+
+def test_the_identity_of_an_effect_is_its_place_and_its_arguments_or_its_key() -> None:
+    by_place = {identity("s", step, "manual", "t", args) for step in "ab" for args in ("jcs-1:1", "jcs-1:2")}
+    by_key = {identity("s", step, "manual", "t", KEYED + "1") for step in "ab"}
+    assert (len(by_place), len(by_key)) == (4, 1)
+    assert not by_place & by_key

@@ -12,6 +12,7 @@ from workpacket.model import exits
 from workpacket.model.reason_tables.stops import REASONS
 from workpacket.model.reasons import Registry
 from workpacket.model.stops import EXIT_RANGES, StopReason
+from workpacket.runtime.stop_reasons import reason_of
 
 REGISTRY = Registry(REASONS)
 # Every name by which the founding document and its tool call a stop.
@@ -61,6 +62,11 @@ def test_everything_a_person_needs_is_said(reason: StopReason) -> None:
     for text in (reason.explanation, reason.diagnosis):
         assert text.endswith(".")
     assert reason.remedy == reason.remedies[0]
+
+
+def test_a_code_that_nobody_registered_has_an_answer_too() -> None:
+    assert reason_of("stalled_timeout").code == "stalled"
+    assert (reason_of("made_up").code, reason_of("made_up").exit_code) == ("unregistered", exits.INTERNAL)
 
 
 def test_exit_statuses_tell_the_codes_apart() -> None:
