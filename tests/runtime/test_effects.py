@@ -145,6 +145,8 @@ def test_the_probe_decides(happened: bool, calls: list[str]) -> None:
         receipt = run.effect("send", lambda: world.note("sent"), recovery="probe", probe=probe)
     assert receipt == ("found" if happened else "sent")
     assert world.calls == calls
+    (last,) = [event for event in world.store.read("mail@00000001") if event.type == "effect.succeeded"]
+    assert last.values().get("by_probe", False) == happened
 
 
 def test_a_probe_that_was_promised_and_is_missing_blocks() -> None:

@@ -29,7 +29,7 @@ def typed(run: Run) -> None:
 
 def mistaken(run: Run) -> None:
     run.step(convert, "one")  # type: ignore[call-overload]
-    run.step("named", convert, 1, united="km")  # type: ignore[call-overload]
+    run.step("named", convert, 1, united="km")  # type: ignore[call-arg]
     run.step("named", convert)  # type: ignore[call-overload]
 
 
