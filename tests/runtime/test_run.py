@@ -8,7 +8,7 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
-from workpacket.runtime.errors import LeaseLost
+from workpacket.runtime.errors import LeaseLost, StoreUnavailable
 
 
 @pytest.fixture
@@ -56,6 +56,44 @@ def test_after_a_clean_stop_nothing_is_reported_as_repeated(world: World) -> Non
         run.step("first", world.note, "1")
         run.step("second", world.note, "2")
         assert run.repeated == ()
+
+
+def test_a_step_that_was_broken_off_by_a_person_is_reported_when_it_is_done_again(world: World) -> None:
+    def interrupted() -> None:
+        world.note("half")
+        raise KeyboardInterrupt
+
+    def work(run: Run) -> None:
+        run.step("first", world.note, "1")
+        run.step("second", interrupted)
+
+    with pytest.raises(KeyboardInterrupt), world.runtime.run("import") as run:
+        work(run)
+    assert world.runtime.state(run.id).stop_code == "user_stopped"
+    with world.runtime.run("import") as run:
+        run.step("first", world.note, "1")
+        run.step("second", world.note, "2")
+        assert run.repeated == ("second",)
+
+
+def test_a_step_whose_result_could_not_be_stored_is_reported_when_it_is_done_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Any) -> Any:
+        monkeypatch.undo()
+        raise StoreUnavailable("the disk is full", code="disk_full")
+
+    def work() -> None:
+        monkeypatch.setattr(world.store, "append", full)
+
+    with pytest.raises(StoreUnavailable), world.runtime.run("import") as run:
+        run.step("work", work)
+    state = world.runtime.state(run.id)
+    assert (state.stop_code, state.in_flight) == ("disk_full", {"work"})
+    with world.runtime.run("import") as run:
+        run.step("work", world.note, "again")
+        assert run.repeated == ("work",)
+    assert world.runtime.state(run.id).in_flight == set()
 
 
 def test_a_finished_run_is_followed_by_a_new_one(world: World) -> None:

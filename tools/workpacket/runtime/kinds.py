@@ -82,8 +82,8 @@ CORE: tuple[Kind, ...] = (
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
     _kind("run.blocked", "code decision"),
-    _kind("run.stopped", "code", scan="error"),
-    _kind("run.cancelled", scan="reason"),
+    _kind("run.stopped", "code in_flight", scan="error"),
+    _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),
     _kind("payload.erased", "digest", scan="reason by"),
 )  # fmt: skip

@@ -189,10 +189,14 @@ class Session:
         if error is None:
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(Draft("run.completed", done))
-        elif isinstance(error, RunCancelled):
-            self.recorder.record(Draft("run.cancelled", {"reason": error.reason}))
         else:
-            self.recorder.record(Draft("run.stopped", {"code": stop_code(error), "error": described(error)}))
+            in_flight: list[Json] = list(self.steps.in_flight)
+            if isinstance(error, RunCancelled):
+                end = Draft("run.cancelled", {"reason": error.reason, "in_flight": in_flight})
+            else:
+                facts: dict[str, Json] = {"code": stop_code(error), "error": described(error), "in_flight": in_flight}
+                end = Draft("run.stopped", facts)
+            self.recorder.record(end)
 
 
 def stop_code(error: BaseException) -> str:

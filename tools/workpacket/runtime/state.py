@@ -76,6 +76,7 @@ class RunState:
     cancel_reason: str | None = None
     steps: dict[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
+    in_flight: set[str] = field(default_factory=set)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
@@ -168,6 +169,7 @@ def _step(state: RunState, event: Event, data: Data) -> None:
     state.steps[key] = StepRecord(key, _texts(data, "args"), _text(data, "version"), _number(data, "redactions"), event)
     state.spent_ms += _number(data, "ms")
     state.tries.pop(key, None)
+    state.in_flight.discard(key)
 
 
 def _step_failed(state: RunState, _: Event, data: Data) -> None:
@@ -244,11 +246,13 @@ def _blocked(state: RunState, _: Event, data: Data) -> None:
 def _stopped(state: RunState, _: Event, data: Data) -> None:
     state.status = "stopped"
     state.stop_code = _text(data, "code")
+    state.in_flight |= set(_list(data, "in_flight"))
 
 
-def _cancelled(state: RunState, _: Event, __: Data) -> None:
+def _cancelled(state: RunState, _: Event, data: Data) -> None:
     state.status = "cancelled"
     state.stop_code = "run_cancelled"
+    state.in_flight |= set(_list(data, "in_flight"))
 
 
 def _completed(state: RunState, _: Event, __: Data) -> None:

@@ -57,6 +57,7 @@ class Steps:
     recorder: Recorder
     boundary: Boundary
     repeated: list[str] = field(default_factory=list)
+    in_flight: dict[str, None] = field(default_factory=dict)  # begun, and neither result nor failure is stored
 
     def begin(
         self,
@@ -73,11 +74,13 @@ class Steps:
         if record is not None and self._still_holds(record, args, options):
             return Stored(self._result(record, options))
         self.boundary.check()
-        maybe_repeated = record is not None or (self.recorder.state.interrupted and first)
+        state = self.recorder.state
+        maybe_repeated = record is not None or key in state.in_flight or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
-        tries = self.recorder.state.tries.get(key, 0)
+        self.in_flight[key] = None
+        tries = state.tries.get(key, 0)
         return Pending(key, args, opaque, options, maybe_repeated, tries, self.recorder.clock.ticks())
 
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
@@ -120,6 +123,7 @@ class Steps:
         if pending.tries:
             data["tries"] = pending.tries + 1
         self.recorder.record(Draft("step.completed", data, payload))
+        self.in_flight.pop(pending.key, None)
 
     def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
         """The next try and the wait before it; raises `error` again if there is none."""
@@ -130,8 +134,10 @@ class Steps:
         ms = round((self.recorder.clock.ticks() - pending.began) * 1000)
         data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "error": described(error)}
         self.recorder.record(Draft("step.failed", data | {"final": wait is None}))
+        self.in_flight.pop(pending.key, None)
         if wait is None:
             raise error
+        self.in_flight[pending.key] = None
         return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
 
