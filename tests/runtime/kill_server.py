@@ -27,6 +27,8 @@ from workpacket.runtime.run import Run
 from workpacket.runtime.sqlite_health import examine
 from workpacket.runtime.sqlite_store import SQLiteStore
 
+LONGEST = 0.008  # seconds a victim may live
+SPARED = 14  # each so many-th life is spared, so that rounds come to an end on a slow machine too
 STEPS = int(os.environ.get("KILL_STEPS", "40"))
 
 
@@ -122,12 +124,7 @@ def victim(folder: Path) -> int:
 
 def play(folder: Path, seed: int, kills: int) -> dict[str, Any]:
     chance = random.Random(seed)
-    killed = 0
-    rounds = 0
-    (folder / "calibration").mkdir()
-    began = time.monotonic()
-    assert one_life(folder / "calibration", None) == 0
-    longest = (time.monotonic() - began) / 3
+    killed = lives = rounds = 0
     while killed < kills:
         rounds += 1
         place = folder / f"round-{rounds}"
@@ -136,7 +133,9 @@ def play(folder: Path, seed: int, kills: int) -> dict[str, Any]:
         while not ended:
             settle(place) if (place / "asked").exists() else None
             (place / "asked").unlink(missing_ok=True)
-            code = one_life(place, chance.uniform(0.0, longest) if killed < kills else None)
+            lives += 1
+            spared = lives % SPARED == 0 or killed >= kills
+            code = one_life(place, None if spared else chance.uniform(0.0, LONGEST))
             killed += code is None
             if code == 3:
                 (place / "asked").touch()

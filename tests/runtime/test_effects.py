@@ -254,3 +254,26 @@ def test_the_identity_of_an_effect_is_its_place_and_its_arguments_or_its_key() -
     by_key = {identity("s", step, "manual", "t", KEYED + "1") for step in "ab"}
     assert (len(by_place), len(by_key)) == (4, 1)
     assert not by_place & by_key
+
+
+def test_a_receipt_that_held_a_secret_is_kept_without_it_and_counted() -> None:
+    world = World()
+    secret = "ghp_" + "A" * 36
+    with world.crashing(world.runtime.run("mail")) as run:
+        assert run.effect("send", lambda: {"token": secret, "id": 7}) == {"token": secret, "id": 7}
+        run.effect("plain", lambda: "receipt")
+        world.crash()
+    with world.runtime.run("mail") as run:
+        assert run.effect("send", world.crash) == {"token": "[redacted:github-token]", "id": 7}
+    counted = [e.values().get("redactions") for e in world.store.read(run.id) if e.type == "effect.succeeded"]
+    assert counted == [1, None]
+
+
+def test_an_intent_is_stored_once_however_often_the_question_is_asked() -> None:
+    world = World()
+    for _ in range(3):
+        with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+            run.effect("send", world.note, "sent", confirm=True)
+    types = [event.type for event in world.store.read("mail@00000001")]
+    assert types.count("effect.intended") == 1
+    assert types.count("confirmation.requested") == 1
