@@ -112,6 +112,20 @@ def test_a_keyed_run_is_done_once_for_good(world: World) -> None:
     assert types(world, "import@2026-10") == ["run.started", "step.completed", "run.completed"]
 
 
+def test_nothing_is_added_to_a_finished_run(world: World) -> None:
+    with world.runtime.run("import", key="2026-10") as run:
+        run.step("fetch", world.note, "rows")
+        run.checkpoint("middle")
+    version = run.state.version
+    for act in ("step", "effect"):
+        with world.runtime.run("import", key="2026-10") as run:
+            run.checkpoint("middle")
+            with pytest.raises(RunBlocked, match="is finished"):
+                getattr(run, act)("more", world.note, "more")
+    assert world.calls == ["rows"]
+    assert world.runtime.state(run.id).version == version
+
+
 def test_a_loop_counts_its_steps(world: World) -> None:
     with world.crashing(world.runtime.run("import")) as run:
         for item in ("a", "b"):

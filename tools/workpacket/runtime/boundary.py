@@ -25,6 +25,8 @@ class Boundary:
         recorder = self.recorder
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()
+        if recorder.state.status == "completed":
+            raise RunBlocked(f"{recorder.stream} is finished; nothing is added to it", code="step_changed")
         if recorder.state.cancel_reason is not None:
             raise RunCancelled(recorder.state.cancel_reason)
         until = recorder.state.budget.get("until")
