@@ -205,6 +205,38 @@ def test_a_confirmed_difference_lets_the_run_go_on_and_no_other_one(world: World
         assert run.attempt == 2
 
 
+def test_what_was_confirmed_is_what_is_recorded_from_then_on(world: World) -> None:
+    world.ask = lambda _, __: True
+    for repository, month in (("here", 10), ("there", 11)):
+        with world.crashing(world.runtime.run("import", inputs={"month": month}, repository=repository)):
+            world.crash()
+    world.ask = None
+    with world.runtime.run("import", inputs={"month": 11}, repository="there") as run:
+        assert run.attempt == 3
+
+
+def test_changed_inputs_are_shown_old_and_new_unless_they_are_sensitive(world: World) -> None:
+    old: dict[str, Any] = {"month": 10, "db_password": "old one", "note": "x ghp_" + "A" * 36, "gone": 1}
+    new: dict[str, Any] = {"month": 11, "db_password": "new one", "note": "y ghp_" + "B" * 36, "came": 2}
+    with world.crashing(world.runtime.run("import", inputs=old)):
+        world.crash()
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.run("import", inputs=new)
+    assert caught.value.details["changes"] == {
+        "month": {"old": 10, "new": 11},
+        "db_password": {"old": "[not shown]", "new": "[not shown]"},
+        "note": {"old": "x [redacted:github-token]", "new": "y [redacted:github-token]"},
+        "gone": {"old": 1},
+        "came": {"new": 2},
+    }
+    (begin,) = world.store.read("import@00000001", 0, 1)
+    assert b"old one" not in (world.store.payload(begin) or b"")
+    world.runtime.purge("import@00000001", 1, "personal data")
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.run("import", inputs=old | {"month": 12})
+    assert caught.value.details["changes"] == {"month": {"new": 12}}
+
+
 def test_a_denied_difference_blocks(world: World) -> None:
     with world.crashing(world.runtime.run("import", inputs={"month": 10})):
         world.crash()

@@ -48,9 +48,10 @@ def next_in_line(stream: str, prefix: str) -> str:
 
 def newest_numbered(store: Store, prefix: str) -> str:
     """The newest run of this name that was numbered, not keyed, by us."""
-    for head in store.heads(prefix, newest_first=True):
-        if len(head.stream) == len(prefix) + 8 and head.stream[len(prefix) :].isdigit():
-            return head.stream
+    for limit in (20, None):  # keyed runs stand between the numbered ones, but seldom many
+        for head in store.heads(f"{prefix}0", newest_first=True, limit=limit):
+            if len(head.stream) == len(prefix) + 8 and head.stream[len(prefix) :].isdigit():
+                return head.stream
     return ""
 
 

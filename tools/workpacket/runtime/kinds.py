@@ -61,7 +61,12 @@ CORE: tuple[Kind, ...] = (
         "inputs scope code_version budget repository workdir fork_of carried_from",
         scan="name packet",
     ),
-    _kind("attempt.started", "attempt decision interrupted code_version scope budget", scan="holder", drop="env argv"),
+    _kind(
+        "attempt.started",
+        "attempt decision interrupted inputs code_version scope budget repository workdir",
+        scan="holder",
+        drop="env argv",
+    ),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
     _kind("step.failed", "step try ms final", scan="error"),
     Kind(

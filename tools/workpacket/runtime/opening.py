@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
+from workpacket.runtime.changes import HIDDEN, shown_changes
 from workpacket.runtime.contract import Lease, Store
 from workpacket.runtime.decide import Decision, decide
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
@@ -18,6 +19,7 @@ from workpacket.runtime.processes import is_certainly_dead, this_process
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import Wanted
+from workpacket.runtime.secret_rules import names_a_secret
 from workpacket.runtime.session import Ask, Session, token_hash
 from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock
@@ -67,8 +69,8 @@ class Opening:
             )
         recorder = self._recorder(stream, RunState(), self._take_lease(stream))
         inputs = dict(wanted.inputs or {})
-        text = stored_text({"inputs": inputs})
-        cleaned, _ = self.redactor.clean_value({"inputs": inputs}, text)
+        open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
+        cleaned, _ = self.redactor.clean_value(open_inputs, stored_text(open_inputs))
         data: dict[str, Json] = {
             "name": wanted.name,
             "packet": wanted.packet,
@@ -110,7 +112,7 @@ class Opening:
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 state, decision = self._decided(stream, wanted, seen)
             if lease is None or decision.action in {"BLOCK", "CONFIRM"}:
-                raise self._refused(stream, state, decision)
+                raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)
         except BaseException:
             if lease is not None:
@@ -149,7 +151,7 @@ class Opening:
         self._recorder(stream, state, None).record(Draft("confirmation.given", data))
         return True
 
-    def _refused(self, stream: str, state: RunState, decision: Decision) -> RunBlocked:
+    def _refused(self, stream: str, state: RunState, decision: Decision, wanted: Wanted) -> RunBlocked:
         """The refusal as an event and as an error, so that no run is stranded without a word."""
         known = [check for check in decision.checks if check.code == decision.code]
         details = "; ".join(detail for check in known for detail in check.details)
@@ -158,6 +160,8 @@ class Opening:
             blocked = Draft("run.blocked", data)
             self._recorder(stream, state, None).record(blocked, key=f"blocked:{decision.digest}")
         facts = decision.as_json()
+        if wanted.inputs is not None and any(check.code == "inputs_changed" for check in decision.checks):
+            facts["changes"] = shown_changes(self.store, state, wanted.inputs, self.redactor)
         return RunBlocked(f"{stream}: {details or decision.code}", code=decision.code, details=facts)
 
     def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
@@ -174,13 +178,7 @@ class Opening:
             "interrupted": state.status == "running",
             "holder": recorder.actor,
         }
-        if wanted.scope is not None:
-            data["scope"] = list(wanted.scope)
-        if wanted.budget:
-            data["budget"] = dict(wanted.budget)
-        if wanted.code_version is not None:
-            data["code_version"] = wanted.code_version
-        recorder.record(*drafts, Draft("attempt.started", data))
+        recorder.record(*drafts, Draft("attempt.started", data | _said(wanted)))
         return self._session(recorder)
 
     # ---- a run from another's checkpoint -------------------------------------------------------------------------
@@ -216,6 +214,19 @@ class Opening:
         session = Session(recorder, self.lease_seconds, promised, self.ask, replay_only)
         session.keep_lease()
         return session
+
+
+def _said(wanted: Wanted) -> dict[str, Json]:
+    """What was said of the run this time and let pass: from now on it is what was recorded."""
+    said: dict[str, Json | None] = {
+        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
+        "scope": None if wanted.scope is None else list(wanted.scope),
+        "budget": dict(wanted.budget) or None,
+        "code_version": wanted.code_version,
+        "repository": wanted.repository,
+        "workdir": wanted.workdir,
+    }
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:

@@ -159,6 +159,10 @@ def _attempt(state: RunState, _: Event, data: Data) -> None:
     state.attempt = _number(data, "attempt")
     if "scope" in data:
         state.scope = _list(data, "scope")
+    if "inputs" in data:
+        state.inputs = _texts(data, "inputs")
+    state.repository = _text(data, "repository") or state.repository
+    state.workdir = _text(data, "workdir") or state.workdir
     state.budget = {**state.budget, **_members(data, "budget")}
     if "code_version" in data:
         state.code_version = _text(data, "code_version")
