@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,18 +46,20 @@ def filled(path: Path, events: int = 3) -> SQLiteStore:
     return store
 
 
-def raw(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None)
+@contextmanager
+def raw(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file without its store around it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
 
 
 def change(path: Path, *statements: str) -> None:
     """Alter the file behind the store's back, with its triggers out of the way."""
-    connection = raw(path)
-    connection.execute("DROP TRIGGER IF EXISTS events_stay_as_they_are")
-    connection.execute("DROP TRIGGER IF EXISTS events_stay")
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
+    with raw(path) as connection:
+        connection.execute("DROP TRIGGER IF EXISTS events_stay_as_they_are")
+        connection.execute("DROP TRIGGER IF EXISTS events_stay")
+        for statement in statements:
+            connection.execute(statement)
 
 
 def code_of(action: Callable[[], object]) -> str:
@@ -106,13 +109,14 @@ def test_a_memory_file_system_works_and_is_mentioned(path: Path, monkeypatch: py
 def test_events_cannot_be_changed_or_deleted(path: Path) -> None:
     filled(path).close()
     for statement in ("UPDATE events SET actor = 'x'", "DELETE FROM events"):
-        with pytest.raises(sqlite3.IntegrityError, match="never"):
-            raw(path).execute(statement)
+        with raw(path) as connection, pytest.raises(sqlite3.IntegrityError, match="never"):
+            connection.execute(statement)
 
 
 def test_a_database_of_another_program_is_refused(path: Path) -> None:
     path.parent.mkdir(parents=True)
-    raw(path).execute("PRAGMA application_id = 7")
+    with raw(path) as connection:
+        connection.execute("PRAGMA application_id = 7")
     assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
 
 
@@ -152,10 +156,10 @@ def test_an_event_of_another_stream_is_not_let_through(path: Path) -> None:
 
 def test_a_stream_whose_last_event_is_not_its_head_is_noticed(path: Path) -> None:
     filled(path).close()
-    connection = raw(path)
-    name, number, version, _, *rest = connection.execute("SELECT * FROM streams").fetchone()
-    row = (name, number, version, "0" * 64, *rest[:-1])
-    connection.execute("UPDATE streams SET hash = ?, crc = ?", ("0" * 64, row_crc(*row)))
+    with raw(path) as connection:
+        name, number, version, _, *rest = connection.execute("SELECT * FROM streams").fetchone()
+        row = (name, number, version, "0" * 64, *rest[:-1])
+        connection.execute("UPDATE streams SET hash = ?, crc = ?", ("0" * 64, row_crc(*row)))
     with pytest.raises(LogDamaged, match="does not end in its head"):
         list(SQLiteStore(path).read(STREAM))
 
@@ -381,11 +385,12 @@ def test_a_rehashed_event_does_not_fit_the_head(path: Path) -> None:
 
 def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> None:
     filled(path).close()
-    connection = raw(path)
-    (kind, stream, key, _, status, _) = connection.execute("SELECT * FROM entries").fetchone()
+    with raw(path) as connection:
+        (kind, stream, key, _, status, _) = connection.execute("SELECT * FROM entries").fetchone()
     for version in (9, 4):
         crc = row_crc(kind, stream, key, version, status)
-        connection.execute("UPDATE entries SET version = ?, crc = ?", (version, crc))
+        with raw(path) as connection:
+            connection.execute("UPDATE entries SET version = ?, crc = ?", (version, crc))
         with pytest.raises(LogDamaged, match="points at something else"):
             SQLiteStore(path).latest("checkpoints", STREAM)
 

@@ -144,4 +144,7 @@ class SideFile:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        """Closing twice is closing once."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
