@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -143,6 +145,27 @@ ACCEPTED: list[tuple[dict[str, Any], dict[str, Any], ResumePolicy]] = [
 @pytest.mark.parametrize(("made", "seen", "policy"), ACCEPTED)
 def test_what_is_allowed_is_not_refused(made: dict[str, Any], seen: dict[str, Any], policy: ResumePolicy) -> None:
     assert decided(state(**made), replace(SEEN, **seen), policy).action == "RESUME"
+
+
+def test_a_decision_as_json_says_all_of_it() -> None:
+    decision = decided(seen=replace(SEEN, inputs={"month": "h2"}))
+    told = json.loads(decision.to_bytes())
+    assert {key: told[key] for key in ("action", "code", "checkpoint")} == {
+        "action": "CONFIRM",
+        "code": "inputs_changed",
+        "checkpoint": "c1",
+    }
+    assert told["subject"] == decision.subject != ""
+    results = {check["check"]: (check["result"], check["code"], check["details"]) for check in told["checks"]}
+    assert list(results) == [check.__name__ for check in CHECKS]
+    assert results["inputs_same"] == ("confirm", "inputs_changed", ["month"])
+    assert results["budget_left"] == ("not_applicable", "", [])
+    assert results["tree_clean"] == ("pass", "", [])
+    assert decision.digest == hashlib.sha256(decision.to_bytes()).hexdigest()
+
+
+def test_where_nothing_is_asked_there_is_no_subject() -> None:
+    assert decided().subject == ""
 
 
 def test_all_checks_run_even_after_the_first_refusal() -> None:
