@@ -136,6 +136,7 @@ ACCEPTED: list[tuple[dict[str, Any], dict[str, Any], ResumePolicy]] = [
     ({"effects": effect("probe", "started")}, {}, ResumePolicy()),
     ({"effects": effect("manual", "succeeded")}, {}, ResumePolicy()),
     ({"budget": {"until": 60, "seconds": 9, "steps": 9}}, {}, ResumePolicy()),
+    ({"inputs": {}}, {"inputs": None}, ResumePolicy()),
     ({"budget": {"steps": 0}}, {"budget": {"steps": 5}}, ResumePolicy()),
     ({"last_recorded_at": 99}, {"now": 40}, ResumePolicy()),
     ({"point": checkpoint(preconditions={})}, {"git": None, "foreign_changes": None, "digests": None}, ResumePolicy()),

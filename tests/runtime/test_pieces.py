@@ -514,3 +514,25 @@ def test_a_codec_keeps_values_of_ones_own() -> None:
         world.crash()
     with world.runtime.run("a") as run:
         assert run.using(codec=Dates()).step("now", lambda: moment) == moment
+
+
+def test_a_run_is_resumed_by_its_id_if_nothing_was_promised_that_cannot_be_checked() -> None:
+    world = World()
+    for name, inputs in (("without", {}), ("with", {"month": 10})):
+        with world.crashing(world.runtime.run(name, inputs=inputs)):
+            world.crash()
+    with world.runtime.resume("without@00000001") as run:
+        assert run.attempt == 2
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.resume("with@00000001")
+    assert caught.value.code == "check_not_run"
+
+
+def test_a_payload_that_vanished_is_damage_and_not_an_erasure() -> None:
+    world, _ = recorded()
+    store = world.store
+    assert isinstance(store, MemoryStore)
+    event = next(store.read("a@00000001", 1, 2))
+    store._payloads.clear()
+    with pytest.raises(LogDamaged, match="payload is missing"):
+        store.payload(event)

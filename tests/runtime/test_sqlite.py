@@ -26,7 +26,7 @@ from workpacket.runtime.errors import (
 from workpacket.runtime.events import Chain
 from workpacket.runtime.sqlite_files import SideFile, file_system_of
 from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
-from workpacket.runtime.sqlite_schema import SCHEMA_VERSION, row_crc
+from workpacket.runtime.sqlite_schema import MIGRATIONS, SCHEMA_VERSION, row_crc
 from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
 
@@ -201,6 +201,47 @@ def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytes
         SQLiteStore(path)
     monkeypatch.undo()
     SQLiteStore(path).append(Writer("w").request("a"))
+
+
+def test_an_older_file_is_brought_to_the_present_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path).close()
+    grown = (*MIGRATIONS, ("CREATE TABLE added(x)",))
+    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", grown)
+    monkeypatch.setattr("workpacket.runtime.sqlite_access.SCHEMA_VERSION", len(grown))
+    store = SQLiteStore(path)
+    assert len(list(store.read(STREAM))) == 3
+    with store.access.reading as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (len(grown),)
+        assert [row[0] for row in db.execute("SELECT version FROM schema_migrations")] == [1, 2]
+        assert db.execute("SELECT count(*) FROM added").fetchone() == (0,)
+
+
+def test_a_file_that_cannot_be_opened_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", refuses)
+    assert code_of(lambda: SQLiteStore(path)) == "store_read_only"
+
+
+def test_a_store_that_lost_the_number_of_its_streams_is_not_believed(path: Path) -> None:
+    SQLiteStore(path).close()
+    change(path, "DELETE FROM meta")
+    assert code_of(lambda: SQLiteStore(path).head("anything")) == "store_corrupt"
+
+
+def test_a_handle_of_another_process_is_refused_and_not_closed_for_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        assert code_of(lambda: store.head(STREAM)) == "store_busy"
+        store.close()
+    with store.access.reading as db:
+        assert db.execute("SELECT count(*) FROM events").fetchone() == (3,)
 
 
 def test_an_older_copy_of_the_store_is_noticed(path: Path) -> None:

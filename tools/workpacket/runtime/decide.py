@@ -190,6 +190,8 @@ def definitions_same(case: Case) -> Verdict:
 
 
 def inputs_same(case: Case) -> Verdict:
+    if case.seen.inputs is None and not case.state.inputs:
+        return NOT_APPLICABLE
     return _compared(case.state.inputs, case.seen.inputs, "inputs_changed", "inputs")
 
 
