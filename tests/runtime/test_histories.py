@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.histories import HISTORIES, summary
+from runtime.histories import HISTORIES, refused, summary
+from runtime.worlds import World
 from workpacket.runtime.kinds import KINDS
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_health import examine
@@ -38,3 +39,12 @@ def test_a_recorded_history_means_what_it_meant(path: Path, tmp_path: Path) -> N
         assert summary(fold(store.read(stream))) == expected
         assert list(export_lines(store, stream)) == lines
     assert examine(sqlite) == ()
+
+
+def test_the_same_life_makes_the_same_bytes() -> None:
+    lives = []
+    for _ in range(2):
+        world = World()
+        stream = refused(world)
+        lives.append(list(export_lines(world.store, stream)))
+    assert lives[0] == lives[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.contract import Store
@@ -31,6 +32,7 @@ class World:
     observers: tuple[Observer, ...] = ()
     ask: Callable[[str, str], bool | None] | None = None
     calls: list[str] = field(default_factory=list)
+    ids: Iterator[str] = field(default_factory=lambda: (f"{number:032x}" for number in count(1)))
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.clock)
@@ -44,6 +46,7 @@ class World:
             ask=self.ask,
             redactor=self.redactor,
             clock=self.clock,
+            ids=lambda: next(self.ids),
         )
         return Runtime(self.store, settings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from workpacket.runtime.contract import Lease, Store
 from workpacket.runtime.decide import Decision, decide
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.fork import carried_over
+from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.observations import Observations, ResumePolicy, hashes_by_key
 from workpacket.runtime.observe import Observer, look_around, read_state
 from workpacket.runtime.processes import is_certainly_dead, this_process
@@ -37,6 +37,7 @@ class Opening:
     actor: str
     observers: tuple[Observer, ...] = ()
     ask: Ask | None = None
+    ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
 
     # ---- which stream --------------------------------------------------------------------------------------------
@@ -204,14 +205,13 @@ class Opening:
             return self.store.acquire(stream, holder, self.lease_seconds, over=token)
 
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
-        writer = secrets.token_hex(16)
-        return Recorder(self.store, state, stream, writer, self.actor, self.clock, self.redactor, lease)
+        return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
     def _session(self, recorder: Recorder, *, replay_only: bool = False) -> Session:
         def promised() -> Mapping[str, Json]:
             return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
-        session = Session(recorder, self.lease_seconds, promised, self.ask, replay_only)
+        session = Session(recorder, self.lease_seconds, promised, self.ask, self.ids, replay_only)
         session.keep_lease()
         return session
 

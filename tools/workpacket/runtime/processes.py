@@ -7,7 +7,6 @@ pid mean anything. Start time and pid together name one process even if the pid 
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 from workpacket.runtime.ticks import boot_id
@@ -15,7 +14,7 @@ from workpacket.runtime.ticks import boot_id
 
 def this_process() -> str:
     pid = os.getpid()
-    return f"{socket.gethostname()}/{pid}/{_start_of(pid)}/{_place()}"
+    return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
 
 
 def is_certainly_dead(holder: str) -> bool:

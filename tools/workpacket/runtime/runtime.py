@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from workpacket.runtime.catalog import RunSummary, removable, state_of, summary_
 from workpacket.runtime.contract import Store
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked, StoreUnavailable
+from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.observations import ResumePolicy
 from workpacket.runtime.observe import Observer
 from workpacket.runtime.opening import LEASE_SECONDS, Opening
@@ -43,6 +43,7 @@ class Settings:
     lease_seconds: float = LEASE_SECONDS
     redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
     clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = random_id
 
 
 class Runtime:
@@ -167,6 +168,7 @@ class Runtime:
             chosen.actor,
             chosen.observers,
             chosen.ask,
+            chosen.ids,
             chosen.lease_seconds,
         )
 
@@ -186,5 +188,4 @@ class Runtime:
         """A writer without a lease: its messages are let in at any time."""
         state = state_of(self.store, self._existing(run_id))
         chosen = self.settings
-        writer = secrets.token_hex(16)
-        return Recorder(self.store, state, run_id, writer, chosen.actor, chosen.clock, chosen.redactor)
+        return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)

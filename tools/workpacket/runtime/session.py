@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _thread
 import hashlib
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,6 +21,7 @@ from workpacket.runtime.calls import Scope, arguments_hash
 from workpacket.runtime.contract import Lease
 from workpacket.runtime.effects import KEYED, Effects, Plan, Recovery, identity
 from workpacket.runtime.errors import LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.jcs import jcs_hash
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.state import CheckpointRecord, RunState
@@ -48,6 +48,7 @@ class Session:
     seconds: float
     preconditions: Callable[[], Mapping[str, Json]] = dict
     ask: Ask | None = None
+    ids: Ids = random_id
     replay_only: bool = False
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
@@ -113,9 +114,9 @@ class Session:
         if self.replay_only:
             return SavedCheckpoint("", self.state.version)
         scope = self.scope()
-        token = secrets.token_urlsafe(24) if with_token else ""
+        token = self.ids() if with_token else ""
         data: dict[str, Json] = {
-            "id": secrets.token_hex(8),
+            "id": self.ids()[:16],
             "name": name,
             "kind": kind,
             "counters": {f"{scope.path}{key}": number for key, number in sorted(scope.counters.items())},

@@ -7,8 +7,8 @@ another boot has ended, because whoever held it died with that boot.
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from pathlib import Path
 from typing import Protocol
 
@@ -40,8 +40,8 @@ class SystemClock:
 
 
 def boot_id() -> str:
-    """Names this boot of this machine; where the system has no name for it, the wall time of the boot to the minute."""
+    """Names this boot of this machine; where the system has no name for it, its host and the minute it was started."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
-        return f"boot-{round((time.time() - time.clock_gettime(_CLOCK)) / 60)}-{uuid.getnode():x}"
+        return f"boot-{round((time.time() - time.clock_gettime(_CLOCK)) / 60)}-{os.uname().nodename}"
