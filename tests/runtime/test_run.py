@@ -112,6 +112,14 @@ def test_a_keyed_run_is_done_once_for_good(world: World) -> None:
     assert types(world, "import@2026-10") == ["run.started", "step.completed", "run.completed"]
 
 
+def test_several_may_read_a_finished_run_at_the_same_time(world: World) -> None:
+    with world.runtime.run("import", key="2026-10") as run:
+        run.step("fetch", world.note, "rows")
+    with world.runtime.run("import", key="2026-10") as one, world.runtime.run("import", key="2026-10") as other:
+        assert one.step("fetch", world.note, "rows") == other.step("fetch", world.note, "rows") == "rows"
+    assert world.calls == ["rows"]
+
+
 def test_nothing_is_added_to_a_finished_run(world: World) -> None:
     with world.runtime.run("import", key="2026-10") as run:
         run.step("fetch", world.note, "rows")

@@ -168,7 +168,7 @@ class Opening:
     def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
         state = recorder.state
         if decision.action == "COMPLETE":
-            return self._session(recorder, replay_only=True)
+            return self._finished(recorder)
         drafts: list[Draft] = []
         if wanted.retry_token:
             spent: dict[str, Json] = {"token_hash": token_hash(wanted.retry_token), "checkpoint": decision.checkpoint}
@@ -207,11 +207,18 @@ class Opening:
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
         return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
-    def _session(self, recorder: Recorder, *, replay_only: bool = False) -> Session:
+    def _finished(self, recorder: Recorder) -> Session:
+        """Only stored results are given out, so nobody else has to wait for it."""
+        if recorder.lease is not None:
+            self.store.release(recorder.lease)
+            recorder.lease = None
+        return Session(recorder, self.lease_seconds, replay_only=True)
+
+    def _session(self, recorder: Recorder) -> Session:
         def promised() -> Mapping[str, Json]:
             return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
-        session = Session(recorder, self.lease_seconds, promised, self.ask, self.ids, replay_only)
+        session = Session(recorder, self.lease_seconds, promised, self.ask, self.ids)
         session.keep_lease()
         return session
 
