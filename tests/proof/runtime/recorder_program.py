@@ -17,7 +17,6 @@ folder = Path(sys.argv[1])
 if sys.argv[2:] == ["NORMAL"]:
     kept = [pragma for pragma in sqlite_access._PRAGMAS if pragma[0] != "synchronous"]
     sqlite_access._PRAGMAS = (("synchronous", "NORMAL", 1), *kept)
-sqlite_access.WAL_PAGES = 40
 told = os.open(folder / "told", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 store = SQLiteStore(folder / "store" / "runs.db")
 with store.access.reading as db:

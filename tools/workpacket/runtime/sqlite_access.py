@@ -31,7 +31,7 @@ from workpacket.runtime.sqlite_schema import (
     schema_version,
 )
 
-WAL_PAGES = 256  # the write-ahead log is reused after 1 MiB: overwriting in place is cheaper to sync than growing
+WAL_PAGES = 512  # the write-ahead log is reused after 2 MiB: overwriting in place is cheaper to sync than growing
 _PRAGMAS: tuple[tuple[str, str, int], ...] = (
     ("synchronous", "FULL", 2),
     ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
@@ -41,7 +41,7 @@ _PRAGMAS: tuple[tuple[str, str, int], ...] = (
     ("temp_store", "MEMORY", 2),
     ("mmap_size", "0", 0),
     ("wal_autocheckpoint", str(WAL_PAGES), WAL_PAGES),
-    ("journal_size_limit", str(4 * WAL_PAGES * 4096), 4 * WAL_PAGES * 4096),
+    ("journal_size_limit", str(2 * WAL_PAGES * 4096), 2 * WAL_PAGES * 4096),
 )
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "store_busy",
