@@ -19,6 +19,7 @@ import time
 import venv
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -65,8 +66,8 @@ def steps_and_effects(folder: Path) -> dict[str, object]:
     with Runtime.open(folder / "steps.db") as runtime, runtime.run("bench") as run:
         for number in range(STEPS):
             samples["floor"].append(timed(append))
-            samples["step"].append(timed(lambda n=number: run.step("work", work, n)))
-            samples["effect"].append(timed(lambda n=number: run.effect("send", work, n)))
+            samples["step"].append(timed(partial(run.step, "work", work, number)))
+            samples["effect"].append(timed(partial(run.effect, "send", work, number)))
     os.close(descriptor)
     return {name: figures(taken, samples["floor"]) for name, taken in samples.items()}
 
@@ -119,11 +120,15 @@ def resume(folder: Path) -> dict[str, object]:
 
 def growth(folder: Path) -> dict[str, object]:
     """1,000 turns of 1 KB each: what the store takes on disk, while it is open and after."""
+
+    def turn(number: int) -> str:
+        return f"{number:06d}" + "y" * 1018
+
     path = folder / "growth" / "runs.db"
     with Runtime.open(path) as runtime:
         with runtime.run("talk") as run:
             for number in range(1000):
-                run.step("turn", lambda n=number: f"{n:06d}" + "y" * 1018)
+                run.step("turn", turn, number)
         opened = sum(file.stat().st_size for file in path.parent.iterdir())
     closed = sum(file.stat().st_size for file in path.parent.iterdir())
     return {"open_times": round(opened / 1_024_000, 2), "closed_times": round(closed / 1_024_000, 2)}

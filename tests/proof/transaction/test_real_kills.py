@@ -26,7 +26,7 @@ STORAGE_CALLS = (
     "rmdir", "ftruncate", "flock", "lseek", "close", "getdents64", "read",
 )  # fmt: skip
 REFUSALS = (
-    "disk_full", "storage_failed", "permission_denied", "transaction_unfinished", "lock_unavailable",
+    "no_space_left", "disk_failed", "permission_denied", "transaction_unfinished", "lock_unavailable",
     "unsuitable_file_system", "lock_held", "repository_unreadable", "no_repository", "path_is_link", "path_not_a_file",
 )  # fmt: skip
 WORKER = Path(__file__).with_name("worker.py")

@@ -21,6 +21,7 @@ from workpacket.model.reason_tables import (
     markdown,
     settings,
     signing,
+    stops,
     text,
     transaction,
     usage,
@@ -44,6 +45,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     approval_signature.REASONS,
     approval_policy.REASONS,
     signing.REASONS,
+    stops.REASONS,
 )
 
 

@@ -98,7 +98,7 @@ class AsyncRun(BaseRun):
 
     # ---- effects -------------------------------------------------------------------------------------------------
 
-    async def effect(  # noqa: PLR0913  # each is a named property of one act
+    async def effect(  # each is a named property of one act
         self,
         name: str,
         function: Callable[..., Awaitable[T]],

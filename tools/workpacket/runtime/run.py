@@ -134,8 +134,8 @@ class Run(BaseRun):
 
     def gather(self, *calls: Call[T], workers: int = 4) -> list[T]:
         """Do several steps side by side, in threads; their results in the order of the calls."""
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # costs start-up, and few runs need it
-        from contextvars import copy_context  # noqa: PLC0415
+        from concurrent.futures import ThreadPoolExecutor  # costs start-up, and few runs need it
+        from contextvars import copy_context
 
         self._session.boundary.check()
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="workpacket-step") as pool:
@@ -173,7 +173,7 @@ class Run(BaseRun):
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
         """Run a program as a step, in a process group of its own that a cancellation stops."""
-        from workpacket.runtime.commands import run_command  # noqa: PLC0415  # subprocess only when it is used
+        from workpacket.runtime.commands import run_command  # subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
             return run_command(argv, self._session.boundary.check_now, cwd=cwd, timeout=timeout)
@@ -182,7 +182,7 @@ class Run(BaseRun):
 
     # ---- effects -------------------------------------------------------------------------------------------------
 
-    def effect(  # noqa: PLR0913  # each is a named property of one act
+    def effect(  # each is a named property of one act
         self,
         name: str,
         function: Callable[..., T],

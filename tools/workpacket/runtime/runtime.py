@@ -58,7 +58,7 @@ class Runtime:
         if isinstance(where, str) and "://" in where:
             raise StoreUnavailable(f"{where.split(':')[0]} stores are not part of this installation",
                                    code="storage_unsuitable")  # fmt: skip
-        from workpacket.runtime.sqlite_store import SQLiteStore  # noqa: PLC0415  # sqlite3 only when it is used
+        from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
 
         settings = settings or Settings()
         here = Path.cwd()
@@ -82,7 +82,7 @@ class Runtime:
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
         """The same for async code: `async with rt.async_run(...) as run`."""
-        from workpacket.runtime.async_run import AsyncRun  # noqa: PLC0415  # asyncio only when it is used
+        from workpacket.runtime.async_run import AsyncRun  # asyncio only when it is used
 
         opening, wanted = self._opening(), wanted_run(name, request, self._workdir)
         return AsyncRun(lambda: opening.open(wanted))

@@ -275,7 +275,7 @@ USER = (
     _stop("user_stopped", 130, "user", "after_confirm", "A person stopped the run",
           "Ctrl-C or a signal; the run ended at a boundary.",
           "runs show has the last checkpoint.",
-          "Resume when you like", aliases=("interrupted", "user_interrupt", "sigint")),
+          "Resume when you like", aliases=("user_interrupt", "sigint")),
     _stop("run_cancelled", 130, "user", "after_confirm", "The run was cancelled",
           "Somebody asked for it; the run ended at a boundary from which it could go on.",
           "The event cancel.requested holds who and why.",
