@@ -78,6 +78,27 @@ def test_every_finding_points_into_its_file(laid_out: Path, findings: list[Findi
         assert 0 <= finding.line <= lines, finding
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "hint_text_left",
+        "signature_malformed",
+        "approved_unsigned",
+        "status_contradicts_board",
+        "registry_board_stale",
+        "stub_without_row",
+        "superseded_still_live",
+        "board_blank_lines",
+        "role_zombie",
+        "role_phase_foreign",
+        "role_identity_mismatch",
+        "deferred_issue_mapping",
+    ],
+)
+def test_the_defects_that_such_repositories_have_are_found(findings: list[Finding], code: str) -> None:
+    assert any(finding.code == code and finding.line > 0 for finding in findings)
+
+
 def test_a_stub_that_is_only_old_fashioned_gets_warnings(findings: list[Finding]) -> None:
     stubs = [finding for finding in findings if finding.path.startswith(".GOV/task_packets/stubs/")]
     assert stubs

@@ -28,7 +28,7 @@ def test_the_active_packet_is_named_by_its_path() -> None:
         "": None,
     }
     for path, name in paths.items():
-        found = row_of(active=path).active_id()
+        found = row_of(active=path).active_id
         assert (found.text if found is not None else None) == name, path
 
 
@@ -42,7 +42,7 @@ def test_the_board_cell_says_a_section_and_a_packet() -> None:
         "": (None, ""),
     }
     for cell, expected in cells.items():
-        section, name = row_of(board=cell).board_place()
+        section, name = row_of(board=cell).board_place
         assert (section.key if section is not None else None, name) == expected, cell
 
 
@@ -64,7 +64,7 @@ def test_notes_are_tokens_and_each_value_knows_where_it_stands() -> None:
 def test_columns_are_found_by_name() -> None:
     header = "| Notes | Active Packet | Base WP ID |\n|---|---|---|\n"
     row = registry("| active=WP-1-A-v1 | WP-1-A-v1.md | `WP-1-A` |", header=header).rows[0]
-    base, active = row.base_id(), row.active_id()
+    base, active = row.base_id, row.active_id
     assert base is not None
     assert active is not None
     assert (base.text, active.text, row.board) == ("WP-1-A", "WP-1-A-v1", None)

@@ -312,3 +312,11 @@ def test_mojibake_of_thousands_of_words_is_repaired_whole_and_comes_to_rest() ->
     found = findings_in("packet", garbled)
     once = repaired(Source.from_bytes(path, garbled), "packet", found, frozenset(REASONS), unsafe=True).encode()
     assert once == "é word\n".encode() * 3_000
+
+
+def test_a_drawn_box_is_replaced_and_not_kept_beside_the_real_one() -> None:
+    for drawn in ("[] ", "\u2610 ", "1. ", ""):
+        data = changed("stub", ("- [ ] ", drawn if drawn == "1. " else f"- {drawn}"))
+        source = Source.from_bytes(CANONICAL["stub"][0], data)
+        repair = repaired(source, "stub", findings_in("stub", data), frozenset(REASONS), unsafe=False)
+        assert repair.text == CANONICAL["stub"][1]

@@ -29,6 +29,7 @@ def tree(text: str) -> Node:
         ("a: {c: [x, y]}\nd: 2\n", ("a", "b"), REMOVED),
         ("a: {b: 1, c: [x, y], e: {f: []}}\nd: 2\n", ("a", "e"), {"f": []}),
         ("a: {b: 1, c: [x, y]}\nd: 2 # comments do not count\n", ("d",), 2),
+        ("[x]", (), ["x"]),
     ],
 )
 def test_the_change_that_was_meant_is_recognised(after: str, path: NodePath, value: Change) -> None:
@@ -53,6 +54,7 @@ def test_the_change_that_was_meant_is_recognised(after: str, path: NodePath, val
         (BEFORE, ("a", "c", 7, "b"), 1),
         (BEFORE, ("e", "f"), 1),
         (BEFORE, (), 1),
+        (BEFORE, (), REMOVED),
     ],
 )
 def test_any_other_change_is_not(after: str, path: NodePath, value: Change) -> None:

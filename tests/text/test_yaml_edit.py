@@ -50,6 +50,9 @@ SET = {
     "an empty block by a text of two lines": ("a: |\nd: e\n", "x\ny", 'a: "x\\ny"\nd: e\n'),
     "a block by a number": ("a: |\n  b\n", 7, "a: 7\n"),
     "in brackets a comma needs quotes": ("x: 1\na: b\n", "c, d", "x: 1\na: c, d\n"),
+    "its own value": ("a: >\n  b\n  c\n", "b c\n", "a: >\n  b\n  c\n"),
+    "nothing for nothing": ("a:  # c\n", None, "a:  # c\n"),
+    "true for a number": ("a: 1\n", True, "a: true\n"),
     "crlf stays": ("a: |\r\n  b\r\nc: d\r\n", "x\ny\n", "a: |\r\n  x\r\n  y\r\nc: d\r\n"),
 }
 
@@ -57,6 +60,10 @@ SET = {
 @pytest.mark.parametrize(("text", "value", "expected"), SET.values(), ids=SET)
 def test_a_value_is_set(text: str, value: str | int | bool | None, expected: str) -> None:
     assert after(text, lambda document: set_scalar(document, ("a",), value)) == expected
+
+
+def test_the_document_itself_can_be_a_value() -> None:
+    assert after("# a\nb # c\n", lambda document: set_scalar(document, (), "d")) == "# a\nd # c\n"
 
 
 def test_a_value_in_brackets_is_quoted_when_the_brackets_ask_for_it() -> None:
@@ -217,7 +224,6 @@ REFUSED: dict[str, tuple[str, Step, str]] = {
     "an item counted from the end": ("a: [b]", lambda doc: remove_item(doc, ("a", -1)), "nothing stands at a/-1"),
     "no mapping": ("a: [b]", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: here is no mapping"),
     "the key is there": ("a: {b: c}", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: the key 'b' is there"),
-    "the document is no place": ("a", lambda doc: set_scalar(doc, (), "b"), "make it by hand"),
     "a comment in between": (
         "- - a\n  # about b\n  - b\n",
         lambda doc: remove_item(doc, (0, 0)),

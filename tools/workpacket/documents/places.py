@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -44,7 +46,7 @@ ROOTS = (".GOV", "kitty-specs", "specs/active", "scopes/active", "docs/progress"
 SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/templates"})
 
 # Files people keep beside documents of a kind.
-NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md"})
+NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})
 
 
 def kind_of(path: str) -> str | None:
@@ -61,6 +63,7 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
     """What names of files in `folder` make a document: asked once a folder, which may hold ten thousand files."""
     segments = folder.split("/")

@@ -9,6 +9,9 @@ from functools import cache
 from itertools import chain
 
 from workpacket.model.reason_tables import (
+    approval,
+    approval_policy,
+    approval_signature,
     conflict,
     document,
     environment,
@@ -17,6 +20,8 @@ from workpacket.model.reason_tables import (
     internal,
     markdown,
     settings,
+    signing,
+    stops,
     text,
     transaction,
     usage,
@@ -36,6 +41,11 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     git.REASONS,
     integrity.REASONS,
     transaction.REASONS,
+    approval.REASONS,
+    approval_signature.REASONS,
+    approval_policy.REASONS,
+    signing.REASONS,
+    stops.REASONS,
 )
 
 

@@ -14,7 +14,6 @@ from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, R
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet, Violation
 
-
 # A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
 MOST_OF_A_KIND = 1_000
 

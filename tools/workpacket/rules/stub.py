@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
 
@@ -20,7 +21,7 @@ _LINE_RANGE = re.compile(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = re.compile(r"(?i:none|n/?a)\Z")
 _DEEPEST = 3
 # What people type for a box that Markdown does not take for one.
-_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])?[ \t]*")
+_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
 # Lanes that a stub may be in without being a packet.
 CANONICAL_LANE = "STUB"
@@ -146,11 +147,14 @@ class ChecklistNumbered(StubRule):
     def check(self, document: Stub) -> Iterator[Fault]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
-            edits = [
-                Edit(item.block.start, item.span[0] + _DRAWN_BOX.match(item.text).end(), "- [ ] ") for item in without
-            ]
+            edits = [Edit(item.block.start, _start_of_words(item), "- [ ] ") for item in without]
             count = f"{len(without)} items have" if len(without) > 1 else "an item has"
             yield self.fault(without[0].span, f"{count} no box", edits=edits)
+
+
+def _start_of_words(item: Item) -> int:
+    drawn = _DRAWN_BOX.match(item.text)
+    return item.span[0] + (drawn.end() if drawn is not None else 0)
 
 
 class ChecklistLength(StubRule):
@@ -200,18 +204,25 @@ class NestedTooDeep(StubRule):
 
     def check(self, document: Stub) -> Iterator[Fault]:
         for placed in document.placed:
-            deep = [found for item in items_of_section(document.source, placed.section) for found in _too_deep(item, 1)]
+            blocks = [block for section in placed.section.walk() for block in section.blocks]
+            deep = list(_items_below(blocks, _DEEPEST))
             if deep:
                 more = f", and {len(deep) - 1} more of this section" if len(deep) > 1 else ""
-                yield self.fault(deep[0].span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
+                span = Item(document.source, deep[0]).span
+                yield self.fault(span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
 
 
-def _too_deep(item: Item, depth: int) -> Iterator[Item]:
-    if depth > _DEEPEST:
-        yield item
-        return
-    for child in item.children:
-        yield from _too_deep(child, depth + 1)
+def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
+    """The items of the first lists that are nested in more than this many levels of items."""
+    for block in blocks:
+        if block.kind not in LISTS:
+            continue
+        if not levels:
+            yield from block.children
+            continue
+        for item in block.children:
+            if len(item.children) > 1:
+                yield from _items_below(item.children, levels - 1)
 
 
 def checklist(document: Stub) -> list[Item]:

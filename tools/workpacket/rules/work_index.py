@@ -56,7 +56,8 @@ class Superseded(NamedTuple):
 class WorkIndex:
     """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with one key the first counts.
 
-    `repeated` are files whose id another file of the same kind has.
+    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that the registry says were
+    activated, `under_active` the packets that the board notes for other branches.
     """
 
     def __init__(
@@ -77,6 +78,9 @@ class WorkIndex:
         for row in self.all_rows:
             if row.row["base"]:
                 self.rows.setdefault(row.row["base"], row)
+        self.under_active = frozenset(
+            listed.entry["id"] for listed in self.listed if listed.entry["token"] == ACTIVE_TOKEN
+        )
         self.from_stub = frozenset(stub for row in self.all_rows for stub in row.row["from_stub"])
 
     def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, Work]:

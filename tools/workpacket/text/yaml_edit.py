@@ -61,6 +61,8 @@ def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
     node = _at(text, path)
     if isinstance(node.value, (dict, list)):
         raise CannotEdit(f"{_place(text, node)}: here is a list or mapping, not a single value")
+    if type(node.value) is type(value) and node.value == value:
+        return ()
     return _first_that_holds(text, yaml_spans.replacing(text.region, node, value), path, value)
 
 

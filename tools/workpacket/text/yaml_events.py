@@ -43,7 +43,7 @@ class NotYaml(Exception):
 def events(text: str) -> Iterator[Event]:
     """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
 
-    The end of a block scalar may lie one beyond the end of `text`.
+    What stands last, a block scalar or nothing, may end one beyond the end of `text`.
     """
     final = "" if text.endswith(("\n", "\r")) else "\n"
     shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text

@@ -102,7 +102,7 @@ class _Builder:
         start, end = event.start_mark.index, event.end_mark.index
         if event.style in ("|", ">"):
             end = yaml_portable.end_of_block_scalar(self._text, start, end)
-        elif start == end and self._brackets:
+        elif start == end:
             start = end = self._place_of_nothing(start)
         self.scalars.append((start, end, self._brackets > 0))
         start, end = self._start + start, self._start + end
@@ -118,7 +118,9 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Where a value left out in brackets would stand: after its ':', or after the key that has none."""
+        """Where a value left out would stand: in brackets after its ':', or after the key that has none."""
+        if not self._brackets:
+            return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0
         colon = _COLON.match(self._text, done, at)
         return at if colon is None else colon.end()
