@@ -130,6 +130,16 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [f"{line}:3 warning heading_level" for line in (3, 13, 17, 23, 26, 29, 32)],
     ),
     "section inside of another": ([("## INTENT", "#### INTENT")], ["13:6 warning heading_level"]),
+    "headings too deep, among others of that depth": (
+        [("## ", "### "), ("### RISKS", "### Notes\n- One.\n\n### RISKS")],
+        [f"{line}:5 warning heading_level" for line in (3, 13, 17, 23, 26, 32, 35)],
+    ),
+    "Hebrew with its marks": ([("Hand edits", "\u05e9\u05dc\u05d5\u05dd\u200f")], []),
+    "text that is turned around": ([("Hand edits", "Hand \u202eedits")], ["15:13 error bidi_control"]),
+    "paths of nobody and of somebody": (
+        [("Hand edits", "/home/user/x /Users/Shared/y file:///home/ada/z")],
+        ["15:44 warning home_path"],
+    ),
     "time in backticks": ([("2026-03-01T00:00:00Z", "`2026-03-01T00:00:00Z`")], []),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
@@ -196,6 +206,10 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ["8:19 warning placeholder_left"],
     ),
     "commit cut short": ([("0123456789012345678901234567890123456789", "0123abc")], ["8:19 error field_value"]),
+    "more blocks than are read": (
+        [("## EVIDENCE_MAPPING", "## EVIDENCE_MAPPING\n" + "- one\n" * 20_000)],
+        ["20003:1 error markdown_too_many_blocks"],
+    ),
     "evidence with a path of Windows": ([("src/parser.py:12", "src\\parser.py:12")], []),
 }
 REFINEMENTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {

@@ -51,7 +51,7 @@ class StructuredDocument(Document):
         self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
-        # Required sections whose heading has another level: read all the same, and reported as what they are.
+        # Sections whose heading has another level: read all the same, and reported as what they are.
         self.misplaced = list(self._at_other_levels())
         sections = [*self.sections_at(self.layout.levels), *self.misplaced]
         for section in sorted(sections, key=lambda section: section.line):
@@ -86,7 +86,8 @@ class StructuredDocument(Document):
         for section in self.outline.walk():
             if section.level and section.level not in self.layout.levels:
                 spec = self.layout.section(section.title)
-                if spec is not None and spec.required and spec.key not in present:
+                wanted = spec is not None and (spec.required or spec in self.layout.extra)
+                if spec is not None and wanted and spec.key not in present:
                     present.add(spec.key)
                     yield section
 

@@ -10,6 +10,7 @@ from workpacket.documents.structured import PlacedSection, StructuredDocument, b
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
+from workpacket.text.outline import Section
 
 
 class StructuredRule(DocumentRule[StructuredDocument]):
@@ -196,12 +197,20 @@ class HeadingLevel(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         wanted = "#" * document.layout.levels[0]
-        for section in document.misplaced:
+        for section in document.misplaced if not document.is_older else ():
             heading = section.heading
             if heading is None:
                 continue
             marks = (heading.start, heading.start + len(heading.marker))
-            # Of a heading that is underlined, the marks stand below it; to change these is left to its author.
-            edits = [Edit(*marks, wanted)] if heading.marker.startswith("#") else []
+            # Of a heading that is underlined, the marks stand below it: that is left to its author.
+            can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
+            edits = [Edit(*marks, wanted)] if can_move else []
             message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
             yield self.fault(section.title_span, message, hint=f"write `{wanted} {section.title}`", edits=edits)
+
+
+def _would_swallow(document: StructuredDocument, section: Section) -> bool:
+    """Whether other sections of its level would become a part of it if it were raised alone."""
+    level = section.level
+    others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
+    return level > document.layout.levels[0] and next(others, None) is not None
