@@ -74,8 +74,8 @@ def terminal() -> tuple[bool, int | None, str]:
 
 def _state(root: str, files: Files, extras: Sequence[str]) -> str:
     """Changes when any of the files does."""
-    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in files]
-    lines += [f"{path}\t{look_at(root, path).state}" for path in extras]
+    looked_at = [*files, *(look_at(root, path) for path in extras)]
+    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in looked_at]
     return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
