@@ -1,0 +1,44 @@
+"""Repositories for one test, whatever git configuration the machine has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from workpacket.git.repository import Repository, find_repository
+
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "Ann",
+    "GIT_AUTHOR_EMAIL": "ann@example.org",
+    "GIT_COMMITTER_NAME": "Ann",
+    "GIT_COMMITTER_EMAIL": "ann@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
+
+
+def git(folder: Path, *arguments: str, check: bool = True) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env={**os.environ, **_IDENTITY}, capture_output=True, text=True, check=check
+    )
+    return done.stdout.strip()
+
+
+def make_repository(folder: Path) -> Repository:
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return find_repository(folder, {})
+
+
+def commit(folder: Path, message: str, **files: str) -> str:
+    """Write the files (a double underscore in a name stands for a slash) and commit everything."""
+    for name, content in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
+    return git(folder, "rev-parse", "HEAD")

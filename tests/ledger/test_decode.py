@@ -1,0 +1,244 @@
+"""Reading one event file: the name proves the bytes, the bytes are canonical, the value has its closed shape."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
+from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.decode import LARGEST_EVENT, decode_event
+from workpacket.ledger.upcast import Format
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import DATA
+from workpacket.model.events import Actor, Event, Subject, encode_event, event_id
+from workpacket.model.findings import Finding
+
+FOLDER = f".GOV/log/{PACKET}"
+
+
+def event() -> Event:
+    return Story().add("created")
+
+
+def reading(data: bytes, *, folder: str = FOLDER) -> tuple[str, str]:
+    """The code and the message for a rightly named file with these bytes."""
+    found = decode_event(folder, f"{hashlib.sha256(data).hexdigest()}.json", data)
+    assert isinstance(found, Finding), found
+    assert (found.severity, found.line, found.path) == ("error", 0, f"{folder}/{hashlib.sha256(data).hexdigest()}.json")
+    assert found.hint
+    return found.code, found.message
+
+
+def test_what_was_written_is_read_back() -> None:
+    written = next_event(
+        Writer(Actor("ci", "ci"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "workpacket 1"),
+        PACKET,
+        Happening("created", data_of("created"), (Subject("ü/x.md", None, "a" * 64),), ("b" * 64, "a" * 64)),
+        after=[],
+    )
+    assert decode_event(FOLDER, f"{written.id}.json", written.encode()) == written
+    assert written.path == f"{FOLDER}/{written.id}.json"
+    assert written.attest == ("a" * 64, "b" * 64)
+    assert len({written, event()}) == 2
+
+
+@pytest.mark.parametrize("kind", ALL_TYPES)
+def test_every_type_is_read_back(kind: str) -> None:
+    story = Story("_checkpoints" if kind == "checkpoint" else PACKET)
+    if kind not in ("created", "adopted", "checkpoint"):
+        story.add("created")
+    written = story.add(kind)
+    assert decode_event(f".GOV/log/{story.packet}", f"{written.id}.json", written.encode()) == written
+    assert written.moves_lane == ("lane_to" in written.data)
+
+
+def test_all_types_are_tried_here() -> None:
+    assert set(ALL_TYPES) == set(DATA)
+
+
+def test_sha256sum_alone_verifies_a_log(tmp_path: Path) -> None:
+    story = Story()
+    story.tell("created", "activated", "claimed")
+    for name, data in story.files().items():
+        (tmp_path / name).write_bytes(data)
+    listing = "".join(f"{name.removesuffix('.json')}  {name}\n" for name in story.files())
+    subprocess.run(["sha256sum", "--check", "--strict"], input=listing.encode(), cwd=tmp_path, check=True)
+
+
+def test_any_flipped_bit_is_found() -> None:
+    original = event()
+    data = original.encode()
+    for position in range(len(data)):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << bit
+            found = decode_event(FOLDER, f"{original.id}.json", bytes(flipped))
+            assert isinstance(found, Finding)
+            assert found.code == "event_edited"
+
+
+def test_any_truncation_is_found_under_either_name() -> None:
+    original = event()
+    data = original.encode()
+    for length in range(len(data)):
+        assert isinstance(decode_event(FOLDER, f"{original.id}.json", data[:length]), Finding)
+        assert reading(data[:length])[0] == "event_not_canonical"
+
+
+def test_changed_line_ends_are_told_from_an_edit() -> None:
+    original = event()
+    found = decode_event(FOLDER, f"{original.id}.json", original.encode().replace(b"\n", b"\r\n"))
+    assert isinstance(found, Finding)
+    assert (found.code, ".gitattributes" in found.hint) == ("event_line_ends", True)
+
+
+def test_exchanged_names_are_told_from_an_edit() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    first, second = story.files()
+    found = decode_event(FOLDER, first, story.files()[second], names=story.files())
+    assert isinstance(found, Finding)
+    assert found.code == "event_names_swapped"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n",
+        lambda text: text.replace(":", ": ", 1),
+        lambda text: text.replace('"clock":1', '"clock":1,"clock":1'),
+        lambda text: text.replace('"clock":1', '"clock":1e0'),
+        lambda text: text.replace('"clock":1', '"clock":01'),
+        lambda text: text.replace('"clock":1', '"clock":NaN'),
+        lambda text: text.replace("ann", "\\u0061nn"),
+        lambda text: text.replace("ann", "\\ud800"),
+        lambda text: text.replace('{"actor"', '{"v":1,"actor"'),
+        lambda _text: "[]\n",
+        lambda _text: "\n",
+        lambda _text: "[" * 100_000 + "\n",
+        lambda _text: "9" * 10_000 + "\n",
+    ],
+)
+def test_anything_but_the_canonical_form_is_refused(change: Callable[[str], str]) -> None:
+    text = event().encode().decode()
+    assert reading(change(text).encode())[0] == "event_not_canonical"
+
+
+@pytest.mark.parametrize("data", [b"\xff\n", b"\xef\xbb\xbf{}\n", "é".encode("latin-1")])
+def test_bytes_that_are_not_utf_8_are_refused(data: bytes) -> None:
+    assert reading(data)[0] == "event_not_canonical"
+
+
+def test_an_event_too_large_is_not_even_parsed() -> None:
+    assert reading(b"[" * (LARGEST_EVENT + 1))[0] == "event_too_large"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"v": 0}, "/v: must be a whole number from 1 to 1, not 0"),
+        ({"v": True}, "/v: must be a whole number"),
+        ({"extra": 1}, "/: the key 'extra' is not known here"),
+        ({"type": "exploded"}, "/type: must be one of created, adopted"),
+        ({"clock": 0}, "/clock: must be a whole number from 1"),
+        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and name nothing twice"),
+        ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
+        ({"parents": ["A" * 64]}, "/parents/0: must be a SHA-256"),
+        ({"parents": ["a" * 64 + "\n"]}, "/parents/0: must be a SHA-256"),
+        ({"at": "2026-02-30T00:00:00Z"}, "/at: 2026-02-30T00:00:00Z is not in the calendar"),
+        ({"at": "2026-02-03"}, "/at: must be a time like"),
+        ({"at": "2026-02-03T24:00:00Z"}, "/at: must be a time like"),
+        ({"actor": {"id": "x", "kind": "robot"}}, "/actor/kind: must be one of human, agent, ci"),
+        ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: must be a name on one line"),
+        ({"tx": "0190a5de-ac96-474b-bcce-b302099a8057"}, "/tx: must be the transaction, a UUID of version 7"),
+        ({"subjects": [{"path": "../x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
+        ({"subjects": [{"path": "a/./x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
+        ({"subjects": [{"path": "/x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
+        ({"subjects": [{"path": "x", "prev": None}]}, "/subjects/0: the key 'sha256' is missing"),
+        ({"subjects": {}}, "/subjects: must be a list"),
+        ({"data": []}, "/data: must be an object"),
+        ({"data": {"base": "WP-1-X", "lane_from": None}}, "/data: the key 'lane_to' is missing"),
+        ({"data": data_of("created", lane_from="STUB")}, "/data/lane_from: must be null"),
+        ({"data": data_of("created", lane_to="Stub")}, "/data/lane_to: must be a lane"),
+        ({"data": data_of("created", base=7)}, "/data/base: must be the id of a work packet"),
+        ({"packet": "_checkpoints"}, "/packet: events of type checkpoint, and only these"),
+        ({"type": "checkpoint", "data": data_of("checkpoint")}, "/packet: events of type checkpoint"),
+        ({"type": "fork.resolved", "data": data_of("fork.resolved", moves=["a" * 64])}, "must have 2 to 50 items"),
+        (
+            {"type": "abandoned", "data": data_of("abandoned", reason="")},
+            "/data/reason: must have 1 to 2000 characters",
+        ),
+        ({"type": "abandoned", "data": data_of("abandoned", reason=None)}, "/data/reason: must be text"),
+    ],
+)
+def test_a_value_of_the_wrong_shape_names_the_place(changes: dict[str, Json], message: str) -> None:
+    code, said = reading(rewritten(event(), **changes)[1])
+    assert code == "event_malformed"
+    assert message in said
+
+
+@pytest.mark.parametrize("number", [str(2**53), "1.5", "-1", "1e+16"])
+def test_a_number_outside_the_profile_is_refused(number: str) -> None:
+    code, said = reading(event().encode().replace(b'"clock":1', f'"clock":{number}'.encode()))
+    assert code == "event_malformed"
+    assert said.startswith("/clock: must be a whole number")
+
+
+def test_a_long_value_is_not_repeated_whole() -> None:
+    _, data = rewritten(event(), type="x" * 10_000)
+    assert len(reading(data)[1]) < 500 + sum(len(kind) + 2 for kind in DATA)
+
+
+def test_an_event_in_another_packets_log_is_refused() -> None:
+    code, message = reading(event().encode(), folder=".GOV/log/WP-2-Other-v1")
+    assert code == "event_wrong_packet"
+    assert PACKET in message
+
+
+def test_an_event_of_a_newer_version_is_named_as_such() -> None:
+    _, data = rewritten(event(), v=2, novelty="x")
+    assert reading(data) == ("event_version_unknown", "format version 2; known here: up to 1")
+
+
+def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
+    def shout(value: dict[str, Json]) -> dict[str, Json]:
+        return {**value, "tool": f"{value['tool']}!"}
+
+    # Version 1 stands for "up to date" here, -1 and 0 for two older ones.
+    form = Format(1, {-1: shout, 0: shout})
+    name, data = rewritten(event(), v=-1)
+    found = decode_event(FOLDER, name, data, form=form)
+    assert isinstance(found, Event)
+    assert (found.tool, f"{found.id}.json") == ("workpacket test!!", name)
+    name, data = rewritten(event(), v=-2)
+    without_way = decode_event(FOLDER, name, data, form=form)
+    assert isinstance(without_way, Finding)
+    assert without_way.code == "event_malformed"
+
+
+def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:
+    with pytest.raises(ValueError, match=r"event abandoned of WP-1-Kettle-v1: /data: the key 'reason' is missing"):
+        next_event(
+            Writer(Actor("ann", "human"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "t"),
+            PACKET,
+            Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED"}),
+            after=[],
+        )
+
+
+def test_an_event_speaks_of_its_data() -> None:
+    story = Story()
+    story.add("created")
+    spoken = story.add("fork.resolved", moves=["a" * 64, "b" * 64])
+    assert (spoken.lane_from, spoken.lane_to) == ("FORKED", "IN_PROGRESS")
+    assert spoken.texts("moves") == ("a" * 64, "b" * 64)
+    assert spoken.texts("reason") == ()
+    assert spoken.text("moves") is None
+    assert event_id(encode_event(json.loads(spoken.encode()))) == spoken.id

@@ -1,0 +1,318 @@
+"""The state that a log folds to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledger.stories import ALL_TYPES, A, B, Story
+from workpacket.ledger.fold import fold
+from workpacket.ledger.state import Assignment, Lease, PacketState
+
+
+def state(*kinds: str) -> PacketState:
+    story = Story()
+    story.tell(*kinds)
+    return fold(story.read())
+
+
+TO_PROGRESS = ("created", "activated", "claimed")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "lane"),
+    [
+        (("created",), "STUB"),
+        (("adopted",), "IN_PROGRESS"),
+        (("created", "activated"), "READY_FOR_DEV"),
+        (TO_PROGRESS, "IN_PROGRESS"),
+        ((*TO_PROGRESS, "released"), "READY_FOR_DEV"),
+        ((*TO_PROGRESS, "handed_over", "claimed"), "IN_PROGRESS"),
+        ((*TO_PROGRESS, "submitted"), "IN_REVIEW"),
+        ((*TO_PROGRESS, "submitted", "verdict.given"), "MERGE_PENDING"),
+        ((*TO_PROGRESS, "submitted", "verdict.given", "merged"), "VALIDATED"),
+        ((*TO_PROGRESS, "submitted", "verdict.given", "reopened"), "IN_PROGRESS"),
+        ((*TO_PROGRESS, "blocked", "unblocked"), "IN_PROGRESS"),
+        (("created", "activated", "superseded"), "SUPERSEDED"),
+        (("created", "activated", "abandoned"), "ABANDONED"),
+    ],
+)
+def test_the_lane_is_where_the_last_move_led(kinds: tuple[str, ...], lane: str) -> None:
+    found = state(*kinds)
+    assert (found.lane, found.forked, found.sound, found.findings) == (lane, False, True, ())
+    assert [event.type for event in found.history] == list(kinds)
+    assert len(found.heads) == 1
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL_TYPES if kind not in ("created", "adopted", "checkpoint")])
+def test_what_does_not_move_the_lane_leaves_it(kind: str) -> None:
+    story = Story()
+    story.tell("created", "activated")
+    moved = story.add(kind)
+    assert fold(story.read()).lane == (moved.lane_to or "READY_FOR_DEV")
+
+
+def test_an_empty_log_is_in_no_lane() -> None:
+    found = fold(Story().read())
+    assert (found.lane, found.came_from, found.heads, found.history) == ("", None, (), ())
+
+
+def test_a_lane_that_a_policy_added_is_taken_from_the_event() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    story.add("claimed", lane_to="SECURITY_REVIEW")
+    assert fold(story.read()).lane == "SECURITY_REVIEW"
+
+
+def test_a_blocked_packet_knows_where_it_came_from() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    assert fold(story.read()).came_from is None
+    story.add("blocked", lane_from="READY_FOR_DEV")
+    assert fold(story.read()).came_from == "READY_FOR_DEV"
+    story.add("waived")
+    assert fold(story.read()).came_from == "READY_FOR_DEV"
+    story.add("unblocked", lane_to="READY_FOR_DEV")
+    assert fold(story.read()).came_from is None
+
+
+def test_a_packet_adopted_as_blocked_says_where_it_came_from() -> None:
+    story = Story()
+    story.add("adopted", lane_to="BLOCKED", came_from="IN_REVIEW", holder="bob", branch="b")
+    found = fold(story.read())
+    assert (found.came_from, found.lease) == ("IN_REVIEW", Lease("bob", "", ""))
+    assert found.assignment.branch == "b"
+
+
+def test_a_move_out_of_another_lane_is_a_gap() -> None:
+    found = state("created", "claimed")
+    (finding,) = found.findings
+    assert finding.code == "log_lane_gap"
+    assert finding.message == "claimed leaves READY_FOR_DEV, but the packet was in STUB"
+    assert found.lane == "IN_PROGRESS"
+    assert not found.sound
+
+
+def test_a_claim_gives_a_lease_and_a_renewal_prolongs_it() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    story.add("claimed", branch="work", worktree="../work")
+    assert fold(story.read()).lease == Lease("bob", "lease-1", "2026-12-31T00:00:00Z")
+    assert fold(story.read()).assignment == Assignment(branch="work", worktree="../work")
+    story.add("lease.renewed", expires_at="2027-01-31T00:00:00Z")
+    assert fold(story.read()).lease == Lease("bob", "lease-1", "2027-01-31T00:00:00Z")
+    story.add("lease.renewed", lease="another", expires_at="2028-01-31T00:00:00Z")
+    assert fold(story.read()).lease == Lease("bob", "lease-1", "2027-01-31T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "held"),
+    [
+        ("released", {}, False),
+        ("handed_over", {}, False),
+        ("abandoned", {}, False),
+        ("superseded", {}, False),
+        ("merged", {}, False),
+        ("verdict.given", {"verdict": "FAIL"}, False),
+        ("verdict.given", {"verdict": "OUTDATED_ONLY"}, False),
+        ("verdict.given", {"verdict": "PASS"}, True),
+        ("verdict.given", {"verdict": "CHANGES"}, True),
+        ("submitted", {}, True),
+        ("blocked", {}, True),
+        ("reopened", {}, True),
+    ],
+)
+def test_a_lease_ends_when_nobody_can_go_on(kind: str, changes: dict[str, Any], held: bool) -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    story.add(kind, **changes)
+    found = fold(story.log())
+    assert (found.lease is not None) == held
+    assert found.holders == ("bob",)
+
+
+def test_a_renewal_after_the_lease_ended_renews_nothing() -> None:
+    assert state(*TO_PROGRESS, "released", "lease.renewed").lease is None
+
+
+def test_an_assignment_is_prepared_and_handed_over() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    story.add("prepared", worktree="../tree", base_packet="WP-1-Stove-v1")
+    assert fold(story.read()).assignment == Assignment("bob", "work", "../tree", "d" * 40, "WP-1-Stove-v1")
+    story.tell("claimed", "handed_over")
+    assert fold(story.read()).assignment == Assignment("cem", "work", "../tree", "d" * 40, "WP-1-Stove-v1")
+
+
+def test_all_holders_are_remembered_so_that_none_of_them_judges() -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS, "released")
+    story.add("claimed", holder="cem")
+    assert fold(story.read()).holders == ("bob", "cem")
+
+
+def test_runs_are_linked_and_closed() -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    story.add("run.linked")
+    story.add("run.linked", run="run-2")
+    story.add("run.closed")
+    story.add("run.closed", run="unknown")
+    found = fold(story.read())
+    assert [(run.run, run.closed is not None) for run in found.runs] == [("run-1", True), ("run-2", False)]
+    assert [run.run for run in found.open_runs] == ["run-2"]
+
+
+def test_what_gates_ask_for_is_collected() -> None:
+    found = state(
+        "created",
+        "refinement.recorded",
+        "refinement.presented",
+        "approval.recorded",
+        "activated",
+        "waived",
+        "overridden",
+        "claimed",
+        "evidence.recorded",
+        "submitted",
+        "verdict.given",
+    )
+    assert found.refinement is not None
+    assert found.presented is not None
+    assert found.presented.text("block_sha256") == B
+    assert [event.type for event in found.approvals] == ["approval.recorded"]
+    assert [event.type for event in found.waivers] == ["waived", "overridden"]
+    assert [event.type for event in found.evidence] == ["evidence.recorded", "submitted"]
+    assert [event.type for event in found.verdicts] == ["verdict.given"]
+    assert state("created", "activated", "superseded").superseded_by == "WP-1-Kettle-v2"
+
+
+def forked_story() -> Story:
+    story = Story()
+    story.tell(*TO_PROGRESS, "submitted")
+    submitted = story.events[-1]
+    story.add("verdict.given", after=(submitted,))
+    story.add("verdict.given", after=(submitted,), verdict="FAIL", lane_to="FAIL")
+    return story
+
+
+def test_contradicting_moves_fork_the_packet_and_are_listed() -> None:
+    story = forked_story()
+    found = fold(story.read())
+    passed, failed = story.events[-2:]
+    assert (found.lane, found.forked, found.sound, found.came_from) == ("FORKED", True, False, None)
+    assert set(found.latest_moves) == {passed, failed}
+    assert set(found.heads) == {passed.id, failed.id}
+    (finding,) = found.findings
+    assert finding.code == "packet_forked"
+    assert "MERGE_PENDING" in finding.message
+    assert "FAIL" in finding.message
+    assert passed.id[:12] in finding.message
+
+
+def test_the_same_move_on_two_branches_is_agreement() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    activated = story.events[-1]
+    story.add("claimed", after=(activated,))
+    story.add("claimed", after=(activated,), lease="lease-2")
+    found = fold(story.read())
+    assert (found.lane, len(found.heads), found.findings) == ("IN_PROGRESS", 2, ())
+    assert len(found.latest_moves) == 2
+
+
+def test_two_claims_by_different_holders_contradict_each_other() -> None:
+    story = Story()
+    story.tell("created", "activated")
+    activated = story.events[-1]
+    story.add("claimed", after=(activated,))
+    story.add("claimed", after=(activated,), holder="cem")
+    assert fold(story.read()).forked
+
+
+def test_a_branch_that_moved_nothing_contradicts_nothing() -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    claimed = story.events[-1]
+    story.add("submitted", after=(claimed,))
+    story.add("evidence.recorded", after=(claimed,))
+    story.add("run.linked", after=(claimed,))
+    found = fold(story.read())
+    assert (found.lane, len(found.heads), found.findings) == ("IN_REVIEW", 3, ())
+
+
+def test_a_resolution_that_names_the_moves_ends_the_fork() -> None:
+    story = forked_story()
+    moves = sorted(event.id for event in story.events[-2:])
+    story.add("fork.resolved", moves=moves, lane_to="FAIL")
+    found = fold(story.read())
+    assert (found.lane, found.findings, found.lease) == ("FAIL", (), None)
+    story.add("claimed", lane_from="FAIL")
+    assert fold(story.read()).findings == ()
+
+
+def test_a_resolution_can_say_who_holds_the_packet_and_where_a_blocked_one_came_from() -> None:
+    story = forked_story()
+    moves = sorted(event.id for event in story.events[-2:])
+    story.add("fork.resolved", moves=moves, lane_to="BLOCKED", came_from="IN_REVIEW", holder="cem")
+    found = fold(story.read())
+    assert (found.came_from, found.lease) == ("IN_REVIEW", Lease("cem", "", ""))
+
+
+@pytest.mark.parametrize("moves", [[A, B], None])
+def test_a_resolution_that_does_not_name_them_all_settles_nothing(moves: list[str] | None) -> None:
+    story = forked_story()
+    named = moves if moves is not None else sorted((story.events[-1].id, A))
+    story.add("fork.resolved", moves=list(named))
+    found = fold(story.read())
+    assert found.forked
+    assert [finding.code for finding in found.findings] == ["packet_forked", "log_moved_while_forked"]
+
+
+def test_an_ordinary_move_does_not_paper_over_a_fork() -> None:
+    story = forked_story()
+    passed, failed = story.events[-2:]
+    first = story.add("merged")
+    second = story.add("reopened")
+    found = fold(story.read())
+    assert found.forked
+    # Of the moves made upon the fork the last stands for all; the contradicting ones stay.
+    assert set(found.latest_moves) == {passed, failed, second}
+    story.add("fork.resolved", moves=sorted((passed.id, failed.id, second.id)))
+    settled = fold(story.read())
+    assert (settled.lane, settled.findings) == ("IN_PROGRESS", ())
+    assert first in settled.history
+
+
+def test_a_move_upon_a_fork_that_was_settled_elsewhere_forks_again() -> None:
+    story = forked_story()
+    passed, failed = story.events[-2:]
+    moved = story.add("merged", after=(passed, failed))
+    resolved = story.add("fork.resolved", moves=sorted((passed.id, failed.id)), after=(passed, failed))
+    found = fold(story.read())
+    assert set(found.latest_moves) == {moved, resolved}
+    assert found.forked
+
+
+def test_two_resolutions_that_differ_fork_again() -> None:
+    story = forked_story()
+    both = tuple(story.events[-2:])
+    moves = sorted(event.id for event in both)
+    story.add("fork.resolved", moves=list(moves), after=both)
+    story.add("fork.resolved", moves=list(moves), after=both, lane_to="FAIL")
+    assert fold(story.read()).forked
+
+
+def test_a_resolution_without_a_fork_is_a_gap() -> None:
+    found = state(*TO_PROGRESS, "fork.resolved")
+    assert [finding.code for finding in found.findings] == ["log_lane_gap"]
+
+
+def test_two_beginnings_are_found_and_agree_or_fork() -> None:
+    story = Story()
+    story.add("created", after=())
+    story.add("adopted", after=())
+    found = fold(story.read())
+    assert found.forked
+    assert {finding.code for finding in found.findings} == {"log_second_genesis", "packet_forked"}

@@ -1,0 +1,185 @@
+"""A log as a graph: what tampering, merging and time travel do to it."""
+
+from __future__ import annotations
+
+from ledger.stories import PACKET, A, B, Story, files_of, rewritten
+from workpacket.ledger.log import Log, read_log
+from workpacket.model.findings import Finding
+
+
+def codes(log: Log) -> list[str]:
+    return sorted(finding.code for finding in log.findings)
+
+
+def only(log: Log) -> Finding:
+    (finding,) = log.findings
+    return finding
+
+
+def three() -> Story:
+    story = Story()
+    story.tell("created", "activated", "claimed")
+    return story
+
+
+def test_a_log_is_read_in_the_order_of_clock_and_id() -> None:
+    story = three()
+    log = read_log(PACKET, dict(reversed(story.files().items())))
+    assert log.events == tuple(story.events)
+    assert [event.clock for event in log.events] == [1, 2, 3]
+    assert log.heads == (story.events[-1].id,)
+    assert log.findings == ()
+    assert log.sound
+
+
+def test_no_log_is_no_fault() -> None:
+    log = read_log(PACKET, {})
+    assert (log.events, log.heads, log.findings) == ((), (), ())
+
+
+def test_two_branches_make_two_heads_and_the_next_event_joins_them() -> None:
+    story = three()
+    claimed = story.events[-1]
+    left = story.add("evidence.recorded", after=(claimed,))
+    right = story.add("waived", after=(claimed,))
+    assert story.read().heads == tuple(sorted((left.id, right.id)))
+    joined = story.add("submitted")
+    assert joined.parents == tuple(sorted((left.id, right.id)))
+    assert story.read().heads == (joined.id,)
+    assert story.read().sound
+
+
+def test_a_deleted_interior_event_is_missed_by_its_child() -> None:
+    story = three()
+    files = story.files()
+    del files[f"{story.events[1].id}.json"]
+    log = read_log(PACKET, files)
+    assert only(log).code == "log_event_missing"
+    assert only(log).path == story.events[2].path
+    assert story.events[1].id in only(log).message
+    assert [event.type for event in log.events] == ["created"]
+
+
+def test_a_rehashed_interior_event_is_missed_under_its_old_id() -> None:
+    story = three()
+    files = files_of(story.events[0], story.events[2])
+    name, data = rewritten(story.events[1], at="2025-12-31T00:00:00Z")
+    assert codes(read_log(PACKET, {**files, name: data})) == ["log_event_missing"]
+
+
+def test_what_follows_from_a_doubtful_event_is_not_replayed() -> None:
+    story = three()
+    story.tell("submitted", "verdict.given")
+    files = files_of(story.events[0], *story.events[2:])
+    assert codes(read_log(PACKET, files)) == ["log_event_missing"]
+    assert [event.type for event in read_log(PACKET, files).events] == ["created"]
+
+
+def test_a_deleted_beginning_leaves_no_beginning() -> None:
+    story = three()
+    log = read_log(PACKET, files_of(*story.events[1:]))
+    assert codes(log) == ["log_event_missing", "log_no_genesis"]
+    assert log.events == ()
+
+
+def test_a_second_beginning_names_the_first() -> None:
+    story = Story()
+    story.add("created")
+    story.add("created", after=(), at="2026-02-02T00:00:00Z")
+    first, second = story.read().events
+    finding = only(story.read())
+    assert (finding.code, finding.path) == ("log_second_genesis", second.path)
+    assert first.id in finding.message
+
+
+def test_a_false_clock_is_found_whether_late_or_early() -> None:
+    for clock in (2, 4, 9):
+        story = three()
+        name, data = rewritten(story.events[2], clock=clock)
+        log = read_log(PACKET, {**files_of(*story.events[:2]), name: data})
+        assert codes(log) == ([] if clock == 3 else ["log_false_clock"])
+        assert "its parents ask for 3" in only(log).message
+
+
+def test_a_false_clock_at_the_beginning_is_found() -> None:
+    story = three()
+    name, data = rewritten(story.events[0], clock=7)
+    assert codes(read_log(PACKET, {name: data})) == ["log_false_clock", "log_no_genesis"]
+
+
+def test_only_a_beginning_begins_and_it_does_nothing_else() -> None:
+    story = three()
+    orphan = rewritten(story.events[1], parents=[], clock=1)
+    again = rewritten(story.events[0], parents=[story.events[2].id], clock=4)
+    assert "cannot begin a log" in only(read_log(PACKET, {**story.files(), orphan[0]: orphan[1]})).message
+    assert "can only begin a log" in only(read_log(PACKET, {**story.files(), again[0]: again[1]})).message
+
+
+def test_a_checkpoint_may_begin_its_log_and_follow_others() -> None:
+    story = Story("_checkpoints")
+    story.tell("checkpoint", "checkpoint")
+    assert story.read().sound
+
+
+def test_an_event_of_another_packet_is_left_out() -> None:
+    story = three()
+    stranger = Story("WP-9-Stranger-v1")
+    stranger.add("created")
+    log = read_log(PACKET, {**story.files(), **stranger.files()})
+    assert codes(log) == ["event_wrong_packet"]
+    assert len(log.events) == 3
+
+
+def test_a_file_that_is_no_event_is_a_warning() -> None:
+    story = three()
+    for name in (".DS_Store", f"{A}.json.bak", f"{A.upper()}.json", f"{B}.JSON"):
+        log = read_log(PACKET, {**story.files(), name: b"x"})
+        assert (only(log).code, only(log).severity, log.sound) == ("log_foreign_file", "warning", True)
+
+
+def test_everything_wrong_is_told_at_once_in_the_order_of_the_files() -> None:
+    story = three()
+    files = story.files()
+    first, second, _third = files
+    files[first], files[second] = files[second], files[first]
+    files["notes.txt"] = b""
+    log = read_log(PACKET, files)
+    assert codes(log) == [
+        "event_names_swapped",
+        "event_names_swapped",
+        "log_event_missing",
+        "log_foreign_file",
+        "log_no_genesis",
+    ]
+    assert [finding.path for finding in log.findings] == sorted(finding.path for finding in log.findings)
+    assert not log.sound
+
+
+def test_what_a_writer_saw_is_the_ancestry_of_the_heads_it_named() -> None:
+    story = three()
+    created, activated, claimed = story.events
+    side = story.add("waived", after=(activated,))
+    log = story.read()
+    assert log.ancestry([side.id]) == {created.id, activated.id, side.id}
+    assert log.ancestry(["0" * 64]) == frozenset()
+    joined = story.add("submitted")
+    assert story.read().ancestry([joined.id]) == {event.id for event in story.events}
+    assert log.unseen_moves([side.id]) == (claimed,)
+    assert log.unseen_moves([claimed.id]) == ()
+
+
+def test_the_log_as_it_was_at_an_event_or_a_time() -> None:
+    story = three()
+    created, activated, claimed = story.events
+    log = story.read()
+    assert log.as_of([activated.id]).events == (created, activated)
+    assert log.until(activated.at).events == (created, activated)
+    assert log.until("2020-01-01T00:00:00Z").events == ()
+    assert log.until(claimed.at).events == log.events
+
+
+def test_a_clock_going_backwards_does_not_tear_the_past_apart() -> None:
+    story = three()
+    early = story.add("submitted", at="2025-01-01T00:00:00Z")
+    assert early not in story.read().until(story.events[1].at).events
+    assert early in story.read().until(story.events[2].at).events

@@ -1,0 +1,81 @@
+"""Branches that worked in parallel, merged as sets of files: nothing conflicts, everybody folds the same."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.stories import Story, files_of
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import read_log
+from workpacket.model.events import Event
+
+# What can be done in each lane, and the lane it leads to: enough of the table to make lifelike branches.
+MOVES: dict[str, tuple[tuple[str, str], ...]] = {
+    "READY_FOR_DEV": (("claimed", "IN_PROGRESS"), ("blocked", "BLOCKED"), ("abandoned", "ABANDONED")),
+    "IN_PROGRESS": (("submitted", "IN_REVIEW"), ("released", "READY_FOR_DEV"), ("blocked", "BLOCKED")),
+    "IN_REVIEW": (("verdict.given", "MERGE_PENDING"), ("verdict.given", "FAIL"), ("verdict.given", "IN_PROGRESS")),
+    "MERGE_PENDING": (("merged", "VALIDATED"), ("reopened", "IN_PROGRESS")),
+    "FAIL": (("claimed", "IN_PROGRESS"),),
+    "BLOCKED": (("unblocked", "READY_FOR_DEV"),),
+}
+VERDICTS = {"MERGE_PENDING": "PASS", "FAIL": "FAIL", "IN_PROGRESS": "CHANGES"}
+NOTES = ("evidence.recorded", "waived", "run.linked", "refinement.recorded", "lease.renewed", "prepared")
+
+
+def work(shared: Story, lane: str, chance: random.Random, steps: int) -> tuple[list[Event], list[Event]]:
+    """What one branch adds to the shared history: its events, and those of them that move the lane."""
+    branch = Story()
+    branch.events = list(shared.events)
+    moves: list[Event] = []
+    for _ in range(steps):
+        if chance.random() < 0.4 or lane not in MOVES:
+            branch.add(chance.choice(NOTES), at=f"2026-02-{chance.randint(1, 28):02}T00:00:00Z")
+            continue
+        kind, goal = chance.choice(MOVES[lane])
+        extra: dict[str, Any] = {"verdict": VERDICTS[goal]} if kind == "verdict.given" else {}
+        if kind == "claimed":
+            extra = {"holder": chance.choice(("bob", "cem"))}
+        moves.append(branch.add(kind, lane_from=lane, lane_to=goal, **extra))
+        lane = goal
+    return branch.events[len(shared.events) :], moves
+
+
+def saying(move: Event) -> tuple[str | None, ...]:
+    return (move.type, move.lane_to, *(move.text(key) for key in ("holder", "to", "by", "verdict")))
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), left_steps=st.integers(0, 6), right_steps=st.integers(0, 6))
+def test_merged_branches_never_conflict_and_fold_alike(seed: int, left_steps: int, right_steps: int) -> None:
+    chance = random.Random(seed)
+    shared = Story()
+    shared.tell("created", "activated")
+    left, left_moves = work(shared, "READY_FOR_DEV", chance, left_steps)
+    right, right_moves = work(shared, "READY_FOR_DEV", chance, right_steps)
+
+    base, ours, theirs = files_of(*shared.events), files_of(*left), files_of(*right)
+    # Git conflicts where both sides add one path with different contents; here equal paths are equal contents.
+    assert all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+
+    merged_here = {**base, **ours, **theirs}
+    merged_there = dict(sorted({**theirs, **base, **ours}.items(), key=lambda _file: chance.random()))
+    here, there = fold(read_log(shared.packet, merged_here)), fold(read_log(shared.packet, merged_there))
+    assert here == there
+
+    # Stated anew, apart from the program: both branches moved on their own, and their last moves differ.
+    ours_alone = [move for move in left_moves if move not in right_moves]
+    theirs_alone = [move for move in right_moves if move not in left_moves]
+    ends = [moves[-1] for moves in (ours_alone, theirs_alone) if moves]
+    forked = len(ends) == 2 and saying(ends[0]) != saying(ends[1])
+    assert here.forked == forked
+    if forked:
+        assert set(ends) == set(here.latest_moves)
+        listed = next(finding for finding in here.findings if finding.code == "packet_forked")
+        assert all(move.id[:12] in listed.message for move in ends)
+    else:
+        assert here.findings == ()
+        assert here.lane == (ends or left_moves or shared.events)[-1].lane_to

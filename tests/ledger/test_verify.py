@@ -1,0 +1,179 @@
+"""What a log does not show by itself shows against a base or a signed checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.stories import COMMIT, PACKET, Story, rewritten
+from workpacket.ledger.append import Happening
+from workpacket.ledger.decode import LARGEST_EVENT
+from workpacket.ledger.verify import checkpointed_heads, checkpoints_due, read_logs, verify_append_only, verify_tree
+from workpacket.model.canonical import Json
+from workpacket.model.events import Event
+from workpacket.model.findings import Finding
+from workpacket.model.plan import digest
+
+OTHER = "WP-2-Stove-v1"
+
+
+def trusting(_event: Event) -> str:
+    return ""
+
+
+def doubting(event: Event) -> str:
+    return f"nobody signed {event.id[:6]}"
+
+
+def told(packet: str = PACKET) -> Story:
+    story = Story(packet)
+    story.tell("created", "activated", "claimed")
+    return story
+
+
+def tree(*stories: Story) -> dict[str, bytes]:
+    return {event.path: event.encode() for story in stories for event in story.events}
+
+
+def checkpoint_of(*stories: Story) -> Story:
+    rows: list[Json] = [
+        {"packet": s.packet, "heads": sorted(event.id for event in s.heads()), "events": len(s.events)} for s in stories
+    ]
+    story = Story("_checkpoints")
+    story.add("checkpoint", logs=rows, commit=COMMIT)
+    return story
+
+
+def rows(happening: Happening) -> list[Any]:
+    listed = happening.data["logs"]
+    assert isinstance(listed, list)
+    return listed
+
+
+def codes(findings: list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def test_sound_logs_have_no_findings() -> None:
+    stories = [told(), told(OTHER)]
+    assert verify_tree(tree(*stories, checkpoint_of(*stories)), trusting) == []
+    assert verify_tree({}, trusting) == []
+
+
+def test_findings_of_all_logs_come_together_and_in_order() -> None:
+    first, second = told(), told(OTHER)
+    files = tree(first, second)
+    del files[first.events[1].path]
+    files[second.events[2].path] = b"{}\n"
+    second_lane = Story("WP-3-Pan-v1")
+    second_lane.tell("created", "claimed")
+    found = verify_tree({**files, **tree(second_lane)}, trusting)
+    assert sorted(codes(found)) == ["event_edited", "log_event_missing", "log_lane_gap"]
+    assert found == sorted(found, key=lambda finding: finding.order)
+
+
+def test_files_beside_the_folders_of_packets_are_foreign() -> None:
+    story = told()
+    deep = f".GOV/log/{PACKET}/deeper/{story.events[0].id}.json"
+    _, stray = read_logs({**tree(story), ".GOV/log/README": b"", deep: b""})
+    assert (
+        sorted(finding.path for finding in stray) == [deep, ".GOV/log/README"]
+        or codes(stray) == ["log_foreign_file"] * 2
+    )
+
+
+def test_a_cut_off_end_shows_only_against_a_checkpoint_or_a_base() -> None:
+    story = told()
+    whole = tree(story)
+    cut = {path: data for path, data in whole.items() if path != story.events[-1].path}
+    assert verify_tree(cut, trusting) == []
+    found = verify_tree({**cut, **tree(checkpoint_of(story))}, trusting)
+    assert codes(found) == ["log_truncated"]
+    assert found[0].path == story.events[-1].path
+    base = {path: digest(data) for path, data in whole.items()}
+    assert codes(verify_append_only(base, {path: digest(data) for path, data in cut.items()})) == ["log_file_deleted"]
+
+
+def test_an_end_that_was_consistently_replaced_shows_the_same_way() -> None:
+    story = told()
+    forged = Story()
+    forged.events = story.events[:2]
+    forged.add("abandoned", lane_from="READY_FOR_DEV")
+    assert verify_tree(tree(forged), trusting) == []
+    assert codes(verify_tree({**tree(forged), **tree(checkpoint_of(story))}, trusting)) == ["log_truncated"]
+
+
+def test_a_whole_log_that_is_gone_is_truncated_too() -> None:
+    story, other = told(), told(OTHER)
+    found = verify_tree({**tree(other), **tree(checkpoint_of(story, other))}, trusting)
+    assert codes(found) == ["log_truncated"]
+
+
+def test_events_after_the_checkpoint_are_no_fault() -> None:
+    story = told()
+    checkpoint = checkpoint_of(story)
+    story.tell("submitted", "verdict.given")
+    assert verify_tree(tree(story, checkpoint), trusting) == []
+
+
+def test_a_checkpoint_whose_signature_does_not_verify_is_named_and_not_believed() -> None:
+    story = told()
+    cut = Story()
+    cut.events = story.events[:1]
+    found = verify_tree(tree(cut, checkpoint_of(story)), doubting)
+    assert codes(found) == ["log_checkpoint_unsigned"]
+    assert found[0].message.startswith("nobody signed")
+
+
+def test_a_checkpoint_names_the_heads_of_each_packet() -> None:
+    story = told()
+    (event,) = checkpoint_of(story).events
+    assert list(checkpointed_heads(event)) == [(PACKET, (story.events[-1].id,))]
+
+
+def test_a_checkpoint_is_due_for_what_has_changed_since_the_last() -> None:
+    story, other = told(), told(OTHER)
+    (due,) = checkpoints_due({PACKET: story.read(), OTHER: other.read()}, COMMIT)
+    assert [row["packet"] for row in rows(due)] == [PACKET, OTHER]
+    checkpoint = checkpoint_of(story, other)
+    logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoint.read()}
+    assert checkpoints_due(logs, COMMIT) == []
+    story.add("submitted")
+    (due,) = checkpoints_due({**logs, PACKET: story.read()}, COMMIT)
+    assert rows(due) == [{"packet": PACKET, "heads": [story.events[-1].id], "events": 4}]
+
+
+def test_many_packets_take_several_checkpoints() -> None:
+    log = told().read()
+    due = checkpoints_due({f"WP-1-P{number}-v1": log for number in range(2001)}, COMMIT)
+    assert [len(rows(happening)) for happening in due] == [1000, 1000, 1]
+    story = Story("_checkpoints")
+    for happening in due:
+        story.add("checkpoint", logs=rows(happening))
+    assert max(len(data) for data in story.files().values()) < LARGEST_EVENT
+    assert story.read().sound
+
+
+def test_the_append_only_rule_covers_the_log_and_the_approvals_and_nothing_else() -> None:
+    base = {
+        f".GOV/log/{PACKET}/a.json": "1",
+        ".GOV/attestations/b.dsse.json": "1",
+        ".GOV/logbook.md": "1",
+        "src/main.py": "1",
+    }
+    assert verify_append_only(base, base) == []
+    assert verify_append_only(base, {**base, ".GOV/log/new.json": "2", "src/main.py": "2"}) == []
+    changed = dict.fromkeys(base, "2")
+    assert codes(verify_append_only(base, changed)) == ["log_file_modified", "log_file_modified"]
+    assert codes(verify_append_only(base, {})) == ["log_file_deleted", "log_file_deleted"]
+
+
+def test_a_forger_who_keeps_to_every_rule_but_one_is_found() -> None:
+    """Each field of an interior event changed, the file rightly renamed: its child misses it."""
+    story = told()
+    victim = story.events[1]
+    for changes in ({"at": "2020-01-01T00:00:00Z"}, {"tool": "x"}, {"actor": {"id": "eve", "kind": "human"}}):
+        files = tree(story)
+        del files[victim.path]
+        name, data = rewritten(victim, **changes)
+        files[f".GOV/log/{PACKET}/{name}"] = data
+        assert codes(verify_tree(files, trusting)) == ["log_event_missing"]

@@ -1,0 +1,67 @@
+"""Reading what was committed: trees and files, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.run import run_git
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """A file of a committed tree. The mode tells links (120000) and submodules (160000) from files."""
+
+    path: str
+    mode: str
+    object_id: str
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode in ("100644", "100755")
+
+
+def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
+    """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
+    # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
+    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    entries = []
+    for row in answer.text.split("\0")[:-1]:
+        described, _, path = row.partition("\t")
+        mode, _kind, object_id = described.split(" ")
+        entries.append(TreeEntry(path, mode, object_id))
+    return entries
+
+
+def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
+    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones are left out."""
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if "\n" in name:
+            raise WorkpacketError("unknown_revision", f"{name!r} cannot be the name of an object")
+    if not wanted:
+        return {}
+    request = "".join(f"{name}\n" for name in wanted).encode("utf-8", "surrogateescape")
+    output = run_git(repository.root, "cat-file", "--batch", stdin=request).output
+    found: dict[str, bytes] = {}
+    position = 0
+    for name in wanted:
+        end = output.index(b"\n", position)
+        header = output[position:end].decode("utf-8", "surrogateescape")
+        position = end + 1
+        if header == f"{name} missing":
+            continue
+        if header == f"{name} ambiguous":
+            raise WorkpacketError("unknown_revision", f"{name!r} could be several objects")
+        size = int(header.rpartition(" ")[2])
+        found[name] = output[position : position + size]
+        position += size + 1
+    return found
+
+
+def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
+    """The bytes of a file as committed; None if it is not there."""
+    name = f"{commit}:{path}"
+    return read_objects(repository, [name]).get(name)

@@ -1,0 +1,111 @@
+"""The one door to the git program.
+
+Commands are lists and never pass a shell. The environment is made so that git asks nothing, pages nothing, speaks
+English, takes no locks it does not need, reaches for no network, takes paths literally, and shows history as it was
+committed: replacement objects and grafts, which anyone can add to a clone, are off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from workpacket.errors import WorkpacketError
+
+if TYPE_CHECKING:
+    import subprocess
+
+TIMEOUT: Final = 60.0
+
+_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PAGER": "",
+    "LC_ALL": "C",
+    "LANGUAGE": "",
+}
+# They change what git prints, or run programs while it prints.
+_REMOVED: Final = (
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+)
+# Relative ones are meant from the folder that the user is in, not from the one that git is run in.
+_PLACES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
+_OPTIONS: Final = (
+    "--no-pager",
+    "-c", "core.quotePath=false",
+    "-c", "core.fsmonitor=false",
+    "-c", "color.ui=false",
+    "-c", "log.showSignature=false",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How git ended and what it said."""
+
+    status: int
+    output: bytes
+    complaint: str
+
+    @property
+    def text(self) -> str:
+        return self.output.decode("utf-8", "surrogateescape")
+
+
+def run_git(
+    folder: Path, *arguments: str, stdin: bytes | None = None, check: bool = True, timeout: float = TIMEOUT
+) -> Answer:
+    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words."""
+    import subprocess
+
+    command = ["git", *_OPTIONS, *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
+            command,
+            cwd=folder,
+            env=_environment(),
+            input=stdin or b"",
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        if not folder.is_dir():
+            raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
+        raise WorkpacketError(
+            "tool_missing", "the program git was not found", hint="Install git 2.31 or newer"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
+    answer = Answer(done.returncode, done.stdout, _complaint(done))
+    if check and answer.status != 0:
+        raise git_failure(arguments[0], answer)
+    return answer
+
+
+def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
+    said = answer.complaint or f"status {answer.status}, without a word"
+    return WorkpacketError("git_failed", f"git {subcommand}: {said}")
+
+
+def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
+    return done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").removeprefix("error: ")
+
+
+def _environment() -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
+    places = {name: str(Path(inherited[name]).absolute()) for name in _PLACES if inherited.get(name)}
+    return {**inherited, **places, **_ENVIRONMENT}

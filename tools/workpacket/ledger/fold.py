@@ -1,0 +1,155 @@
+"""The fold: a log in, the state of its packet out.
+
+The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both give
+the same answer to everybody who has the same set of files, in whatever order they arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from workpacket.ledger.lanes import standing
+from workpacket.ledger.log import Log
+from workpacket.ledger.state import Assignment, Lease, PacketState, Run
+from workpacket.model.events import Event
+
+# Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
+_ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
+
+
+def fold(log: Log) -> PacketState:
+    draft = _Draft()
+    for event in log.events:
+        change = _CHANGES.get(event.type)
+        if change is not None:
+            change(draft, event)
+    stand = standing(log)
+    return PacketState(
+        packet=log.packet,
+        lane=stand.lane,
+        came_from=stand.came_from,
+        latest_moves=stand.latest,
+        heads=log.heads,
+        lease=draft.lease,
+        assignment=draft.assignment,
+        holders=tuple(draft.holders),
+        runs=tuple(draft.runs.values()),
+        evidence=tuple(draft.evidence),
+        verdicts=tuple(draft.verdicts),
+        approvals=tuple(draft.approvals),
+        waivers=tuple(draft.waivers),
+        refinement=draft.refinement,
+        presented=draft.presented,
+        superseded_by=draft.superseded_by,
+        history=log.events,
+        findings=(*log.findings, *stand.findings),
+    )
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The state while it is being replayed."""
+
+    lease: Lease | None = None
+    assignment: Assignment = field(default_factory=Assignment)
+    holders: dict[str, None] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    evidence: list[Event] = field(default_factory=list)
+    verdicts: list[Event] = field(default_factory=list)
+    approvals: list[Event] = field(default_factory=list)
+    waivers: list[Event] = field(default_factory=list)
+    refinement: Event | None = None
+    presented: Event | None = None
+    superseded_by: str = ""
+
+    def place(self, event: Event) -> None:
+        said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}
+        self.assignment = replace(self.assignment, **{key: value for key, value in said.items() if value})
+
+    def claim(self, event: Event) -> None:
+        self.hold(event)
+        self.place(event)
+
+    def hold(self, event: Event) -> None:
+        holder = event.text("holder")
+        if holder is not None:
+            self.holders[holder] = None
+            self.lease = Lease(holder, event.text("lease") or "", event.text("expires_at") or "")
+
+    def renew(self, event: Event) -> None:
+        # A renewal written on another branch after the lease had ended renews nothing.
+        if self.lease is not None and self.lease.lease == event.text("lease"):
+            self.hold(event)
+
+    def let_go(self, _event: Event) -> None:
+        self.lease = None
+
+    def hand_over(self, event: Event) -> None:
+        self.lease = None
+        self.assignment = replace(self.assignment, assignee=event.text("to") or "")
+
+    def judge(self, event: Event) -> None:
+        self.verdicts.append(event)
+        if event.text("verdict") in _ENDING_VERDICTS:
+            self.lease = None
+
+    def supersede(self, event: Event) -> None:
+        self.lease = None
+        self.superseded_by = event.text("by") or ""
+
+    def resolve(self, event: Event) -> None:
+        self.lease = None
+        self.hold(event)
+
+    def link(self, event: Event) -> None:
+        run = event.text("run") or ""
+        self.runs.setdefault(run, Run(run, event))
+
+    def close(self, event: Event) -> None:
+        run = event.text("run") or ""
+        if run in self.runs:
+            self.runs[run] = replace(self.runs[run], closed=event)
+
+    def prove(self, event: Event) -> None:
+        self.evidence.append(event)
+
+    def approve(self, event: Event) -> None:
+        self.approvals.append(event)
+
+    def waive(self, event: Event) -> None:
+        self.waivers.append(event)
+
+    def refine(self, event: Event) -> None:
+        self.refinement = event
+
+    def present(self, event: Event) -> None:
+        self.presented = event
+
+
+_Change: TypeAlias = Callable[[_Draft, Event], None]
+
+# Types that are not named here change nothing but the lane.
+_CHANGES: Final[Mapping[str, _Change]] = {
+    "adopted": _Draft.claim,
+    "prepared": _Draft.place,
+    "claimed": _Draft.claim,
+    "lease.renewed": _Draft.renew,
+    "released": _Draft.let_go,
+    "handed_over": _Draft.hand_over,
+    "submitted": _Draft.prove,
+    "evidence.recorded": _Draft.prove,
+    "verdict.given": _Draft.judge,
+    "merged": _Draft.let_go,
+    "superseded": _Draft.supersede,
+    "abandoned": _Draft.let_go,
+    "overridden": _Draft.waive,
+    "waived": _Draft.waive,
+    "refinement.recorded": _Draft.refine,
+    "refinement.presented": _Draft.present,
+    "approval.recorded": _Draft.approve,
+    "run.linked": _Draft.link,
+    "run.closed": _Draft.close,
+    "fork.resolved": _Draft.resolve,
+}

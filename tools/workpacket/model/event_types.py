@@ -1,0 +1,212 @@
+"""Every type of event there is, with the closed shape of its data.
+
+Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; which
+moves are legal, and behind which gate, is the business of the lifecycle layer: here stands only what an event must
+say. Lanes are words and not a closed list, because a policy can add lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from workpacket.model.shapes import Shape, array, choice, integer, null, record, text, timestamp
+
+FORKED: Final = "FORKED"
+GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
+CHECKPOINT_LOG: Final = "_checkpoints"
+PACKETS_PER_CHECKPOINT: Final = 1000
+
+_PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
+
+DIGEST: Final = text("a SHA-256 in 64 lower-case hexadecimal digits", pattern="[0-9a-f]{64}", longest=64)
+PACKET_ID: Final = text("the id of a work packet, like WP-1-Name-v1", pattern=_PACKET_ID, longest=80)
+LOG_NAME: Final = text(
+    f"the id of a work packet, or {CHECKPOINT_LOG}", pattern=f"{_PACKET_ID}|{CHECKPOINT_LOG}", longest=80
+)
+LANE: Final = text("a lane, like IN_PROGRESS", pattern="[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*", longest=40)
+# A path that Windows, macOS and Linux read alike: relative, '/', no '.' or '..' component, no backslash, no colon.
+PATH: Final = text(
+    "a path relative to the repository, with '/'",
+    pattern=r"(?!(?:.*/)?\.{1,2}(?:/|$))[^/\\:\x00-\x1f]+(?:/[^/\\:\x00-\x1f]+)*",
+    longest=240,
+)
+NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=200)
+REASON: Final = text("why, in words", longest=2000)
+COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
+EXPIRY: Final = timestamp("when it ends")
+
+_FILE = record("a file as it was", {"path": PATH, "sha256": DIGEST})
+_ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
+_EVIDENCE = record(
+    "one proof of one criterion",
+    {
+        "criterion": text("the line of DONE_MEANS that it proves"),
+        "result": choice("an item that does not apply says why", ("met", "not_met", "not_applicable")),
+    },
+    {
+        "command": text("what was run", longest=2000),
+        "exit_code": integer("how it ended", least=-255, most=2**32 - 1),
+        "log_sha256": DIGEST,
+        "log_tail": text("the last lines of its log", longest=4000, shortest=0),
+        "proof": array("path:line", text("path:line", longest=300), most=50),
+        "reason": REASON,
+    },
+)
+_EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=200, least=1)
+_CHECKLIST = array(
+    "the items of the gate, as they were judged",
+    record(
+        "one item",
+        {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
+        {"reason": REASON, "evidence": text("what shows it", longest=500)},
+    ),
+    most=50,
+)
+
+
+def _move(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
+    """An event that moves the packet from one lane to another. `origin` is set when it adopts a hand edit."""
+    lanes = {"lane_from": LANE, "lane_to": LANE}
+    return record(description, {**lanes, **required}, {**(optional or {}), "origin": _ORIGIN})
+
+
+def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
+    return record(description, {"lane_from": null("there was none"), "lane_to": LANE, **required}, optional)
+
+
+_LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
+
+DATA: Final[Mapping[str, Shape]] = {
+    "created": _genesis(
+        "a stub was written",
+        {"base": PACKET_ID},
+        {
+            "source": record(
+                "what it was made from",
+                {"kind": choice("what kind of thing", ("template", "issue", "stub", "packet")), "name": NAME},
+            )
+        },
+    ),
+    "adopted": _genesis(
+        "a packet that had no log was taken over as it stood",
+        {
+            "base": PACKET_ID,
+            "found": array(
+                "what each document said",
+                record(
+                    "one statement",
+                    {
+                        "kind": choice("which document", ("stub", "packet", "board", "registry", "gate_log")),
+                        "path": PATH,
+                        "line": integer("its line", least=1),
+                        "says": text("its words", longest=500),
+                    },
+                ),
+                most=50,
+            ),
+        },
+        {
+            "contradictions": array("what was left to decide", text("one contradiction", longest=500), most=50),
+            "came_from": LANE,
+            "holder": NAME,
+            "branch": NAME,
+            "reason": REASON,
+        },
+    ),
+    "activated": _move(
+        "the stub became a packet",
+        {"refinement": _FILE, "checklist": _CHECKLIST},
+        {"spec": _FILE, "supersedes": array("earlier revisions", PACKET_ID, most=50)},
+    ),
+    "prepared": record(
+        "branch, work tree and assignee were arranged",
+        {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
+        {"worktree": NAME, "base_packet": PACKET_ID},
+    ),
+    "claimed": _move("somebody took it", _LEASE, {"branch": NAME, "worktree": NAME}),
+    "lease.renewed": record("the holder goes on", _LEASE),
+    "released": _move("the holder gave it back", {"reason": REASON}, {"holder": NAME}),
+    "handed_over": _move("the holder passed it on", {"reason": REASON, "to": NAME}, {"holder": NAME}),
+    "submitted": _move(
+        "the work was put up for review",
+        {"commit": COMMIT, "evidence": _EVIDENCE_LIST},
+        {
+            "base_commit": COMMIT,
+            "changed": array("the files it changes", PATH, most=2000),
+            "outside_scope": array("of these, the ones outside IN_SCOPE_PATHS", PATH, most=2000),
+        },
+    ),
+    "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),
+    "verdict.given": _move(
+        "a validator judged it",
+        {"verdict": choice("the judgement", ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY"))},
+        {"report": _FILE, "reference": NAME, "reason": REASON},
+    ),
+    "merged": _move(
+        "the work is on the target branch",
+        {
+            "commit": COMMIT,
+            "target": NAME,
+            "target_commit": COMMIT,
+            "proof": choice("what was found there", ("commit", "patch_id", "tree")),
+        },
+    ),
+    "reopened": _move("work goes on after all", {"reason": REASON}),
+    "blocked": _move("it cannot go on", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
+    "unblocked": _move("it can go on", {}, {"reason": REASON}),
+    "superseded": _move("a later revision takes its place", {"by": PACKET_ID}, {"reason": REASON}),
+    "abandoned": _move("nobody will do it", {"reason": REASON}),
+    "overridden": record(
+        "a gate's answer was overruled", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
+    ),
+    "waived": record("a rule was waived", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}),
+    "refinement.recorded": record("a refinement was written or changed", {"refinement": _FILE}, {"spec": _FILE}),
+    "refinement.presented": record(
+        "its technical block was shown to the user", {"refinement": _FILE, "block_sha256": DIGEST}
+    ),
+    "approval.recorded": record(
+        "somebody decided at a gate",
+        {
+            "gate": NAME,
+            "decision": choice("the decision", ("approve", "reject", "revoke")),
+            "assurance": choice("signed counts; legacy is a plain token", ("signed", "legacy")),
+        },
+        {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
+    ),
+    "run.linked": record("a run of the runtime works on it", {"run": NAME, "stream": NAME}, {"store": NAME}),
+    "run.closed": record(
+        "that run ended",
+        {"run": NAME, "outcome": NAME, "stream_sha256": DIGEST, "events": integer("how many it had", least=0)},
+    ),
+    "fork.resolved": record(
+        "contradicting moves were settled by a person",
+        {
+            "lane_from": choice("the state it ends", (FORKED,)),
+            "lane_to": LANE,
+            "moves": array("the moves that contradicted each other", DIGEST, most=50, least=2, ordered_set=True),
+            "reason": REASON,
+        },
+        {"holder": NAME, "lease": NAME, "expires_at": EXPIRY, "came_from": LANE},
+    ),
+    "checkpoint": record(
+        "what the protected branch held; signed by CI",
+        {
+            "commit": COMMIT,
+            "logs": array(
+                "the packets whose heads changed since the last checkpoint",
+                record(
+                    "one packet",
+                    {
+                        "packet": PACKET_ID,
+                        "heads": array("its heads", DIGEST, most=50, least=1, ordered_set=True),
+                        "events": integer("how many events they stand for", least=1),
+                    },
+                ),
+                most=PACKETS_PER_CHECKPOINT,
+            ),
+        },
+    ),
+}
+
+LANE_MOVES: Final = frozenset(name for name, shape in DATA.items() if "lane_to" in shape.keys)

@@ -1,0 +1,140 @@
+"""An event: one thing that happened to one work packet, as one write-once file.
+
+`.GOV/log/<packet>/<id>.json` holds the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
+those bytes. So `sha256sum` alone verifies a file, and two branches never write the same file with different contents.
+`at` and `actor` are claims; only an attestation that verifies makes them more than that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.event_schema import VERSION
+from workpacket.model.event_types import LANE_MOVES
+
+LOG_FOLDER: Final = ".GOV/log"
+
+ActorKind: TypeAlias = Literal["human", "agent", "ci"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acted, as the writer of the event claims."""
+
+    id: str
+    kind: ActorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A file that changed together with the event: its digest before and after, None where there was no file."""
+
+    path: str
+    prev: str | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event and its id. `data` has the shape that `event_types.DATA` gives to the type."""
+
+    id: str
+    type: str
+    packet: str
+    clock: int
+    parents: tuple[str, ...]
+    at: str
+    actor: Actor
+    tool: str
+    tx: str
+    subjects: tuple[Subject, ...]
+    attest: tuple[str, ...]
+    data: Mapping[str, Json]
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def path(self) -> str:
+        return event_path(self.packet, self.id)
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """The order of replay: never wall time, which is only a claim."""
+        return self.clock, self.id
+
+    @property
+    def moves_lane(self) -> bool:
+        return self.type in LANE_MOVES
+
+    @property
+    def lane_from(self) -> str | None:
+        return self.text("lane_from")
+
+    @property
+    def lane_to(self) -> str | None:
+        return self.text("lane_to")
+
+    def text(self, key: str) -> str | None:
+        """The string that the data holds under `key`, if it holds one."""
+        value = self.data.get(key)
+        return value if isinstance(value, str) else None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The strings in the list that the data holds under `key`."""
+        value = self.data.get(key)
+        return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+    def encode(self) -> bytes:
+        """The bytes of the event's file, in the current version of the format."""
+        return encode_event(self.json())
+
+    def json(self) -> dict[str, Json]:
+        return {
+            "v": VERSION,
+            "type": self.type,
+            "packet": self.packet,
+            "clock": self.clock,
+            "parents": list(self.parents),
+            "at": self.at,
+            "actor": {"id": self.actor.id, "kind": self.actor.kind},
+            "tool": self.tool,
+            "tx": self.tx,
+            "subjects": [{"path": s.path, "prev": s.prev, "sha256": s.sha256} for s in self.subjects],
+            "attest": list(self.attest),
+            "data": self.data,
+        }
+
+
+def event_path(packet: str, event_id: str) -> str:
+    return f"{LOG_FOLDER}/{packet}/{event_id}.json"
+
+
+def encode_event(value: Mapping[str, Json]) -> bytes:
+    return canonical_bytes(value) + b"\n"
+
+
+def event_id(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def event_of(value: Mapping[str, Any], identity: str) -> Event:
+    """The event that `value` states; `event_schema.event_misfit` has found nothing wrong with it."""
+    return Event(
+        id=identity,
+        type=value["type"],
+        packet=value["packet"],
+        clock=value["clock"],
+        parents=tuple(value["parents"]),
+        at=value["at"],
+        actor=Actor(value["actor"]["id"], value["actor"]["kind"]),
+        tool=value["tool"],
+        tx=value["tx"],
+        subjects=tuple(Subject(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]),
+        attest=tuple(value["attest"]),
+        data=value["data"],
+    )

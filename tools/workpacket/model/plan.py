@@ -1,0 +1,88 @@
+"""A plan: what a command wants to change, all of it or nothing, as a value that can be shown before it is done.
+
+A plan is made from facts and applied by the shell. It says what it expects to find, by digest, so that a file which
+somebody changed in between stops it instead of being overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from workpacket.model.events import LOG_FOLDER, Event
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What no pure function can know, as part of the facts: the time, a new transaction id, sixteen random bytes."""
+
+    now: str
+    tx: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file: the digest it must have before (None: it must not exist), the bytes after (None: it is deleted)."""
+
+    path: str
+    old: str | None
+    new: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen:
+    """A file that the plan rests on without changing it: it must still have this digest, or still be absent."""
+
+    path: str
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSeen:
+    """A folder that the plan rests on: it must still hold these names and no others. One that is absent holds none."""
+
+    path: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `command` wants to do. `during_merge` is for what only redraws projections: see the overview."""
+
+    command: str
+    tx: str
+    changes: tuple[FileChange, ...] = ()
+    events: tuple[Event, ...] = ()
+    rests_on: tuple[FileSeen | FolderSeen, ...] = ()
+    during_merge: bool = False
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for change in self.all_changes():
+            name = change.path.casefold()
+            if name in seen:
+                raise ValueError(f"the plan changes {change.path} twice")
+            seen.add(name)
+        for change in self.changes:
+            if change.path.startswith(f"{LOG_FOLDER}/"):
+                raise ValueError(f"{change.path}: files of the log come from events alone, and are written once")
+        for event in self.events:
+            if event.tx != self.tx:
+                raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")
+
+    def all_changes(self) -> Iterator[FileChange]:
+        """The changes of files and, after them, the new files of the events."""
+        yield from self.changes
+        for event in self.events:
+            yield FileChange(event.path, None, event.encode())
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def log_seen(packet: str, events: Iterable[Event]) -> FolderSeen:
+    """The log of a packet as the plan saw it: an event that came since stops the plan."""
+    return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

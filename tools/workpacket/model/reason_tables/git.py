@@ -1,0 +1,76 @@
+"""What can stand in the way of asking git."""
+
+from __future__ import annotations
+
+from workpacket.model import exits
+from workpacket.model.reasons import Reason
+
+
+def _environment(code: str, title: str, explanation: str, remedy: str) -> Reason:
+    return Reason(code, title, explanation, remedy, "environment", exit_code=exits.ENVIRONMENT)
+
+
+def _usage(code: str, title: str, explanation: str, remedy: str) -> Reason:
+    return Reason(code, title, explanation, remedy, "usage", exit_code=exits.USAGE)
+
+
+def _conflict(code: str, title: str, explanation: str, remedy: str) -> Reason:
+    return Reason(code, title, explanation, remedy, "conflict", exit_code=exits.CONFLICT)
+
+
+REASONS: tuple[Reason, ...] = (
+    _environment(
+        "repository_bare",
+        "The repository has no work tree here",
+        "The governed files are read from and written to a work tree.",
+        "Work in a clone, or add a work tree: git worktree add <folder>",
+    ),
+    _environment(
+        "repository_broken",
+        "The .git file points nowhere",
+        "A linked work tree was moved, or its repository was.",
+        "git worktree repair",
+    ),
+    _environment(
+        "repository_unreadable",
+        "The repository cannot be read",
+        "A folder or file on the way to it is missing or forbidden.",
+        "Check the folder's existence and permissions",
+    ),
+    _environment(
+        "git_timeout",
+        "Git gave no answer in time",
+        "It waits for a lock, a network file system or a broken repository.",
+        "Try the same git command by hand; look for a stale .git/index.lock",
+    ),
+    _usage(
+        "unknown_revision",
+        "No such commit here",
+        "The name is wrong, or the clone is too shallow to hold it.",
+        "git log --oneline --all, or in a shallow clone: git fetch --unshallow",
+    ),
+    _usage(
+        "branch_name_invalid",
+        "Not a possible name for a branch",
+        "Git would refuse it, or read it as something else.",
+        "Choose a name of letters, digits, '-', '_' and '/': git check-ref-format --branch <name>",
+    ),
+    _conflict(
+        "branch_exists",
+        "The branch exists already",
+        "It may hold somebody's work, so it is not moved.",
+        "Choose another name, or delete the branch yourself: git branch -d <name>",
+    ),
+    _conflict(
+        "branch_checked_out",
+        "The branch is checked out elsewhere",
+        "Two work trees of one branch would overwrite each other's commits.",
+        "Work in the work tree that has it: git worktree list",
+    ),
+    _conflict(
+        "worktree_exists",
+        "The place for the work tree is taken",
+        "Something is there already and is not overwritten.",
+        "Choose another folder, or remove that one: git worktree remove <folder>",
+    ),
+)
