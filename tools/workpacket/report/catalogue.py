@@ -8,7 +8,19 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain
 
-from workpacket.model.reason_tables import conflict, document, environment, internal, markdown, settings, text, usage
+from workpacket.model.reason_tables import (
+    conflict,
+    document,
+    environment,
+    git,
+    integrity,
+    internal,
+    markdown,
+    settings,
+    text,
+    transaction,
+    usage,
+)
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.all_rules import RULES
 
@@ -21,6 +33,9 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     markdown.REASONS,
     internal.REASONS,
     settings.REASONS,
+    git.REASONS,
+    integrity.REASONS,
+    transaction.REASONS,
 )
 
 

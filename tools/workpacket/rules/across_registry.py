@@ -177,4 +177,3 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
         if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
             found.setdefault(entry["base"], set()).add(entry["id"])
     return found
-

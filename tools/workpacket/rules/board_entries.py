@@ -259,7 +259,7 @@ class BoardActiveIncomplete(BoardRule):
 
 
 class BoardSyncDate(BoardRule):
-    """last_sync that is no date
+    """Date of last_sync that is no date
 
     Nobody can tell how old the news is.
 
