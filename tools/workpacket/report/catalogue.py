@@ -12,6 +12,7 @@ from workpacket.model.reason_tables import (
     conflict,
     document,
     environment,
+    gate,
     git,
     integrity,
     internal,
@@ -20,6 +21,7 @@ from workpacket.model.reason_tables import (
     text,
     transaction,
     usage,
+    work_gates,
 )
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.all_rules import RULES
@@ -33,6 +35,8 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     markdown.REASONS,
     internal.REASONS,
     settings.REASONS,
+    gate.REASONS,
+    work_gates.REASONS,
     git.REASONS,
     integrity.REASONS,
     transaction.REASONS,
