@@ -10,7 +10,6 @@ import pytest
 
 from workpacket.cli.fixing import repaired
 from workpacket.cli.fmt import formatted
-from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
@@ -45,7 +44,7 @@ OLD_FASHIONED = {
 
 
 def all_findings(root: Path, profile: Profile = "adopt") -> list[Finding]:
-    files = [(found, kind_of(found.path) or "unknown") for found in find_documents(str(root))]
+    files = find_documents(str(root))
     return check(
         str(root),
         files,
@@ -63,8 +62,8 @@ def findings(laid_out: Path) -> list[Finding]:
 
 
 def documents(root: Path) -> list[tuple[str, Source]]:
-    found = [(found.path, kind_of(found.path) or "") for found in find_documents(str(root))]
-    return [(kind, Source.from_bytes(path, (root / path).read_bytes())) for path, kind in found]
+    found = find_documents(str(root))
+    return [(file.kind, Source.from_bytes(file.path, (root / file.path).read_bytes())) for file in found]
 
 
 def test_every_stub_packet_refinement_board_and_registry_is_read(laid_out: Path) -> None:
@@ -77,6 +76,27 @@ def test_every_finding_points_into_its_file(laid_out: Path, findings: list[Findi
     for finding in findings:
         lines = Source.from_bytes(finding.path, (laid_out / finding.path).read_bytes()).line_count
         assert 0 <= finding.line <= lines, finding
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "hint_text_left",
+        "signature_malformed",
+        "approved_unsigned",
+        "status_contradicts_board",
+        "registry_board_stale",
+        "stub_without_row",
+        "superseded_still_live",
+        "board_blank_lines",
+        "role_zombie",
+        "role_phase_foreign",
+        "role_identity_mismatch",
+        "deferred_issue_mapping",
+    ],
+)
+def test_the_defects_that_such_repositories_have_are_found(findings: list[Finding], code: str) -> None:
+    assert any(finding.code == code and finding.line > 0 for finding in findings)
 
 
 def test_a_stub_that_is_only_old_fashioned_gets_warnings(findings: list[Finding]) -> None:

@@ -43,6 +43,8 @@ def test_a_linked_work_tree_shares_the_common_folder_and_has_its_own(tmp_path: P
     assert linked == git_says(tmp_path / "linked")
     assert linked.common_dir == main.common_dir
     assert linked.git_dir != main.git_dir
+    said = git(tmp_path / "linked", "rev-parse", "--git-path", "workpacket/tx")
+    assert linked.git_path("workpacket/tx") == (tmp_path / "linked" / said).resolve()
 
 
 def test_a_submodule_is_left_to_git(tmp_path: Path) -> None:

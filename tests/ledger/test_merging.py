@@ -44,6 +44,31 @@ def work(shared: Story, lane: str, chance: random.Random, steps: int) -> tuple[l
     return branch.events[len(shared.events) :], moves
 
 
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), steps=st.integers(0, 25))
+def test_any_history_folds_alike_in_any_order_and_stays_explained(seed: int, steps: int) -> None:
+    """Many branches, merged and branched again at random, with moves that need not even be legal."""
+    chance = random.Random(seed)
+    story = Story()
+    story.add("created")
+    for _ in range(steps):
+        parents = tuple(chance.sample(story.events, k=min(len(story.events), chance.choice((1, 1, 1, 2, 3)))))
+        seen = fold(story.log().as_of(event.id for event in parents))
+        if seen.forked:
+            story.add("fork.resolved", after=parents, moves=sorted(move.id for move in seen.latest_moves))
+            continue
+        kind = chance.choice((*NOTES, "claimed", "released", "blocked", "submitted"))
+        lane: dict[str, Any] = {} if kind in NOTES else {"lane_from": seen.lane}
+        story.add(kind, after=parents, **lane)
+    files = list(story.files().items())
+    state = fold(read_log(story.packet, dict(files)))
+    chance.shuffle(files)
+    assert fold(read_log(story.packet, dict(files))) == state
+    assert state.forked == (len({saying(move) for move in state.latest_moves}) > 1)
+    assert state.forked == any(finding.code == "packet_forked" for finding in state.findings)
+    assert "log_lane_gap" not in {finding.code for finding in state.findings}
+
+
 def saying(move: Event) -> tuple[str | None, ...]:
     return (move.type, move.lane_to, *(move.text(key) for key in ("holder", "to", "by", "verdict")))
 

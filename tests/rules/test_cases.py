@@ -12,7 +12,6 @@ import pytest
 
 from rules.archive import Case, read_case
 from workpacket.cli.fixing import fix_files
-from workpacket.documents.places import kind_of
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.all_rules import RULES
@@ -28,7 +27,7 @@ CODES = [rule.code() for rule in RULES]
 
 
 def findings_of(root: Path) -> list[Finding]:
-    files = [(found, kind_of(found.path) or "unknown") for found in find_documents(str(root))]
+    files = find_documents(str(root))
     return check(
         str(root),
         files,
@@ -73,7 +72,7 @@ def test_the_rule_leaves_it_alone(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
 def test_repairing_twice_is_repairing_once(path: Path, tmp_path: Path, unsafe: bool) -> None:
     written(path, tmp_path)
-    kinds = {found.path: kind_of(found.path) or "unknown" for found in find_documents(str(tmp_path))}
+    kinds = {found.path: found.kind for found in find_documents(str(tmp_path))}
     fix_files(str(tmp_path), kinds, findings_of(tmp_path), unsafe=unsafe)
     left = [finding for finding in findings_of(tmp_path) if finding.fix is not None and (finding.fix.safe or unsafe)]
     assert left == []

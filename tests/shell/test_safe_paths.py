@@ -101,6 +101,7 @@ def test_other_failures_of_the_disk_are_passed_on(tree: Tree) -> None:
 def test_missing_folders_are_listed_and_made_from_the_outside_in(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     assert tree.missing_folders(("a",)) == []
+    assert tree.missing_folders(("x", "y")) == [("x",), ("x", "y")]
     assert tree.missing_folders(("a", "b", "c")) == [("a", "b"), ("a", "b", "c")]
     for parts in tree.missing_folders(("a", "b", "c")):
         tree.make_folder(parts)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-import yaml
 
-from workpacket.text import yaml_events
-
-ENGINES = {"libyaml": yaml.CBaseLoader, "pyyaml": yaml.BaseLoader}
+from text.reading import PARSERS, parsed_by
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of the parser in use. `yaml_events` takes libyaml where it is there, as it is here."""
-    assert yaml.__with_libyaml__
-    monkeypatch.setattr(yaml_events, "LOADER", ENGINES[request.param])
-    return str(request.param)
+@pytest.fixture(params=PARSERS)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The name of the parser in use."""
+    with parsed_by(request.param):
+        yield request.param

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from text.reading import exactly, places, source_of
 
+from text.reading import exactly, places, source_of
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -23,7 +23,10 @@ READ = {
     "a value on the next line": ("a:\n  b\n  c\n", {"a": "b c"}),
     "quotes": ("a: '1'\nb: \"\\x41\\n\"\nc: ''\n", {"a": "1", "b": "A\n", "c": ""}),
     "quotes over two lines": ("a: 'b\n  c'\n", {"a": "b c"}),
-    "blocks of text": ("a: |\n  b\n   c\n\nd: >-\n  e\n  f\ng: |+\n  h\n\n", {"a": "b\n c\n", "d": "e f", "g": "h\n\n"}),
+    "blocks of text": (
+        "a: |\n  b\n   c\n\nd: >-\n  e\n  f\ng: |+\n  h\n\n",
+        {"a": "b\n c\n", "d": "e f", "g": "h\n\n"},
+    ),
     "a block at the end of a file without line end": ("a: |\n  b", {"a": "b\n"}),
     "keys that are text to us": ("1: a\ntrue: b\nnull: c\nno: d\n", {"1": "a", "true": "b", "null": "c", "no": "d"}),
     "a quoted merge key": ("'<<': a\n", {"<<": "a"}),
@@ -39,6 +42,7 @@ READ = {
     "an escape for a character beyond the BMP": ('a: "\\U0001F600"', {"a": "😀"}),
     "nothing": ("", None),
     "nothing but comments": ("# a\n\n# b", None),
+    "nothing but a mark": ("---", None),
     "one word": ("a", "a"),
 }
 
@@ -148,9 +152,29 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
-def test_a_syntax_error_says_in_what_it_is() -> None:
-    (fault,) = load_yaml(source_of("a: [b\nc: d\n")).faults
-    assert fault.message == "a list in brackets lacks a ',' or its ']' (it belongs to what begins on line 1)"
+MESSAGES = {
+    "a: b: c": "a ':' that makes a key stands where no key can be",
+    "a: b\nc\nd: e\n": "this is neither 'key: value' nor part of what is above",
+    "a: @b": "no value can begin with this character",
+    "a: 'b": "this quote is never closed",
+    "a: 'b\n---\nc'": "this quote is not closed before the '---'",
+    'a: "\\d"': "this is no escape of YAML",
+    'a: "\\U00110000"': "this escape names no character",
+    'a: "\\x4"': "this escape is not complete",
+    "a: [b\n": "a list in brackets lacks a ',' or its ']'",
+    "a: {b\nc: d": "a mapping in braces lacks a ',' or its '}' (it belongs to what begins on line 1)",
+    "a: |b\n c": "nothing but a comment can follow the mark of a block of text",
+    "a: - b": "a list item stands where no list can begin",
+    "a:\n  b: c\n d: e\n": "this line fits no line above it (it belongs to what begins on line 1)",
+    "- a\nb: c\n": "this line fits no line above it (it belongs to what begins on line 1)",
+    "a: 'b'c\n": "the value has ended before this",
+    "a:\n\tb": "a tab where blanks must stand",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MESSAGES.items())
+def test_messages_are_for_people(text: str, message: str) -> None:
+    assert [fault.message for fault in load_yaml(source_of(text)).faults] == [message]
 
 
 def test_what_came_before_a_syntax_error_is_told_too() -> None:
@@ -217,7 +241,10 @@ SPANS = {
         "a: | # b\n  c\n\n\n# d\n",
         {"": "a: | # b\n  c\n", "a:": "a", "a/": "| # b\n  c\n"},
     ),
-    "a block that keeps its blank lines": ("a: |+\n  c\n\n# d\n", {"": "a: |+\n  c\n\n", "a:": "a", "a/": "|+\n  c\n\n"}),
+    "a block that keeps its blank lines": (
+        "a: |+\n  c\n\n# d\n",
+        {"": "a: |+\n  c\n\n", "a:": "a", "a/": "|+\n  c\n\n"},
+    ),
     "a block whose last line is blank": (
         "a: |\n  c\n   \n\n# d\n",
         {"": "a: |\n  c\n   \n", "a:": "a", "a/": "|\n  c\n   \n"},
@@ -238,6 +265,7 @@ def test_a_span_is(text: str, expected: dict[str, str]) -> None:
         ("a:\nb: c\n", ("a",), 2),
         ("a:  # c\n", ("a",), 2),
         ("- \n-\n", (1,), 4),
+        ("---", (), 3),
         ("{a: , b}", ("a",), 3),
         ("{a: , b}", ("b",), 7),
         ("{'a' :  # d\n}", ("a",), 6),

@@ -39,28 +39,28 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
     return show(arguments, workspace, files, cache, compute)
 
 
-def chosen_files(arguments: Arguments, workspace: Workspace) -> list[tuple[Found, str]]:
-    """The files to check, each with its kind: those named, or all."""
+def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
+    """The files to check: those named, or all."""
     kind = arguments.value("kind")
     if kind and kind not in {known for _, known in PLACES}:
         known = ", ".join(sorted({known for _, known in PLACES}))
         raise usage(arguments.command, "invalid_value", f"{kind!r} is no kind of document; the kinds are {known}")
     if not arguments.words:
-        return [(found, kind_of(found.path) or "unknown") for found in find_documents(workspace.root)]
-    chosen: dict[str, tuple[Found, str]] = {}
+        return find_documents(workspace.root)
+    chosen: dict[str, Found] = {}
     for word in arguments.words:
         path = workspace.relative(word)
         if os.path.isdir(os.path.join(workspace.root, path)) and not kind:
             inside = f"{path}/" if path else ""
             for found in find_documents(workspace.root):
                 if found.path.startswith(inside):
-                    chosen[found.path] = (found, kind_of(found.path) or "unknown")
+                    chosen[found.path] = found
             continue
         own_kind = kind or kind_of(path)
         if own_kind is None:
             what = f"{word} is not where a governance document lives; say what it is with --kind"
             raise usage(arguments.command, "invalid_value", what)
-        chosen[path] = (look_at(workspace.root, path), own_kind)
+        chosen[path] = look_at(workspace.root, path, own_kind)
     return [chosen[path] for path in sorted(chosen)]
 
 

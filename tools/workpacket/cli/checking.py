@@ -24,7 +24,7 @@ from workpacket.shell.configuration import read_settings
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 
-Files = Sequence[tuple[Found, str]]
+Files = Sequence[Found]
 
 _ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
 
@@ -50,7 +50,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     checked = examine(files)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
-    kinds = {found.path: kind for found, kind in files}
+    kinds = {found.path: found.kind for found in files}
     if arguments.flag("diff"):
         from workpacket.cli.fixing import show_fixes
 

@@ -27,8 +27,9 @@ def run(arguments: Arguments) -> int:
     codes = frozenset(catalogue())
     writes = not (arguments.flag("check") or arguments.flag("diff"))
     changed: list[str] = []
-    files = [(found, kind) for found, kind in chosen_files(arguments, workspace) if not found.problem]
-    for found, kind in files:
+    files = [found for found in chosen_files(arguments, workspace) if not found.problem]
+    for found in files:
+        kind = found.kind
         before = Source.from_bytes(found.path, read_bytes(workspace.root, found.path, kind_named(kind).limits.size))
         after = formatted(before, kind, codes, upgrade=arguments.flag("upgrade"))
         if after.encode() == before.encode():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.remembered import Output, show
 from workpacket.cli.workspace import open_workspace
-from workpacket.documents.places import kind_of
 from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
 
@@ -15,7 +14,7 @@ WORK_KINDS = ("stub", "packet", "work_package")
 def run(arguments: Arguments) -> int:
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
-    files = [(found, kind) for found in find_documents(workspace.root) if (kind := kind_of(found.path)) in WORK_KINDS]
+    files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:
         from workpacket.cli.listing import list_work

@@ -27,12 +27,12 @@ from workpacket.shell.tree import Found
 Entry = tuple[str, str, WorkSummary]
 
 
-def list_work(arguments: Arguments, root: str, files: Sequence[tuple[Found, str]], cache: Cache) -> Output:
+def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
     """Lists every file that the options let through, by id."""
     results = known_or_examined(root, files, cache, progress_bar())
     entries = [
-        (kind, found.path, cast("WorkSummary", json.loads(result.summary)))
-        for (found, kind), result in zip(files, results, strict=True)
+        (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
+        for found, result in zip(files, results, strict=True)
         if result.summary
     ]
     wanted = _lanes(arguments)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workpacket.cli.options import Arguments
     from workpacket.cli.workspace import Workspace
 
-    Files = Sequence[tuple[Found, str]]
+    Files = Sequence[Found]
 
 # Files other than documents on which every output rests.
 SETTINGS_FILES = ("pyproject.toml", ".GOV/policy/policy.toml")
@@ -73,13 +73,13 @@ def terminal() -> tuple[bool, int | None, str]:
 
 def _state(root: str, files: Files, extras: Sequence[str]) -> str:
     """Changes when any of the files does."""
-    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found, _ in files]
+    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in files]
     lines += [f"{path}\t{look_at(root, path).state}" for path in extras]
     return "\n".join(lines)
 
 
 def _at_rest(root: str, files: Files, extras: Sequence[str], started: int) -> bool:
     """Whether every file had been left alone for a while when it was read: git's rule for racily clean entries."""
-    times = [found.mtime_ns for found, _ in files]
+    times = [found.mtime_ns for found in files]
     times += [look_at(root, path).mtime_ns for path in extras]
     return max(times, default=0) + RACY_NS < started

@@ -26,7 +26,7 @@ _BEGINNING = re.compile(
     r"(?P<close>[*_~`]*)"
 )
 _SEPARATOR = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014:|=>\u2192]+|[*_~]+)(?=[\s\[*_`~(]|\Z)[ \t]*)*")
-_BRACKETED_TOKEN = re.compile(r"[*_~`(]*\\?\[(?P<token>[^\[\]]*?)\\?\](?:\([^()\s]*\))?[*_~`)]*")
+_BRACKETED_TOKEN = re.compile(r"[*_~`(]*\\?\[(?P<token>[^\[\]]*?)\\?\](?:\([^()\s]*\))?(?!\w)[*_~`)]*")
 _EXAMPLE = re.compile(r"WP_?ID\b|[{}<>]|\.\.\.", re.IGNORECASE)
 _TOKEN_LIKE = re.compile(r"[A-Z][A-Z_ ]+\Z")
 _ID_LIKE = re.compile(r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]", re.IGNORECASE)
@@ -47,13 +47,14 @@ def read_entry(line: str) -> EntrySyntax | None:
     """The entry that the line is, if it is one."""
     match = _CANONICAL.match(line)
     if match is None:
-        return _read_loosely(line)
+        return read_any_form(line)
     end = match.end()
     rest = (end, end) if end == len(line) else _rest(line, end)
     return EntrySyntax((0, end), match.span("id"), match.span("token"), rest, True)
 
 
-def _read_loosely(line: str) -> EntrySyntax | None:
+def read_any_form(line: str) -> EntrySyntax | None:
+    """The same, the long way, which the canonical form does not need."""
     beginning = _BEGINNING.match(line)
     # Code that opens before the id and does not close behind it quotes more than the id: an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
@@ -70,7 +71,8 @@ def _read_loosely(line: str) -> EntrySyntax | None:
         if beginning["indent"] or not separated or not _ID_LIKE.match(name):
             return None
         return EntrySyntax((0, beginning.end()), (start, end), None, _rest(line, beginning.end()), False)
-    whole_form = group == "bracketed" and bool(name) and bool(_TOKEN_LIKE.match(line[slice(*token[0])]))
+    unlinked = group == "bracketed" and bool(name) and "](" not in beginning.group()
+    whole_form = unlinked and bool(_TOKEN_LIKE.match(line[slice(*token[0])]))
     # Deeper in, only the whole form is an entry: everything else there is a note on the entry above.
     if not whole_form and (beginning["indent"] or name[:2].upper() != "WP"):
         return None

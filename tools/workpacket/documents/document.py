@@ -81,6 +81,17 @@ class Document:
         found = (as_text(item) for item in node.items) if node is not None else ()
         return tuple(text for text in found if text is not None)
 
+    def dates(self) -> Iterable[tuple[str, Text]]:
+        """The fields that hold a moment, by the name that people know."""
+        return ()
+
+
+def without_quotes(source: Source, text: Text) -> Text:
+    """A text of a YAML or JSON file as it stands inside its quotes, if it has any."""
+    if source.text[text.start : text.start + 1] in ("'", '"') and text.end - text.start >= len("''"):
+        return Text(text.value, text.start + 1, text.end - 1)
+    return text
+
 
 def stem_of(path: str) -> str:
     """The name of a file without its ending; of `<WP_ID>/packet.md`, the folder's."""

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-# The first pattern that fits decides. `*` stands for one or more characters of one path segment, `<id>` for a segment
-# that names a work packet. Folders in `ROOTS` are the only ones that are searched.
+from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    # What a name starts with, what it ends with, its least length, and the kind of the document.
+    NamePattern: TypeAlias = tuple[str, str, int, str]
+
+# The first pattern that fits decides. `*` stands for one or more characters of one path segment. Folders in `ROOTS` are
+# the only ones that are searched.
 PLACES: tuple[tuple[str, str], ...] = (
     (".GOV/task_packets/stubs/*.md", "stub"),
     (".GOV/task_packets/*.md", "packet"),
@@ -37,18 +46,34 @@ ROOTS = (".GOV", "kitty-specs", "specs/active", "scopes/active", "docs/progress"
 SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/templates"})
 
 # Files people keep beside documents of a kind.
-NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md"})
+NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})
 
 
 def kind_of(path: str) -> str | None:
     """The kind of the document at `path` (relative to the repository, with '/'), if it is one."""
-    segments = path.split("/")
-    if segments[-1] in NOT_DOCUMENTS:
-        return None
-    for pattern, kind in _by_length().get(len(segments), ()):
-        if all(_fits(want, have) for want, have in zip(pattern, segments, strict=True)):
+    folder, _, name = path.rpartition("/")
+    return kind_of_name(name, names_in(folder))
+
+
+def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
+    """The kind of the file `name` in a folder of which `names_in` gave these patterns."""
+    for before, after, shortest, kind in names:
+        if len(name) >= shortest and name.startswith(before) and name.endswith(after) and name not in NOT_DOCUMENTS:
             return kind
     return None
+
+
+@lru_cache(maxsize=256)
+def names_in(folder: str) -> tuple[NamePattern, ...]:
+    """What names of files in `folder` make a document: asked once a folder, which may hold ten thousand files."""
+    segments = folder.split("/")
+    patterns: list[NamePattern] = []
+    for place, kind in PLACES:
+        *folders, name = place.split("/")
+        if len(folders) == len(segments) and all(map(_fits, folders, segments)):
+            before, star, after = name.partition("*")
+            patterns.append((before, after, len(before) + len(star) + len(after), kind))
+    return tuple(patterns)
 
 
 def _fits(pattern: str, segment: str) -> bool:
@@ -56,14 +81,3 @@ def _fits(pattern: str, segment: str) -> bool:
     if not star:
         return pattern == segment
     return len(segment) > len(before) + len(after) and segment.startswith(before) and segment.endswith(after)
-
-
-_INDEX: dict[int, list[tuple[list[str], str]]] = {}
-
-
-def _by_length() -> dict[int, list[tuple[list[str], str]]]:
-    if not _INDEX:
-        for pattern, kind in PLACES:
-            segments = pattern.split("/")
-            _INDEX.setdefault(len(segments), []).append((segments, kind))
-    return _INDEX

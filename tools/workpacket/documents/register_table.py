@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import ClassVar, Literal, NamedTuple
 
 from workpacket.documents.document import Document, Text
@@ -77,8 +78,8 @@ def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re
     tables: list[Table] = []
     current: Table | None = None
     torn: Torn = ""
-    lines = visible_lines(source)
-    for line in lines:
+    lines = list(visible_lines(source))
+    for line, following in zip_longest(lines, lines[1:]):
         if current is not None and not torn and _continues(line, current):
             continue
         if not line.text.strip():
@@ -88,6 +89,8 @@ def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re
         if row is not None and all(set(names) & set(_keys(row)) for names in required):
             current, torn = Table(row), ""
             tables.append(current)
+        elif row is not None and following is not None and "|" in following.text and _DASHES.match(following.text):
+            current = None  # another table begins
         elif row is not None and current is not None and row.cells and row_start.match(row.cells[0].value):
             current.rows.append(row)
             current.end = line.number

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from workpacket.documents.document import Text
+from workpacket.documents.document import Text, stem_of
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
 from workpacket.documents.summary import RegistryRow as RowSummary
 from workpacket.documents.summary import RegistrySummary
@@ -41,48 +42,57 @@ class Token:
         self.kind, self.values = _meaning(text)
 
 
+class _Parsed(NamedTuple):
+    base: WorkPacketId | None
+    active: WorkPacketId | None
+    section: Section | None
+    board_id: str
+
+
 class RegistryRow:
     """One row. A cell is None where the row is too short for it."""
 
-    __slots__ = ("_tokens", "active", "base", "board", "notes", "row", "table")
+    __slots__ = ("_parsed", "_tokens", "active", "base", "board", "notes", "row", "table")
 
     def __init__(self, row: Row, table: Table, indexes: tuple[int, ...]) -> None:
         self.row = row
         self.table = table
         cells = [row.cell(index) for index in indexes]
         self.base, self.active, self.board, self.notes = (plain(cell) if cell is not None else None for cell in cells)
+        # Found when first asked for, then kept: every rule asks.
+        self._parsed: _Parsed | None = None
         self._tokens: list[Token] | None = None
 
     def __repr__(self) -> str:
         return f"RegistryRow(line {self.row.line})"
 
+    @property
     def base_id(self) -> WorkPacketId | None:
-        return _packet_id(self.base.value) if self.base is not None else None
+        return self._values.base
 
+    @property
     def active_id(self) -> WorkPacketId | None:
         """The id of the packet that the path names, if it names one."""
-        if self.active is None:
-            return None
-        folder, _, name = self.active.value.rpartition("/")
-        stem, _, ending = name.rpartition(".")
-        named = folder.rpartition("/")[2] if stem == "packet" else stem
-        return _packet_id(named) if ending == "md" else None
+        return self._values.active
+
+    @property
+    def board_place(self) -> tuple[Section | None, str]:
+        """The section and the id that the Task Board cell says; None and '' for what it does not say."""
+        return self._values.section, self._values.board_id
+
+    @property
+    def _values(self) -> _Parsed:
+        if self._parsed is None:
+            base, active, board = (
+                cell.value if cell is not None else "" for cell in (self.base, self.active, self.board)
+            )
+            self._parsed = _Parsed(_packet_id(base), _id_in_path(active), *_board_place(board))
+        return self._parsed
 
     @property
     def active_path(self) -> str:
         """The path as it would be compared."""
         return self.active.value.removeprefix("./") if self.active is not None else ""
-
-    def board_place(self) -> tuple[Section | None, str]:
-        """The section and the id that the Task Board cell says; None and '' for what it does not say."""
-        value = self.board.value if self.board is not None else ""
-        head, colon, tail = value.rpartition(":")
-        section = section_named(head if colon else value)
-        rest = (tail if colon else value).strip()
-        whole = _packet_id(rest)
-        if whole is not None:
-            return section, whole.text
-        return section, next((str(name) for name, _, _ in find_ids(rest)), "")
 
     @property
     def tokens(self) -> list[Token]:
@@ -120,8 +130,8 @@ class TraceabilityRegistry(RegisterDocument):
         return summary
 
     def _row_summary(self, row: RegistryRow) -> RowSummary:
-        section, board_id = row.board_place()
-        base, active = row.base_id(), row.active_id()
+        section, board_id = row.board_place
+        base, active = row.base_id, row.active_id
         # Columns are counted within the line, which is the same for all cells.
         line = row.row.line
         before = self.source.line_starts[line - 1] - 1
@@ -147,6 +157,18 @@ class TraceabilityRegistry(RegisterDocument):
 def _packet_id(text: str) -> WorkPacketId | None:
     parsed = WorkPacketId.try_parse(text)
     return parsed if parsed is not None and parsed.kind == "packet" else None
+
+
+def _id_in_path(path: str) -> WorkPacketId | None:
+    return _packet_id(stem_of(path)) if path.endswith(".md") else None
+
+
+def _board_place(cell: str) -> tuple[Section | None, str]:
+    head, colon, tail = cell.rpartition(":")
+    section = section_named(head if colon else cell)
+    rest = (tail if colon else cell).strip()
+    whole = _packet_id(rest)
+    return section, whole.text if whole is not None else next((str(name) for name, _, _ in find_ids(rest)), "")
 
 
 def _tokens(notes: Text) -> list[Token]:

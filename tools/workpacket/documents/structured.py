@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from workpacket.documents.document import Document
+from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
-from workpacket.text.blocks import Block
+from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, Item, read_fields, read_items
 from workpacket.text.labels import first_label
@@ -21,7 +21,7 @@ from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
 
-_VALUES = frozenset({"bullet_list", "ordered_list", "fence"})
+_VALUES = LISTS | {"fence"}
 
 
 class PlacedSection:
@@ -65,6 +65,12 @@ class StructuredDocument(Document):
     def is_older(self) -> bool:
         """Whether it belongs to an older family; rules about the present layout leave that alone."""
         return False
+
+    def dates(self) -> Iterator[tuple[str, Text]]:
+        for key in ("created_at", "date", "orchestration_started_at_utc"):
+            text = self.text_at("metadata", key)
+            if text is not None:
+                yield key.upper(), text
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """All sections whose heading has one of these levels, wherever they are nested."""
@@ -153,8 +159,11 @@ def _value_node(field: Field, spec: FieldSpec) -> Node:
         own = [Node(field.value, *field.value_span)] if field.value else []
         return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)
     if field.owned:
-        texts = [field.value] * bool(field.value) + [item.text for item in walk_items(field.children)]
-        return Node("\n".join(texts), *field.key_span)
+        items = list(walk_items(field.children))
+        texts = [field.value] * bool(field.value) + [item.text for item in items]
+        return Node(
+            "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
+        )
     return Node(field.value, *(field.value_span if field.value else field.key_span))
 
 

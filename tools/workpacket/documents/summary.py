@@ -15,7 +15,7 @@ Mention = tuple[str, int, int]
 
 
 class WorkSummary(TypedDict):
-    """A stub, a packet or a work package."""
+    """A stub or a packet."""
 
     id: str
     base: str
@@ -34,6 +34,24 @@ class WorkSummary(TypedDict):
     # What a packet was signed with, and the refinement file that it names.
     signature: Mention
     refinement: Mention
+
+
+class PackageSummary(TypedDict):
+    """A work package of a mission. Ids of packages are scoped: `<mission>--WP07`."""
+
+    id: str
+    base: str
+    title: str
+    place: Place
+    lanes: list[str]
+    status: str
+    status_place: Place
+    created: str
+    risk: str
+    mission: str
+    depends: list[Mention]
+    subtasks: list[Mention]
+    owned_files: list[Mention]
 
 
 class BoardEntry(TypedDict):
@@ -112,7 +130,7 @@ class GateSummary(TypedDict):
 
 
 class RoleSummary(TypedDict):
-    """A role's checkpoint, or the note that a feature is finished."""
+    """A role's checkpoint, or another note in its folder. `finishes` is the feature that a summary says is complete."""
 
     feature: str
     team: str
@@ -121,10 +139,16 @@ class RoleSummary(TypedDict):
     is_checkpoint: bool
     place: Place
     status_place: Place
+    agent_place: Place
+    finishes: str
 
 
 class BatchSummary(TypedDict):
-    """One of the four files of a batch folder."""
+    """One of the four files of a batch folder.
+
+    `depends` are pairs of a task and what it depends on; of the pairs in `loose` the file does not say which is which.
+    `statuses` and `files` are by task. `next` and `parallel` tell the next batch.
+    """
 
     scope: str
     tasks: list[Mention]
@@ -132,6 +156,28 @@ class BatchSummary(TypedDict):
     pending: list[Mention]
     depends: list[tuple[Mention, Mention]]
     place: Place
+    satisfied: list[Mention]
+    statuses: list[tuple[str, str]]
+    files: list[tuple[str, list[str]]]
+    loose: list[tuple[Mention, Mention]]
+    next: list[Mention]
+    parallel: bool
+
+
+EMPTY_BATCH: BatchSummary = {
+    "scope": "",
+    "tasks": [],
+    "done": [],
+    "pending": [],
+    "depends": [],
+    "place": (1, 1),
+    "satisfied": [],
+    "statuses": [],
+    "files": [],
+    "loose": [],
+    "next": [],
+    "parallel": False,
+}
 
 
 EMPTY_MENTION: Mention = ("", 0, 0)

@@ -25,7 +25,7 @@ from workpacket.text.source import Source
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _DEEPEST_END = 2
-_DETAIL = re.compile(r"(?:^|[\s;,|(-])(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
+_DETAIL = re.compile(r"(?:^|(?<=[\s;,|(]))(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
 
 ACTIVE_DETAILS = ("branch", "coder", "last_sync")
 
@@ -36,11 +36,12 @@ class BoardEntry:
     `span` is the whole line without its end: what a move takes away and nothing else.
     """
 
-    __slots__ = ("_line", "_syntax", "section")
+    __slots__ = ("_lane_token", "_line", "_syntax", "section")
 
     def __init__(self, line: Line, syntax: EntrySyntax, section: BoardSection) -> None:
         self._line = line
         self._syntax = syntax
+        self._lane_token: str | None = None
         self.section = section
 
     def __repr__(self) -> str:
@@ -79,16 +80,9 @@ class BoardEntry:
     @property
     def lane_token(self) -> str:
         """The canonical token: the one written, or the one it stands for; '' where it stands for none or several."""
-        token = self.token
-        if token is None:
-            return ""
-        written = token.value
-        if lane_of_token(written) is not None or written == ACTIVE_TOKEN:
-            return written
-        if written.upper() == ACTIVE_TOKEN:
-            return ACTIVE_TOKEN
-        lanes = lanes_named(written.replace("_", " "))
-        return lanes[0].token if len(lanes) == 1 else ""
+        if self._lane_token is None:
+            self._lane_token = _lane_token(self.token)
+        return self._lane_token
 
     @property
     def remark(self) -> str:
@@ -101,8 +95,8 @@ class BoardEntry:
         rest = self.rest
         value = rest.value
         matches = list(_DETAIL.finditer(value))
-        ends = [match.start() for match in matches[1:]] + [len(value)]
-        for match, end in zip(matches, ends, strict=True):
+        ends = [match.start() for match in matches] + [len(value)]
+        for match, end in zip(matches, ends[1:], strict=True):
             text = value[match.end() : end].rstrip(" \t-;,|)")
             start = rest.start + match.end()
             found.setdefault(match["key"].lower(), Text(text, start, start + len(text)))
@@ -224,6 +218,16 @@ def _sections_by_heading() -> dict[str, Section]:
 def section_named(title: str) -> Section | None:
     """The section of the board that a heading names, whatever its letter case, remarks and ornaments."""
     return _sections_by_heading().get(heading_key(title))
+
+
+def _lane_token(token: Text | None) -> str:
+    written = token.value if token is not None else ""
+    if lane_of_token(written) is not None:
+        return written
+    if written.upper() == ACTIVE_TOKEN:
+        return ACTIVE_TOKEN
+    lanes = lanes_named(written.replace("_", " "))
+    return lanes[0].token if len(lanes) == 1 else ""
 
 
 def _heading(line: Line) -> BoardSection | None:

@@ -88,13 +88,14 @@ SECTIONS: tuple[Section, ...] = tuple(
 # A board entry of the section `Active` tells where work goes on; it is information, not a lane.
 ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
+_BY_TOKEN = {lane.token: lane for lane in LANES}
 _WORD = re.compile(r"[A-Za-z]+")
 _BRACKETED = re.compile(r"\[([A-Za-z_ ]+)\]")
 
 
 def lane_of_token(token: str) -> Lane | None:
     """The lane with exactly this token."""
-    return next((lane for lane in LANES if lane.token == token), None)
+    return _BY_TOKEN.get(token)
 
 
 def lanes_named(text: str) -> tuple[Lane, ...]:

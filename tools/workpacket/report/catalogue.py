@@ -9,6 +9,9 @@ from functools import cache
 from itertools import chain
 
 from workpacket.model.reason_tables import (
+    approval,
+    approval_policy,
+    approval_signature,
     conflict,
     document,
     environment,
@@ -18,6 +21,7 @@ from workpacket.model.reason_tables import (
     internal,
     markdown,
     settings,
+    signing,
     text,
     transaction,
     usage,
@@ -40,6 +44,10 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     git.REASONS,
     integrity.REASONS,
     transaction.REASONS,
+    approval.REASONS,
+    approval_signature.REASONS,
+    approval_policy.REASONS,
+    signing.REASONS,
 )
 
 

@@ -57,13 +57,14 @@ class SignatureUse(NamedTuple):
 
 def _uses(repository: Repository) -> Iterator[SignatureUse]:
     """Every use of a signature that is one: packets first, in the order of their paths."""
-    packets = ((file.id, file.path, file.summary["signature"]) for file in repository.work.packets.values())
-    refinements = (
-        (stem_of(path), path, summary["signature"]) for path, summary in sorted(repository.refinements.items())
-    )
-    for name, path, signature in (*packets, *refinements):
+    for file in repository.work.packets.values():
+        signature = file.summary["signature"]
         if signature[0] and not legacy_signature(signature[0]):
-            yield SignatureUse(name, path, signature)
+            yield SignatureUse(file.id, file.path, signature)
+    for path, refinement in sorted(repository.refinements.items()):
+        signature = refinement["signature"]
+        if signature[0] and not legacy_signature(signature[0]):
+            yield SignatureUse(stem_of(path), path, signature)
 
 
 class SignatureReused(RepositoryRule):
@@ -143,11 +144,10 @@ class AuditPacketUnknown(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: Repository) -> Iterator[Finding]:
-        known = _known(repository)
         for path, audit in repository.signature_audits.items():
             for row in audit["rows"]:
                 for name, line, column in row["packets"]:
-                    if name not in known:
+                    if not _is_known(repository, name):
                         hint = repository.work.suggestions.hint(name)
                         yield self.finding(path, (line, column), f"there is no packet {name}", hint=hint)
 
@@ -163,16 +163,16 @@ class GatePacketUnknown(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: Repository) -> Iterator[Finding]:
-        known = _known(repository)
         for path, log in repository.gate_logs.items():
             said: set[str] = set()
             for name, line, column in log["packets"]:
-                if name not in known and name not in said and name.startswith("WP-"):
+                if name not in said and name.startswith("WP-") and not _is_known(repository, name):
                     said.add(name)
                     hint = repository.work.suggestions.hint(name)
                     yield self.finding(path, (line, column), f"there is no packet {name}", hint=hint)
 
 
-def _known(repository: Repository) -> frozenset[str]:
-    """Every id that something other than an approval knows, refinements included."""
-    return repository.work.known | {stem_of(path) for path in repository.refinements}
+def _is_known(repository: Repository, name: str) -> bool:
+    """Whether anything but an approval knows the id; a refinement is enough."""
+    places = (f".GOV/refinements/{name}.md", f".GOV/task_packets/{name}/refinement.md")
+    return name in repository.work.known or any(path in repository.refinements for path in places)

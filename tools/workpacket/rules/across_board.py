@@ -55,13 +55,12 @@ class WorkOnNoBoard(RepositoryRule):
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
-        if not work.has_board:
-            return
-        for file in work.files():
+        for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
                 continue
             kind = "stub" if _is_stub(work, file) else "packet"
-            message = f"the {kind} {file.id} is not on the board"
+            where = "only under Active, which is no lane" if file.id in work.under_active else "not on the board"
+            message = f"the {kind} {file.id} is {where}"
             yield self.finding(file.path, file.summary["place"], message, hint="`workpacket board sync` adds it")
 
 

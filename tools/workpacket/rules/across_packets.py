@@ -147,11 +147,15 @@ class DependencyContradiction(RepositoryRule):
             more = [ours[base][0] for base in ours if base not in theirs]
             less = [theirs[base][0] for base in theirs if base not in ours]
             parts = [f"{kind} {', '.join(names)}" for kind, names in (("also", more), ("not", less)) if names]
-            place = next(iter(ours.values()))[1:]
+            differing = [mention for base, mention in ours.items() if base not in theirs]
+            place = (differing or list(ours.values()))[0][1:]
             message = f"the packet depends {' and '.join(parts)}, other than its stub ({stub.path})"
             yield self.finding(packet.path, place, message)
 
 
 def _by_base(file: Work) -> dict[str, Mention]:
     """Dependencies by base: a later revision of the same work is no contradiction."""
-    return {base_of(mention[0]): mention for mention in reversed(file.summary["depends"])}
+    found: dict[str, Mention] = {}
+    for mention in file.summary["depends"]:
+        found.setdefault(base_of(mention[0]), mention)
+    return found

@@ -74,14 +74,15 @@ class RegistryActiveMissing(RepositoryRule):
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
         for path, row in work.all_rows:
-            kind = kind_of(row["active_path"])
-            if not row["active"] or kind not in {"packet", "stub"}:
+            file = row["active_path"]
+            if not row["active"] or file in repository.packets or file in repository.stubs:
                 continue
-            if row["active_path"] in repository.of_kind(kind):
+            # A path to another place is no path of a packet at all, which another rule says.
+            if kind_of(file) not in {"packet", "stub"}:
                 continue
             other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
             hint = f"write {other.path}" if other is not None else ""
-            yield self.finding(path, row["active_place"], f"there is no file {row['active_path']}", hint=hint)
+            yield self.finding(path, row["active_place"], f"there is no file {file}", hint=hint)
 
 
 class RegistryActiveStub(RepositoryRule):
@@ -136,11 +137,18 @@ class StubWithoutRow(RepositoryRule):
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
-        for stub in work.stubs.values() if work.has_registry else ():
+        if not work.has_registry:
+            return
+        for stub in work.stubs.values():
             if stub.base not in work.rows and work.is_live_stub(stub):
                 message = f"the registry has no row for {stub.base}"
-                hint = f"add | {stub.base} | {stub.path} | Stub Backlog (Not Activated): {stub.id} | stub |"
+                hint = f"add | {stub.base} | {stub.path} | {_HEADINGS['stub backlog']}: {stub.id} | stub |"
                 yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
+        for name, listed in work.entries.items():
+            # A stub whose file is lost stands on the board alone.
+            base = listed.entry["base"]
+            if listed.entry["token"] == _STUB and base not in work.rows and not work.has_file(name):
+                yield self.finding(listed.path, listed.entry["place"], f"the registry has no row for {base}")
 
 
 class BaseWithoutRow(RepositoryRule):

@@ -259,7 +259,7 @@ class BoardActiveIncomplete(BoardRule):
 
 
 class BoardSyncDate(BoardRule):
-    """Date of last_sync that is no date
+    """A last_sync that is no date
 
     Nobody can tell how old the news is.
 

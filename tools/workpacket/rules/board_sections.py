@@ -158,9 +158,10 @@ class BoardBlankLines(BoardRule):
 
     def check(self, document: TaskBoard) -> Iterator[Fault]:
         starts = document.source.line_starts
-        holes = [(starts[first - 1], starts[last]) for first, last in _holes(document)]
+        found = list(_holes(document))
+        holes = [(starts[first - 1], starts[last]) for first, last in found]
         if holes:
-            count = sum(last - first + 1 for first, last in _holes(document))
+            count = sum(last - first + 1 for first, last in found)
             lines = f"{count} blank lines leave" if count > 1 else "a blank line leaves"
             where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
             message = f"{lines} {where} in the board of {document.source.line_count} lines"

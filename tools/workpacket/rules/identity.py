@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from workpacket.documents.document import Text
+from workpacket.documents.document import Document, Text
 from workpacket.documents.structured import StructuredDocument
 from workpacket.documents.work import WorkDocument
 from workpacket.model.findings import Edit
@@ -114,7 +114,11 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
             yield self.fault(base.span, f"BASE_WP_ID is {written}; the base of {own} is {own.base}", edits=edits)
 
 
-class DateOnly(DocumentRule[StructuredDocument]):
+# The kinds whose readers say which fields hold a moment.
+_DATED = ("stub", "refinement", "packet", "role_progress", "batch_checkpoint")
+
+
+class DateOnly(DocumentRule[Document]):
     """Date without a time of day
 
     Two events of one day cannot be put in order.
@@ -122,19 +126,19 @@ class DateOnly(DocumentRule[StructuredDocument]):
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
-    kinds = ("stub", "refinement", "packet")
+    kinds = _DATED
     severity = "warning"
     fix = "unsafe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        for name, text in date_fields(document):
+    def check(self, document: Document) -> Iterator[Fault]:
+        for name, text in document.dates():
             if not date(text.value):
                 edits = [Edit(text.end, text.end, "T00:00:00Z")]
                 message = f"{name} has no time of day"
                 yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
 
 
-class DateMalformed(DocumentRule[StructuredDocument]):
+class DateMalformed(DocumentRule[Document]):
     """Date that does not exist or is not RFC 3339
 
     Whatever is sorted, expires or is audited by this date is wrong.
@@ -142,21 +146,14 @@ class DateMalformed(DocumentRule[StructuredDocument]):
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
-    kinds = ("stub", "refinement", "packet")
+    kinds = _DATED
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        for name, text in date_fields(document):
+    def check(self, document: Document) -> Iterator[Fault]:
+        for name, text in document.dates():
             value = text.value
             if value and date(value) and date_time(value) and not _PLACEHOLDER.search(value):
                 message = f"{name} {value!r} {date_time(value)}"
                 yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
-
-
-def date_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
-    for key in ("created_at", "date", "orchestration_started_at_utc"):
-        text = document.text_at("metadata", key)
-        if text is not None:
-            yield key.upper(), text
 
 
 class SignatureMalformed(DocumentRule[StructuredDocument]):

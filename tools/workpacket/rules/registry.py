@@ -33,7 +33,7 @@ class RegistryBaseMalformed(RegistryRule):
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in full_rows(document):
             base = row.base
-            parsed = row.base_id()
+            parsed = row.base_id
             if base is None or (parsed is not None and parsed.revision is None):
                 continue
             if parsed is not None:
@@ -55,7 +55,7 @@ class RegistryBaseTwice(RegistryRule):
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         first: dict[str, RegistryRow] = {}
         for row in document.rows:
-            base = row.base_id()
+            base = row.base_id
             if base is None or row.base is None:
                 continue
             earlier = first.setdefault(base.base.casefold(), row)
@@ -75,7 +75,7 @@ class RegistryActiveMalformed(RegistryRule):
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in full_rows(document):
             active = row.active
-            if active is None or (row.active_id() is not None and kind_of(row.active_path) in _WORK_KINDS):
+            if active is None or (row.active_id is not None and kind_of(row.active_path) in _WORK_KINDS):
                 continue
             message = f"{active.value!r} is no path of a packet or stub" if active.value else "the row names no packet"
             yield self.fault(active.span, message, hint="write .GOV/task_packets/<WP_ID>.md")
@@ -91,7 +91,7 @@ class RegistryActiveOtherBase(RegistryRule):
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in document.rows:
-            base, active = row.base_id(), row.active_id()
+            base, active = row.base_id, row.active_id
             if base is not None and active is not None and row.active is not None and base.base != active.base:
                 message = f"{active} is a packet of {active.base}, not of {base.base}"
                 yield self.fault(row.active.span, message, hint="correct the path or the base id")
@@ -110,8 +110,8 @@ class RegistryBoardMalformed(RegistryRule):
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in full_rows(document):
-            cell, active = row.board, row.active_id()
-            section, named = row.board_place()
+            cell, active = row.board, row.active_id
+            section, named = row.board_place
             if cell is None or (section is not None and named):
                 continue
             if section is not None and active is not None:
@@ -133,8 +133,8 @@ class RegistryBoardOtherPacket(RegistryRule):
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in document.rows:
-            active = row.active_id()
-            _, named = row.board_place()
+            active = row.active_id
+            _, named = row.board_place
             if row.board is not None and active is not None and named and named != active.text:
                 yield self.fault(row.board.span, f"the cell names {named}, the active packet is {active}")
 
@@ -149,7 +149,7 @@ class RegistryNotesContradict(RegistryRule):
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
         for row in document.rows:
-            active = row.active_id()
+            active = row.active_id
             if active is None:
                 continue
             for _, named in row.noted("active"):

@@ -7,14 +7,17 @@ may differ from the old one only where an edit touched it. A fix of which that c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TypeAlias
 
 from workpacket.documents.reading import read_document
 from workpacket.model.findings import Edit, Finding
-from workpacket.text.edits import apply_edits, compatible
+from workpacket.text.edits import DROP_BOM, apply_edits, compatible
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-EditGroup = tuple[Edit, ...]
+EditGroup: TypeAlias = tuple[Edit, ...]
+Path: TypeAlias = tuple[str | int, ...]
 
 
 def repair(source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool) -> Source:
@@ -41,20 +44,55 @@ def only_touched_changed(before: Source, after: Source, kind: str, edits: Sequen
     return untouched_change(old, new, edits) is None
 
 
-def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> tuple[str | int, ...] | None:
-    """A place of the tree whose value differs although no edit touched it."""
-    waiting: list[tuple[tuple[str | int, ...], Node, Node | None]] = [((), old, new)]
+def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None:
+    """A place of the tree whose value differs although no edit touched it.
+
+    A value that is gone must have been touched where it stood, one that is new where it stands now.
+    """
+    changes = _Changes(edits)
+    waiting: list[tuple[Path, Node | None, Node | None]] = [((), old, new)]
     while waiting:
         path, before, after = waiting.pop()
-        if after is not None and before.plain() == after.plain():
+        if before is not None and after is not None and before.plain() == after.plain():
             continue
-        children = _children(before)
-        if after is not None and children and [step for step, _ in children] == [step for step, _ in _children(after)]:
-            waiting.extend(((*path, step), child, after.get(step)) for step, child in children)
-        elif not any(edit.start <= before.end and before.start <= edit.end for edit in edits):
+        pairs = _pairs(before, after)
+        if pairs:
+            waiting.extend(((*path, step), first, second) for step, first, second in pairs)
+        elif not ((before and changes.touched_before(before)) or (after and changes.touched_after(after))):
             return path
     return None
 
 
-def _children(node: Node) -> list[tuple[str | int, Node]]:
-    return [*node.mapping.items(), *enumerate(node.items)]
+class _Changes:
+    """Where the edits are, in the text before and in the text after them."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        ordered = sorted(set(edits) - {DROP_BOM}, key=lambda edit: (edit.start, edit.end))
+        self._before = [(edit.start, edit.end) for edit in ordered]
+        self._after: list[tuple[int, int]] = []
+        moved = 0
+        for edit in ordered:
+            start = edit.start + moved
+            self._after.append((start, start + len(edit.text)))
+            moved += len(edit.text) - (edit.end - edit.start)
+
+    def touched_before(self, node: Node) -> bool:
+        return any(start <= node.end and node.start <= end for start, end in self._before)
+
+    def touched_after(self, node: Node) -> bool:
+        return any(start <= node.end and node.start <= end for start, end in self._after)
+
+
+def _pairs(before: Node | None, after: Node | None) -> list[tuple[str | int, Node | None, Node | None]]:
+    """The parts of two values, side by side; none if one of the two has no parts."""
+    if isinstance((before or after or _NOTHING).value, dict):
+        first, second = (before or _NOTHING).mapping, (after or _NOTHING).mapping
+        if (before is None or isinstance(before.value, dict)) and (after is None or isinstance(after.value, dict)):
+            return [(key, first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
+    lists = [node.items for node in (before, after) if node is not None and isinstance(node.value, list)]
+    if len(lists) == 2:
+        return [(index, first, second) for index, (first, second) in enumerate(zip_longest(*lists))]
+    return []
+
+
+_NOTHING = Node(None, 0, 0)

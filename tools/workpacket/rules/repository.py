@@ -10,6 +10,7 @@ from workpacket.documents.summary import (
     BatchSummary,
     BoardSummary,
     GateSummary,
+    PackageSummary,
     RefinementSummary,
     RegistrySummary,
     RoleSummary,
@@ -39,8 +40,8 @@ class Repository:
         return cast("Mapping[str, WorkSummary]", self.of_kind("packet"))
 
     @property
-    def work_packages(self) -> Mapping[str, WorkSummary]:
-        return cast("Mapping[str, WorkSummary]", self.of_kind("work_package"))
+    def work_packages(self) -> Mapping[str, PackageSummary]:
+        return cast("Mapping[str, PackageSummary]", self.of_kind("work_package"))
 
     @property
     def boards(self) -> Mapping[str, BoardSummary]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
 
@@ -189,18 +190,25 @@ class NestedTooDeep(StubRule):
 
     def check(self, document: Stub) -> Iterator[Fault]:
         for placed in document.placed:
-            deep = [found for item in items_of_section(document.source, placed.section) for found in _too_deep(item, 1)]
+            blocks = [block for section in placed.section.walk() for block in section.blocks]
+            deep = list(_items_below(blocks, _DEEPEST))
             if deep:
                 more = f", and {len(deep) - 1} more of this section" if len(deep) > 1 else ""
-                yield self.fault(deep[0].span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
+                span = Item(document.source, deep[0]).span
+                yield self.fault(span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
 
 
-def _too_deep(item: Item, depth: int) -> Iterator[Item]:
-    if depth > _DEEPEST:
-        yield item
-        return
-    for child in item.children:
-        yield from _too_deep(child, depth + 1)
+def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
+    """The items of the first lists that are nested in more than this many levels of items."""
+    for block in blocks:
+        if block.kind not in LISTS:
+            continue
+        if not levels:
+            yield from block.children
+            continue
+        for item in block.children:
+            if len(item.children) > 1:
+                yield from _items_below(item.children, levels - 1)
 
 
 def checklist(document: Stub) -> list[Item]:

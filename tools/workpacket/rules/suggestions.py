@@ -33,19 +33,22 @@ class Suggestions:
         return f"did you mean {meant}?" if meant is not None else ""
 
     @cached_property
-    def _by_key(self) -> dict[tuple[str, ...], list[str]]:
-        found: dict[tuple[str, ...], list[str]] = {}
+    def _by_key(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
         for name in sorted(self._known):
             for key in _keys(name):
                 found.setdefault(key, []).append(name)
         return found
 
 
-def _keys(name: str) -> Iterator[tuple[str, ...]]:
+def _keys(name: str) -> Iterator[str]:
     """The words of an id, and these with each one left out, so that two ids with one word of difference share a key."""
-    words = tuple(name.casefold().split("-"))
-    yield words
-    for index in range(1, len(words)):
-        yield (*words[:index], "", *words[index + 1 :])
+    words = name.casefold().split("-")
+    yield "-".join(words)
+    # A mistake in the `WP` is seen by everybody, and a mistake in the phase names another phase.
+    for index in range(2, len(words)):
+        word, words[index] = words[index], ""
+        yield "-".join(words)
+        words[index] = word
     # A revision that one of the two lacks.
-    yield (*words, "")
+    yield "-".join((*words, ""))

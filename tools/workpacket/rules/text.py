@@ -29,6 +29,11 @@ _MOJIBAKE = re.compile(
 _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
 
 
+def said_already(document: Document, *codes: str) -> bool:
+    """Whether the reader itself refused the text for what a rule is about."""
+    return any(fault.code in codes for fault in document.faults)
+
+
 class NotUtf8(DocumentRule[Document]):
     """Bytes that are not UTF-8
 
@@ -40,7 +45,7 @@ class NotUtf8(DocumentRule[Document]):
     family = "text"
 
     def check(self, document: Document) -> Iterator[Fault]:
-        if document.source.text.isascii():
+        if document.source.text.isascii() or said_already(document, "text_not_utf8"):
             return
         for match in _LONE_SURROGATES.finditer(document.source.text):
             shown = " ".join(f"{ord(character) - 0xDC00:02x}" for character in match.group()[:8])
@@ -139,7 +144,7 @@ class ControlCharacter(DocumentRule[Document]):
 
     def check(self, document: Document) -> Iterator[Fault]:
         text = document.source.text
-        if _CONTROLS.search(text) is None:
+        if _CONTROLS.search(text) is None or said_already(document, "yaml_character", "json_control_character"):
             return
         garbled = [match.span() for match in mojibake(document.source.text)]
         for match in _CONTROLS.finditer(document.source.text):

@@ -56,7 +56,8 @@ class Superseded(NamedTuple):
 class WorkIndex:
     """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with one key the first counts.
 
-    `repeated` are files whose id another file of the same kind has.
+    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that the registry says were
+    activated, `under_active` the packets that the board notes for other branches.
     """
 
     def __init__(
@@ -77,6 +78,9 @@ class WorkIndex:
         for row in self.all_rows:
             if row.row["base"]:
                 self.rows.setdefault(row.row["base"], row)
+        self.under_active = frozenset(
+            listed.entry["id"] for listed in self.listed if listed.entry["token"] == ACTIVE_TOKEN
+        )
         self.from_stub = frozenset(stub for row in self.all_rows for stub in row.row["from_stub"])
 
     def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, Work]:
@@ -125,14 +129,13 @@ class WorkIndex:
             for name in row["supersedes"]:
                 if name != row["active"]:
                     found.setdefault(name, Superseded(path, row["place"][0], row["active"]))
-        for base, works in self.packets_of.items():
-            in_force = self.rows.get(base)
-            if in_force is None or not in_force.row["active"] or kind_of(in_force.row["active_path"]) != "packet":
+        for work in self.packets.values():
+            in_force = self.rows.get(work.base)
+            if in_force is None or in_force.row["active"] == work.id or not _names_packet(in_force.row):
                 continue
-            path, row = in_force
-            for work in works:
-                if work.id != row["active"] and revision_of(work.id) < revision_of(row["active"]):
-                    found.setdefault(work.id, Superseded(path, row["place"][0], row["active"]))
+            if revision_of(work.id) < revision_of(in_force.row["active"]):
+                place = in_force.row["place"]
+                found.setdefault(work.id, Superseded(in_force.path, place[0], in_force.row["active"]))
         return found
 
     @cached_property
@@ -165,6 +168,11 @@ class WorkIndex:
         given_up = bool(_ARCHIVED & set(stub.summary["lanes"]))
         activated = stub.id in self.packets or stub.id in self.from_stub
         return on_board and not given_up and not activated and stub.id not in self.superseded
+
+
+def _names_packet(row: RegistryRow) -> bool:
+    """Whether the row names a packet; a stub replaces nothing before it is activated."""
+    return bool(row["active"]) and kind_of(row["active_path"]) == "packet"
 
 
 def base_of(name: str) -> str:

@@ -76,6 +76,10 @@ class Cache:
             [(request, shown.state, extras, shown.status, shown.output)],
         )
 
+    @property
+    def is_empty(self) -> bool:
+        return self._one("SELECT 1 FROM results LIMIT 1", ()) is None
+
     def known_digests(self, paths: list[str]) -> dict[str, tuple[str, str]]:
         """State and digest by path, as they were when each file was last read at rest."""
         if len(paths) > MANY:

@@ -15,7 +15,7 @@ from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.shell.rows import dump_findings
-from workpacket.shell.tree import read_bytes
+from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import Source
@@ -59,6 +59,8 @@ def examine_bytes(path: str, kind: str, data: bytes) -> Row:
 
 def examine_file(root: str, path: str, kind: str) -> Row:
     """Examines one file. That it cannot be read, or is too large, is a finding."""
+    if kind == UNKNOWN_KIND:
+        return unreadable(path, "is of no known kind")
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)
@@ -98,8 +100,9 @@ def as_finding(source: Source, fault: Fault) -> Finding:
     )
 
 
-def examine_files(root: str, files: Sequence[tuple[str, str]], progress: Callable[[int], None]) -> Iterator[Row]:
-    """Examines (path, kind) pairs, in two processes when that pays. `progress` is told the number done."""
+def examine_files(root: str, found: Sequence[Found], progress: Callable[[int], None]) -> Iterator[Row]:
+    """Examines files, in several processes when that pays. `progress` is told the number done."""
+    files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
     if workers < 2:
         for done, (path, kind) in enumerate(files, 1):

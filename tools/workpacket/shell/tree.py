@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat as stat_module
 
-from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, kind_of
+from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, kind_of_name, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
+UNKNOWN_KIND = "unknown"
+
+
 class Found:
     """A file that `check` has to look at. `state` changes when the file does; '' where it could not be read."""
 
-    __slots__ = ("mtime_ns", "path", "problem", "state")
+    __slots__ = ("kind", "mtime_ns", "path", "problem", "state")
 
-    def __init__(self, path: str, state: str, mtime_ns: int, problem: str = "") -> None:
+    def __init__(self, path: str, kind: str, state: str, mtime_ns: int, problem: str = "") -> None:
         self.path = path
+        self.kind = kind
         self.state = state
         self.mtime_ns = mtime_ns
         self.problem = problem
@@ -35,36 +39,38 @@ def find_documents(root: str) -> list[Found]:
     return found
 
 
-def look_at(root: str, path: str) -> Found:
+def look_at(root: str, path: str, kind: str = UNKNOWN_KIND) -> Found:
     """The state of one file."""
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError as error:
-        return Found(path, "", 0, problem=error.strerror or "cannot be read")
-    return _found(path, status)
+        return Found(path, kind, "", 0, problem=error.strerror or "cannot be read")
+    return _found(path, kind, status)
 
 
 def _walk(root: str, folder: str) -> Iterator[Found]:
     link = _link_on_the_way(root, folder)
     if link:
-        yield Found(link, "", 0, problem="is a symbolic link")
+        yield Found(link, UNKNOWN_KIND, "", 0, problem="is a symbolic link")
         return
     waiting = [folder]
     while waiting:
         current = waiting.pop()
+        names = names_in(current)
         try:
             with os.scandir(os.path.join(root, current)) as entries:
                 for entry in entries:
+                    kind = kind_of_name(entry.name, names)
                     path = f"{current}/{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
                         if path not in SKIPPED_FOLDERS:
                             waiting.append(path)
-                    elif kind_of(path) is not None or (entry.is_symlink() and entry.is_dir()):
-                        yield _found(path, entry.stat(follow_symlinks=False))
+                    elif kind is not None or (entry.is_symlink() and entry.is_dir()):
+                        yield _found(path, kind or UNKNOWN_KIND, entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Found(current, "", 0, problem=error.strerror or "cannot be read")
+            yield Found(current, UNKNOWN_KIND, "", 0, problem=error.strerror or "cannot be read")
 
 
 def _link_on_the_way(root: str, folder: str) -> str:
@@ -77,13 +83,13 @@ def _link_on_the_way(root: str, folder: str) -> str:
     return ""
 
 
-def _found(path: str, status: os.stat_result) -> Found:
+def _found(path: str, kind: str, status: os.stat_result) -> Found:
     if stat_module.S_ISLNK(status.st_mode):
-        return Found(path, "", 0, problem="is a symbolic link")
+        return Found(path, kind, "", 0, problem="is a symbolic link")
     if not stat_module.S_ISREG(status.st_mode):
-        return Found(path, "", 0, problem="is not a regular file")
+        return Found(path, kind, "", 0, problem="is not a regular file")
     state = f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    return Found(path, state, max(status.st_mtime_ns, status.st_ctime_ns))
+    return Found(path, kind, state, max(status.st_mtime_ns, status.st_ctime_ns))
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 MAX_BYTES = 2 * 1024 * 1024
+MAX_LINES = 200_000
 MAX_NODES = 20_000
 MAX_DEPTH = 32
+
+# The kinds of blocks that hold items.
+LISTS = frozenset({"bullet_list", "ordered_list"})
 
 
 class Block:

@@ -22,13 +22,16 @@ Change: TypeAlias = "Plain | Removed"
 def changed_only(before: Node, after: Node, path: NodePath, value: Change) -> bool:
     """Whether `after` is `before` with `value` at `path` and all else equal: values, types and the order of keys.
 
-    A path that ends with the length of a list appends to it; `REMOVED` takes an item or a key away.
+    A path that ends with the length of a list appends to it; `REMOVED` takes an item or a key away. The empty path is
+    the whole document.
     """
+    if not path:
+        return not isinstance(value, Removed) and _same(value, after.plain())
     expected = before.plain()
     inside = expected
     for step in path[:-1]:
         inside = _below(inside, step)
-    return bool(path) and _make(inside, path[-1], value) and _same(expected, after.plain())
+    return _make(inside, path[-1], value) and _same(expected, after.plain())
 
 
 def _below(plain: Plain, step: str | int) -> Plain:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from workpacket.text.blocks import Block
+from workpacket.text.blocks import LISTS, Block
 from workpacket.text.keys import normal_key
 from workpacket.text.labels import Span, first_label, later_label
 
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.text.source import Source
 
-_LISTS = ("bullet_list", "ordered_list")
+
 _OWNED = ("bullet_list", "ordered_list", "fence")
 _BOX = re.compile(r"\[([ xX])\](?:[ \t]+|\Z)")
 
@@ -124,7 +124,7 @@ class Item:
 
 def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
     """The items of the lists among `blocks`."""
-    return [Item(source, item) for block in blocks if block.kind in _LISTS for item in block.children]
+    return [Item(source, item) for block in blocks if block.kind in LISTS for item in block.children]
 
 
 def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
@@ -139,7 +139,7 @@ def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
             found = list(_paragraph_fields(source, block, block))
             fields += found
             caption = found[-1] if found and not found[-1].value and not found[-1].tail else None
-        elif block.kind in _LISTS:
+        elif block.kind in LISTS:
             for item in block.children:
                 fields += _item_fields(source, item)
     return fields
@@ -159,6 +159,7 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
     """The fields of a paragraph that is, or stands in, `holder`."""
     text, line_starts = source.text, source.line_starts
     column = holder.start - line_starts[holder.line - 1]
+    previous_end = 0
     field: Field | None = None
     for index, (start, end) in enumerate(paragraph.spans):
         indent = start - line_starts[paragraph.line - 1 + index]
@@ -173,10 +174,11 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
             field = Field(source, holder, *label)
             column = column if index == 0 else indent
         elif field is not None:
-            if indent > column and not field.tail:
+            if indent > column and field.value_span[1] == previous_end:
                 field.extend((start, end))
             else:
                 field.tail.append((start, end))
+        previous_end = end
     if field is not None:
         yield field
 

@@ -17,7 +17,7 @@ from workpacket.text.yaml_strict import load_yaml
 
 _LINE_END = r"[ \t]*(?:\r\n|\r|\n|\Z)"
 _OPENING = re.compile(rf"---{_LINE_END}")
-_CLOSING = re.compile(rf"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.){_LINE_END}")
+_CLOSING = re.compile(rf"(?:---(?<=[\r\n]---)|\.\.\.(?<=[\r\n]\.\.\.)){_LINE_END}")
 _LATE = re.compile(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 

@@ -9,11 +9,11 @@ from workpacket.text.node import Node
 from workpacket.text.source import Source
 
 _WHOLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_COMMENT = re.compile(r"//|/\*|#")
 
-# What people write, what to tell them, and under which code; the first that fits counts.
+# What people write for a value, what to tell them, and under which code; the first that fits counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
     (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON has neither NaN nor infinity", "use null"),
-    (re.compile(r"//|/\*|#"), "json_syntax", "JSON has no comments", "remove it, or make it a value of its own"),
     (re.compile(r"'"), "json_syntax", "JSON has no single quotes", "use double quotes"),
     (re.compile(r"[-+.0-9]"), "json_syntax", "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10"),
     (re.compile(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "JSON writes true, false and null", ""),
@@ -28,10 +28,10 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
     at = _past_blanks(source.text, position)
     if at == len(source.text):
         if inside is None:
-            return _fault("json_syntax", at, "there is no value in this file")
+            return Fault("json_syntax", at, at, "there is no value in this file")
         return _fault("json_syntax", inside.start, "this bracket is never closed")
     if after_value:
-        return _mistake(source, at, comments_only=True) or _missing_comma(source, at, inside)
+        return _comment_fault(source, at) or _missing_comma(source, at, inside)
     if inside is not None and isinstance(inside.value, dict):
         return _member_fault(source, at, inside)
     return _value_fault(source, at)
@@ -40,7 +40,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
 def trailing_fault(source: Source, position: int) -> Fault:
     """The fault of what follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
-    comment = _mistake(source, at, comments_only=True)
+    comment = _comment_fault(source, at)
     message = "something stands after the value, and a JSON file is one value"
     return comment or Fault("json_trailing_data", at, len(source.text), message)
 
@@ -50,7 +50,7 @@ def _member_fault(source: Source, at: int, inside: Node) -> Fault:
     if text[at] == "}":
         return _fault("json_syntax", at, "a bracket closes where a key should stand", "remove the comma before it")
     if text[at] != '"':
-        comment = _mistake(source, at, comments_only=True)
+        comment = _comment_fault(source, at)
         return comment or _fault("json_syntax", at, "a key in double quotes should stand here")
     fault = _string_fault(source, at)
     if fault is not None:
@@ -63,11 +63,8 @@ def _member_fault(source: Source, at: int, inside: Node) -> Fault:
 
 
 def _value_fault(source: Source, at: int) -> Fault:
-    if source.text[at] == '"':
-        fault = _string_fault(source, at)
-        if fault is not None:
-            return fault
-    return _mistake(source, at) or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
+    fault = _string_fault(source, at) if source.text[at] == '"' else _comment_fault(source, at) or _mistake(source, at)
+    return fault or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
 
 
 def _string_fault(source: Source, at: int) -> Fault | None:
@@ -94,11 +91,17 @@ def _missing_comma(source: Source, at: int, inside: Node | None) -> Fault:
     return _fault("json_syntax", at, f"a ',' or a '{closing}' should stand here, in the {kind} begun on line {begun}")
 
 
-def _mistake(source: Source, at: int, *, comments_only: bool = False) -> Fault | None:
+def _mistake(source: Source, at: int) -> Fault | None:
     for pattern, code, message, hint in _MISTAKES:
-        if pattern.match(source.text, at) and ("comments" in message or not comments_only):
+        if pattern.match(source.text, at):
             return _fault(code, at, message, hint)
     return None
+
+
+def _comment_fault(source: Source, at: int) -> Fault | None:
+    if _COMMENT.match(source.text, at) is None:
+        return None
+    return _fault("json_syntax", at, "JSON has no comments", "remove it, or make it a value of its own")
 
 
 def _fault(code: str, at: int, message: str, hint: str = "") -> Fault:

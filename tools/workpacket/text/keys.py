@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _NO_WORD = re.compile(r"[\W_]+")
 
 
+@lru_cache(maxsize=4096)
 def normal_key(raw: str) -> str:
     """`SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)` and `Spec anchor candidates` are both `spec_anchor_candidates`.
 

@@ -7,9 +7,7 @@ import re
 BLANKS = " \t"
 
 # What markdown-it trims from a table row before it looks for the outer pipes.
-_ROW_TRIM = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-)
+_ROW_TRIM = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 

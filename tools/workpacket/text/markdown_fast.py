@@ -45,7 +45,7 @@ def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | No
     if source.text.count("\r") != source.text.count("\r\n"):
         return None
     try:
-        blocks = _Scan(source, start).run()
+        blocks = _Scan(source, start, most_nodes).run()
     except _NotPlain:
         return None
     return blocks if len(source.text) < most_nodes or node_count(blocks) <= most_nodes else None
@@ -54,20 +54,8 @@ def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | No
 class _Scan:
     """The state of the pass: the open items, outermost first, and the paragraph that the next line may continue."""
 
-    __slots__ = (
-        "_children",
-        "_columns",
-        "_first",
-        "_index",
-        "_last",
-        "_lines",
-        "_paragraph",
-        "_starts",
-        "_text",
-        "_words",
-    )
-
-    def __init__(self, source: Source, start: int) -> None:
+    def __init__(self, source: Source, start: int, most_nodes: int) -> None:
+        self._left = most_nodes
         self._text = source.text
         self._first = bisect_right(source.line_starts, start)
         self._starts = source.line_starts[self._first - 1 :]
@@ -106,6 +94,9 @@ class _Scan:
             self._leave_item()
         if column - self._columns[-1] > 3:
             raise _NotPlain  # indented code
+        self._left -= 1
+        if self._left < 0:
+            raise _NotPlain  # too many blocks; lists and cells have not even been counted
         self._paragraph = None
         self._last = self._first + self._index
         return self._last
@@ -159,9 +150,7 @@ class _Scan:
         self._read_bullet(body, column, offset)
 
     def _read_bullet(self, body: str, column: int, offset: int) -> None:
-        if _RULE.match(body):
-            line = self._enter(column)
-            self._children[-1].append(Block("rule", line, line, offset))
+        if self._read_rule(body, column, offset):
             return
         match = _BULLET.match(body)
         if match is not None:
@@ -186,11 +175,15 @@ class _Scan:
         self._open_item(marker, marker[-1], body, column, offset, match.end())
 
     def _read_underscore(self, body: str, column: int, offset: int) -> None:
-        if _RULE.match(body):
-            line = self._enter(column)
-            self._children[-1].append(Block("rule", line, line, offset))
-        else:
+        if not self._read_rule(body, column, offset):
             self._read_words(body, column, offset)
+
+    def _read_rule(self, body: str, column: int, offset: int) -> bool:
+        if not _RULE.match(body):
+            return False
+        line = self._enter(column)
+        self._children[-1].append(Block("rule", line, line, offset))
+        return True
 
     def _open_item(self, marker: str, sign: str, body: str, column: int, offset: int, width: int) -> None:
         """`width` is that of the marker and the blanks after it, `sign` what the items of a list share."""
@@ -216,10 +209,9 @@ class _Scan:
             _READERS.get(content[0], _Scan._read_words)(self, content, column + width, offset + width)
 
     def _require_plain_empty_item(self, column: int) -> None:
-        if self._paragraph is not None and column >= self._columns[-1]:
-            raise _NotPlain  # "an empty list item cannot interrupt a paragraph"
-        if not self._following():
-            raise _NotPlain  # "a list item can begin with at most one blank line"
+        # "An empty list item cannot interrupt a paragraph", and "can begin with at most one blank line".
+        if (self._paragraph is not None and column >= self._columns[-1]) or not self._following():
+            raise _NotPlain
 
     def _following(self) -> str:
         """The next line without the blanks around it."""
@@ -266,7 +258,7 @@ class _Scan:
         if self._paragraph is not None and column < self._columns[-1]:
             raise _NotPlain  # a table that is indented less does not end the paragraph
         line = self._enter(column)
-        rows = table_rows(self._text, self._lines, self._starts, self._index, self._columns[-1], offset)
+        rows = table_rows(self._text, self._lines, self._starts, self._index, self._columns[-1], offset, self._left)
         if rows is None:
             raise _NotPlain
         self._index += len(rows)

@@ -41,7 +41,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Fa
     """The blocks of `source` from the line that begins at `start`, or why there are none."""
     origin = _Origin(source, start)
     try:
-        tokens = placed_tokens(source.text[start:], source.line_count, most_nodes)
+        tokens = placed_tokens(source.text[start:], most_nodes)
     except TooManyBlocks as stop:
         return _too_many_blocks(source, origin.first_line + stop.line, most_nodes)
     except Exhausted as stop:
@@ -59,7 +59,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Fa
 
 
 def _too_many_blocks(source: Source, line: int, most_nodes: int) -> Fault:
-    return Fault("markdown_too_many_blocks", *source.line_span(line), f"there are more than {most_nodes} blocks")
+    return Fault("markdown_too_many_blocks", *source.line_span(line), f"there are more than {most_nodes:,} blocks")
 
 
 class _Origin:

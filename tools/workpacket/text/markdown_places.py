@@ -4,9 +4,9 @@ markdown-it tells on which lines a block stands, not at which columns. Its block
 line where the text begins behind all container prefixes; so each rule is wrapped, and when it has matched, the places
 it saw are written into its token (`meta`). Nothing is guessed from the source afterwards.
 
-The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of tries and
-of tokens therefore bounds time and memory for any text, however it is nested, and the same text always stops at the
-same line.
+The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of steps,
+blocks and tokens therefore bounds time and memory for any text, and the same text always stops at the same line. The
+parser's own limit on nesting bounds its recursion.
 """
 
 from __future__ import annotations
@@ -54,39 +54,47 @@ class TooManyBlocks(Exhausted):
 
 
 class _Budget:
-    __slots__ = ("nodes", "steps", "tokens")
+    """What is left to be spent on one text."""
 
-    def __init__(self, lines: int, most_nodes: int) -> None:
-        self.steps = _STEPS + _STEPS_PER_NODE * most_nodes - lines
-        self.tokens = _TOKENS_PER_NODE * most_nodes + _MADE_UP_TOKENS
-        self.nodes = most_nodes
+    __slots__ = ("_blocks", "_cells", "_steps", "_tokens")
 
-    def spend(self, state: StateBlock, line: int, end_line: int, silent: bool) -> None:
+    def __init__(self, most_nodes: int) -> None:
+        self._steps = _STEPS + _STEPS_PER_NODE * most_nodes
+        self._tokens = _TOKENS_PER_NODE * most_nodes + _MADE_UP_TOKENS
+        self._blocks = self._cells = most_nodes
+
+    def begin_block(self, state: StateBlock, line: int, end_line: int) -> None:
         start, end = state.bMarks[line], state.eMarks[line]
-        if silent:
-            self.steps -= _STEPS_TO_END.get(state.parentType, 2)
-        else:
-            self.steps -= 1 + (end - start) // _CHARACTERS_PER_STEP
-            if state.tokens and state.tokens[-1].type == "blockquote_open":
-                self.steps -= (end_line - line) // _QUOTED_LINES_PER_STEP
-        if self.steps < 0:
+        self._steps -= 2 + (end - start) // _CHARACTERS_PER_STEP
+        if state.tokens and state.tokens[-1].type == "blockquote_open":
+            self._steps -= (end_line - line) // _QUOTED_LINES_PER_STEP
+        self._require_steps(line)
+        self._blocks -= 1
+        if self._blocks < 0 or (_begins_table(state, line) and state.src.count("|", start, end) > self._cells):
+            raise TooManyBlocks(line)
+
+    def try_to_end_block(self, state: StateBlock, line: int) -> None:
+        self._steps -= _STEPS_TO_END.get(state.parentType, 2)
+        self._require_steps(line)
+        if state.parentType == "table":
+            row = state.src.count("|", state.bMarks[line], state.eMarks[line])
+            if row > self._cells or len(state.tokens) > self._tokens:
+                raise TooManyBlocks(line)
+
+    def _require_steps(self, line: int) -> None:
+        if self._steps < 0:
             raise Exhausted(line)
-        if len(state.tokens) > self.tokens:
-            raise TooManyBlocks(line)
-        may_be_row = not silent or state.parentType == "table"
-        if may_be_row and state.src.count("|", start, end) > self.nodes:
-            raise TooManyBlocks(line)
 
 
-def placed_tokens(text: str, lines: int, most_nodes: int) -> list[Token]:
-    """The tokens of `text`, which has so many lines.
+def _begins_table(state: StateBlock, line: int) -> bool:
+    """Whether a delimiter row may follow: a table makes the tokens of all its columns before it asks for anything."""
+    delimiter = state.src[state.bMarks[line + 1] : state.eMarks[line + 1]]
+    return bool(delimiter) and not delimiter.strip("|:- \t")
 
-    Their `meta` holds `start`, `places`, `rows`, `info`, `marker` and `content` as they apply.
-    """
-    budget = _Budget(lines, most_nodes)
-    if budget.steps < 0:
-        raise Exhausted(0)
-    return _parser().parse(text, {"budget": budget})
+
+def placed_tokens(text: str, most_nodes: int) -> list[Token]:
+    """The tokens of `text`. Their `meta` holds `start`, `places`, `rows`, `info`, `marker`, `content` as they apply."""
+    return _parser().parse(text, {"budget": _Budget(most_nodes)})
 
 
 @cache
@@ -97,20 +105,38 @@ def _parser() -> MarkdownIt:
     rules = parser.block.ruler
     for rule in list(rules.__rules__):
         placing = _placing(rule.fn, _RECORDS[rule.name])
-        metered = _metered(placing) if rule.name in {"table", "fence"} else placing
-        rules.at(rule.name, metered, {"alt": rule.alt})
+        meter = _METERS.get(rule.name)
+        rules.at(rule.name, meter(placing) if meter else placing, {"alt": rule.alt})
     return parser
 
 
-def _metered(rule: _Rule) -> _Rule:
-    """The rule, which counts against the budget. `table` is tried first at each block, `fence` at each line after."""
+def _metered_table(rule: _Rule) -> _Rule:
+    """`table` is what the parser tries first where a block begins, and where a paragraph may end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         budget: _Budget = state.env["budget"]
-        budget.spend(state, line, end_line, silent)
+        if silent:
+            budget.try_to_end_block(state, line)
+        else:
+            budget.begin_block(state, line, end_line)
         return rule(state, line, end_line, silent)
 
     return run
+
+
+def _metered_fence(rule: _Rule) -> _Rule:
+    """`fence` is tried wherever anything may end."""
+
+    def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+        if silent:
+            budget: _Budget = state.env["budget"]
+            budget.try_to_end_block(state, line)
+        return rule(state, line, end_line, silent)
+
+    return run
+
+
+_METERS: dict[str, Callable[[_Rule], _Rule]] = {"table": _metered_table, "fence": _metered_fence}
 
 
 def _placing(rule: _Rule, record: _Record) -> _Rule:

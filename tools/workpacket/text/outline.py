@@ -78,8 +78,9 @@ def outline(source: Source, blocks: Sequence[Block], start: int = 0) -> Section:
         section = Section(block.level, block.line, line_start, title, block)
         open_sections[-1].subsections.append(section)
         open_sections.append(section)
+    ends_with_line_end = source.line_starts[-1] == len(source.text)
     for section in open_sections:
-        _close(section, len(source.text), source.line_count)
+        _close(section, len(source.text), max(section.line, source.line_count - ends_with_line_end))
     return document
 
 

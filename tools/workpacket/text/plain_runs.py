@@ -41,7 +41,7 @@ def fenced_lines(
 
 
 def table_rows(
-    text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int
+    text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, most_cells: int
 ) -> list[Row] | None:
     """The header, which begins at `offset`, and the rows below the delimiter row."""
     header = row_cells(text, offset, starts[index] + len(lines[index]))
@@ -60,7 +60,8 @@ def table_rows(
             return None  # without its first pipe, a row may be the start of something else
         rows.append(row_cells(text, starts[number], starts[number] + len(line)))
         missing += len(header) - len(rows[-1])
-        if missing > _MOST_MISSING_CELLS:
+        most_cells -= len(rows[-1])
+        if missing > _MOST_MISSING_CELLS or most_cells < 0:
             return None
     return rows
 

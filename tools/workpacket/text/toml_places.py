@@ -165,7 +165,6 @@ def _table(above: Node, name: str, span: tuple[int, int]) -> Node:
 
 
 def _put(above: Node, name: str, span: tuple[int, int], node: Node) -> Node:
-    above.mapping[name] = node
-    if above.keys is not None:
-        above.keys[name] = span
+    keys = {} if above.keys is None else above.keys
+    above.mapping[name], keys[name] = node, span
     return node

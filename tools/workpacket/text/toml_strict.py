@@ -68,8 +68,8 @@ def _too_deep(text: str, limits: Limits) -> Fault | None:
             dots += 1
         elif token[0] in "[{\n,=":
             dots = 0
-        # The root is one level, and so is every part of a dotted key.
-        if brackets >= limits.depth or dots >= limits.depth - 1:
+        # The root is one level, and so is every part of a dotted key but the last.
+        if max(brackets, dots) >= limits.depth:
             return limits.depth_fault(token.start(), token.end())
     return None
 

@@ -7,7 +7,6 @@ none, `CannotEdit` says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workpacket.text import yaml_spans
@@ -62,6 +61,8 @@ def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
     node = _at(text, path)
     if isinstance(node.value, (dict, list)):
         raise CannotEdit(f"{_place(text, node)}: here is a list or mapping, not a single value")
+    if type(node.value) is type(value) and node.value == value:
+        return ()
     return _first_that_holds(text, yaml_spans.replacing(text.region, node, value), path, value)
 
 
@@ -98,12 +99,12 @@ def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
 
 def _at(text: YamlText, path: NodePath) -> Node:
     node = text.root.get(*path)
-    if node is None:
+    if node is None or any(isinstance(step, int) and step < 0 for step in path):
         raise CannotEdit(f"{text.source.path}: nothing stands at {'/'.join(map(str, path))}")
     return node
 
 
-def _first_that_holds(text: YamlText, proposals: Iterator[Edits], path: NodePath, value: Change) -> Edits:
+def _first_that_holds(text: YamlText, proposals: list[Edits], path: NodePath, value: Change) -> Edits:
     for edits in proposals:
         try:
             after = text.edited(edits)

@@ -25,40 +25,40 @@ Event: TypeAlias = Any
 """An event of PyYAML: its stubs call the marks optional, and no parser leaves them out."""
 
 STAND_IN = "\U0010ffff"
-_TEXTUAL_QUESTION_MARK = re.compile(r"(?<=[^\s,\[\]{}])\?|\?(?=[^\s,\[\]{}])")
+_TEXTUAL_QUESTION_MARK = re.compile(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
 
 LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 
 class NotYaml(Exception):
-    """The text stops being YAML at offset `at`, in `context`, which began at `since`."""
+    """The text stops being YAML at offset `at`, in something that began at `since`."""
 
-    def __init__(self, problem: str, at: int, context: str, since: int) -> None:
+    def __init__(self, problem: str, at: int, since: int) -> None:
         super().__init__(problem)
         self.problem = problem
         self.at = at
-        self.context = context
         self.since = since
 
 
 def events(text: str) -> Iterator[Event]:
     """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
 
-    Their marks may lie one beyond the end of `text`.
+    What stands last, a block scalar or nothing, may end one beyond the end of `text`.
     """
     final = "" if text.endswith(("\n", "\r")) else "\n"
-    parser = LOADER(_TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) + final)
+    shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text
+    parser = LOADER(shown + final)
     try:
         while parser.check_event():
             yield parser.get_event()
     except yaml.MarkedYAMLError as error:
         at = len(text) if error.problem_mark is None else min(error.problem_mark.index, len(text))
         since = at if error.context_mark is None else min(error.context_mark.index, at)
-        raise NotYaml(error.problem or "", at, error.context or "", since) from None
+        raise NotYaml(error.problem or "", at, since) from None
     except (ValueError, OverflowError):
         # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
         at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
-        raise NotYaml("found invalid Unicode character escape code", at, "", at) from None
+        raise NotYaml("found invalid Unicode character escape code", at, at) from None
     finally:
         parser.dispose()
 

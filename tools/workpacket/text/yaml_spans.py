@@ -6,7 +6,6 @@ Nothing here proves anything. A proposal may even break the document in some odd
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -62,89 +61,86 @@ class Region:
         return len(self.text[:offset].rstrip("\r\n"))
 
 
-def replacing(region: Region, node: Node, value: Scalar) -> Iterator[Edits]:
+def replacing(region: Region, node: Node, value: Scalar) -> list[Edits]:
     """Put `value` where the scalar `node` stands."""
     raw = region.text[node.start : node.end]
+    spellings = _spellings(value, raw)
     if not raw:
-        for spelling in _spellings(value, raw):
-            yield from _into_nothing(region, node.start, spelling)
-    elif raw.startswith(("|", ">")):
-        yield from _replacing_block(region, node, value)
-    else:
-        for spelling in _spellings(value, raw):
-            yield (Edit(node.start, node.end, spelling),)
+        return [edits for spelling in spellings for edits in _into_nothing(region, node.start, spelling)]
+    if raw.startswith(("|", ">")):
+        return _replacing_block(region, node, value)
+    return [(Edit(node.start, node.end, spelling),) for spelling in spellings]
 
 
-def beginning_a_list(region: Region, node: Node, value: Plain) -> Iterator[Edits]:
+def beginning_a_list(region: Region, node: Node, value: Plain) -> list[Edits]:
     """Put a list of one item where null stands, or nothing."""
     if node.start == node.end:
-        yield from _into_nothing(region, node.start, inline([value]))
-    else:
-        yield (Edit(node.start, node.end, inline([value])),)
+        return _into_nothing(region, node.start, inline([value]))
+    return [(Edit(node.start, node.end, inline([value])),)]
 
 
-def appending(region: Region, holder: Node, value: Plain) -> Iterator[Edits]:
+def appending(region: Region, holder: Node, value: Plain) -> list[Edits]:
     """Add an item to the end of a list."""
     if region.text[holder.start] != "[":
-        yield _lines_after(region, holder, write_yaml([value]))
-        return
+        return [_lines_after(region, holder, write_yaml([value]))]
     if not holder.items:
-        yield (Edit(holder.start + 1, holder.start + 1, inline(value)),)
-        return
+        return [(Edit(holder.start + 1, holder.start + 1, inline(value)),)]
     last = holder.items[-1]
+    proposals: list[Edits] = [(Edit(last.end, last.end, f", {inline(value)}"),)]
     margin = region.before_on_line(last.start)
     if not margin.strip():
-        comma = _COMMA.match(region.text, last.end)
         at = region.line_end(last.end)[0]
         added = f"{region.eol}{margin}{inline(value)}"
-        yield (Edit(at, at, added + ","),) if comma else (Edit(last.end, last.end, ","), Edit(at, at, added))
-    yield (Edit(last.end, last.end, f", {inline(value)}"),)
+        if _COMMA.match(region.text, last.end):
+            proposals.insert(0, (Edit(at, at, added + ","),))
+        else:
+            proposals.insert(0, (Edit(last.end, last.end, ","), Edit(at, at, added)))
+    return proposals
 
 
-def inserting(region: Region, holder: Node, key: str, value: Plain) -> Iterator[Edits]:
+def inserting(region: Region, holder: Node, key: str, value: Plain) -> list[Edits]:
     """Add an entry to the end of a mapping."""
     if region.text[holder.start] != "{":
-        yield _lines_after(region, holder, write_yaml({key: value}))
-        return
+        return [_lines_after(region, holder, write_yaml({key: value}))]
     entry = inline({key: value})[1:-1]
-    if holder.mapping:
-        last = list(holder.mapping.values())[-1]
-        yield (Edit(last.end, last.end, f", {entry}"),)
-    else:
-        yield (Edit(holder.start + 1, holder.start + 1, entry),)
+    if not holder.mapping:
+        return [(Edit(holder.start + 1, holder.start + 1, entry),)]
+    last = list(holder.mapping.values())[-1]
+    return [(Edit(at, at, f", {entry}"),) for at in (last.end, holder.end - 1)]
 
 
-def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | None) -> Iterator[Edits]:
+def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | None) -> list[Edits]:
     """Take an item out of the list that is the value of `key`, if it is the value of one."""
     if region.text[holder.start] == "[":
-        yield from _out_of_brackets(region, holder, index)
-        return
+        return _out_of_brackets(region, holder, index)
     item = holder.items[index]
     dash = _dash(region, holder, index)
     if len(holder.items) == 1:
+        emptied: Edits = (Edit(holder.start, region.before_line_ends(item.end), "[]"),)
         colon = _COLON.match(region.text, key[1]) if key else None
-        if colon:
-            yield (Edit(colon.end(), colon.end(), " []"), _whole_lines(region, dash, item.end))
-        yield (Edit(holder.start, region.before_line_ends(item.end), "[]"),)
-    elif region.before_on_line(dash).strip():
-        # The first item of a list inside a list: the next one moves up, if no comment stands in its way.
-        following = _dash(region, holder, index + 1)
-        if _ONE_LINE_END.match(region.text[item.end : following]):
-            yield (Edit(dash, following, ""),)
-    else:
-        yield (_whole_lines(region, dash, item.end),)
+        if colon is None:
+            return [emptied]
+        return [(Edit(colon.end(), colon.end(), " []"), _whole_lines(region, dash, item.end)), emptied]
+    if not region.before_on_line(dash).strip():
+        return [(_whole_lines(region, dash, item.end),)]
+    # The first item of a list inside a list: the next one moves up, if no comment stands in its way.
+    following = _dash(region, holder, index + 1)
+    clear = _ONE_LINE_END.match(region.text[item.end : following])
+    return [(Edit(dash, following, ""),)] if clear else []
 
 
-def _out_of_brackets(region: Region, holder: Node, index: int) -> Iterator[Edits]:
+def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:
     items = holder.items
     item = items[index]
+    proposals: list[Edits] = []
     rest = _REST_OF_LINE.match(region.text, item.end)
     if rest and not region.before_on_line(item.start).strip():
-        yield (Edit(region.line_start(item.start), rest.end(), ""),)
+        proposals.append((Edit(region.line_start(item.start), rest.end(), ""),))
     if index and _BETWEEN_ITEMS.match(region.text[items[index - 1].end : item.start]):
-        yield (Edit(items[index - 1].end, item.end, ""),)
+        proposals.append((Edit(items[index - 1].end, item.end, ""),))
     comma = _COMMA.match(region.text, item.end)
-    yield (Edit(item.start, comma.end() if comma else item.end, ""),)
+    proposals.append((Edit(item.start, comma.end() if comma else item.end, ""),))
+    return proposals
 
 
 def _dash(region: Region, holder: Node, index: int) -> int:
@@ -176,40 +172,42 @@ def _lines_after(region: Region, holder: Node, lines: str) -> Edits:
     return (Edit(at, at, "".join(region.eol + line for line in added)),)
 
 
-def _into_nothing(region: Region, at: int, spelling: str) -> Iterator[Edits]:
+def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
     """Where a value is left out: after the ':' or '-', or after a key in braces that has not even a ':'."""
     blanks = len(region.text[at:]) - len(region.text[at:].lstrip(" "))
     line_end = region.line_end(at)[0]
-    yield (Edit(at, line_end if at + blanks == line_end else at, f" {spelling}"),)
-    yield (Edit(at, at, f": {spelling}"),)
+    rest = line_end if at + blanks == line_end else at
+    return [(Edit(at, rest, f" {spelling}"),), (Edit(at, at, f": {spelling}"),)]
 
 
-def _replacing_block(region: Region, node: Node, value: Scalar) -> Iterator[Edits]:
+def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
     """In place of a block of text: another block, or one line; the comment after its mark stays."""
     raw = region.text[node.start : node.end]
     mark = _BLOCK_MARK.match(raw)
     mark_end = node.start + (mark.end() if mark else 1)
     body = min(region.line_end(mark_end)[1], node.end)
+    proposals: list[Edits] = [
+        (Edit(node.start, mark_end, spelling), Edit(body, node.end, "")) for spelling in _spellings(value, "")
+    ]
     block = literal(value) if isinstance(value, str) else None
     margin = _FIRST_INDENTATION.search(raw)
     if block and margin:
         lines = "".join((margin[1] + line if line else line) + region.eol for line in block[1:])
-        yield (Edit(node.start, mark_end, block[0]), Edit(body, node.end, lines))
-    for spelling in _spellings(value, ""):
-        yield (Edit(node.start, mark_end, spelling), Edit(body, node.end, ""))
+        proposals.insert(0, (Edit(node.start, mark_end, block[0]), Edit(body, node.end, lines)))
+    return proposals
 
 
-def _spellings(value: Scalar, raw: str) -> Iterator[str]:
+def _spellings(value: Scalar, raw: str) -> list[str]:
     """The ways to write `value` on one line, best first, where `raw` stood: its quotes stay if they can hold it."""
     if not isinstance(value, str):
-        yield spelled(value)
-        return
+        return [spelled(value)]
+    spellings = [double_quoted(value)]
     single = single_quoted(value)
+    needs_escapes = "\\" in value or '"' in value
+    if single and (raw.startswith("'") or (needs_escapes and not raw.startswith('"'))):
+        spellings.insert(0, single)
     # A date may follow a date without quotes; new guesswork for other readers may not begin.
     no_new_guess = read_otherwise(value) in (None, read_otherwise(raw))
     if not raw.startswith(("'", '"')) and has_plain_shape(value) and no_new_guess:
-        yield value
-    needs_escapes = "\\" in value or '"' in value
-    if single and (raw.startswith("'") or (needs_escapes and not raw.startswith('"'))):
-        yield single
-    yield double_quoted(value)
+        spellings.insert(0, value)
+    return spellings

@@ -41,18 +41,21 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
 class _Open:
     """A list or mapping whose end has not come yet; of a mapping, `key` waits for its value."""
 
-    __slots__ = ("in_brackets", "is_key", "key", "keys", "node")
+    __slots__ = ("in_brackets", "is_key", "is_list", "items", "key", "keys", "members", "node")
 
-    def __init__(self, node: Node, *, in_brackets: bool, is_key: bool) -> None:
-        self.node = node
+    def __init__(self, start: int, end: int, *, is_list: bool, in_brackets: bool, is_key: bool) -> None:
+        self.items: list[Node] = []
+        self.members: dict[str, Node] = {}
+        self.keys: dict[str, tuple[int, int]] = {}
+        self.node = Node(self.items, start, end) if is_list else Node(self.members, start, end, self.keys)
+        self.is_list = is_list
         self.in_brackets = in_brackets
         self.is_key = is_key
         self.key: str | None = None
-        self.keys: dict[str, tuple[int, int]] = {} if node.keys is None else node.keys
 
     @property
     def awaits_key(self) -> bool:
-        return self.key is None and isinstance(self.node.value, dict)
+        return self.key is None and not self.is_list
 
 
 class _Builder:
@@ -96,10 +99,10 @@ class _Builder:
         return False
 
     def _scalar(self, event: Event) -> bool:
-        start, end = self._local(event)
+        start, end = event.start_mark.index, event.end_mark.index
         if event.style in ("|", ">"):
             end = yaml_portable.end_of_block_scalar(self._text, start, end)
-        elif start == end and self._brackets:
+        elif start == end:
             start = end = self._place_of_nothing(start)
         self.scalars.append((start, end, self._brackets > 0))
         start, end = self._start + start, self._start + end
@@ -115,7 +118,9 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Where a value left out in brackets would stand: after its ':', or after the key that has none."""
+        """Where a value left out would stand: in brackets after its ':', or after the key that has none."""
+        if not self._brackets:
+            return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0
         colon = _COLON.match(self._text, done, at)
         return at if colon is None else colon.end()
@@ -139,15 +144,15 @@ class _Builder:
         if len(self._open) == self._limits.depth:
             self.faults.append(self._limits.depth_fault(start, end))
             return False
-        mapping = type(event) is yaml.MappingStartEvent
-        node = Node({}, start, end, {}) if mapping else Node([], start, end)
+        is_list = type(event) is yaml.SequenceStartEvent
         is_key = bool(self._open) and self._open[-1].awaits_key
         if is_key:
-            self._fault("yaml_key_not_text", start, end, f"a {'mapping' if mapping else 'list'} as a key")
-        fits = is_key or self._add(node)
+            self._fault("yaml_key_not_text", start, end, f"a {'list' if is_list else 'mapping'} as a key")
         in_brackets = bool(event.flow_style) and start < end
         self._brackets += in_brackets
-        self._open.append(_Open(node, in_brackets=in_brackets, is_key=is_key))
+        opened = _Open(start, end, is_list=is_list, in_brackets=in_brackets, is_key=is_key)
+        fits = is_key or self._add(opened.node)
+        self._open.append(opened)
         return fits
 
     def _finish(self, event: Event) -> bool:
@@ -175,10 +180,10 @@ class _Builder:
         top = self._open[-1] if self._open else None
         if top is None:
             self.root = node
-        elif isinstance(top.node.value, list):
-            top.node.value.append(node)
-        elif isinstance(top.node.value, dict) and top.key is not None:
-            top.node.value.setdefault(top.key, node)
+        elif top.is_list:
+            top.items.append(node)
+        else:
+            top.members.setdefault(top.key or "", node)
             top.key = None
         return True
 
@@ -192,12 +197,8 @@ class _Builder:
         if event.tag is not None:
             self._fault("yaml_tag", start, end, f"'{event.tag}' says which type a value has")
 
-    def _local(self, event: Event) -> tuple[int, int]:
-        return min(event.start_mark.index, len(self._text)), min(event.end_mark.index, len(self._text))
-
     def _span(self, event: Event) -> tuple[int, int]:
-        start, end = self._local(event)
-        return self._start + start, self._start + end
+        return self._start + event.start_mark.index, self._start + event.end_mark.index
 
     def _fault(self, code: str, start: int, end: int, message: str) -> None:
         self.faults.append(Fault(code, start, end, message))

@@ -32,8 +32,9 @@ class NotWritable(ValueError):
 
 def write_yaml(value: Plain) -> str:
     """`value` as a YAML document, with a final line end."""
-    lines = _block(value) if isinstance(value, (dict, list)) and value else [inline(value)]
-    return "\n".join(lines) + "\n"
+    if not isinstance(value, (dict, list)):
+        return spelled(value) + "\n"
+    return "\n".join(_block(value) if value else [inline(value)]) + "\n"
 
 
 def inline(value: Plain) -> str:

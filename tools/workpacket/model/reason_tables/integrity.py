@@ -7,7 +7,7 @@ from typing import Literal
 from workpacket.model import exits
 from workpacket.model.reasons import Reason
 
-_RESTORE = "Restore the file as it was committed: git restore --source=<base> -- <path>."
+_RESTORE = "Restore the file as it was committed: `git restore --source=<base> -- <path>`."
 
 
 def _integrity(
@@ -36,7 +36,7 @@ REASONS: tuple[Reason, ...] = (
         "event_line_ends",
         "An event file was given other line ends",
         "A tool turned LF into CRLF, so the bytes no longer fit the name although the text looks the same.",
-        "Mark .GOV/log/** and .GOV/attestations/** as -text in .gitattributes and restore the file.",
+        "Mark `.GOV/log/**` and `.GOV/attestations/**` as `-text` in .gitattributes and restore the file.",
     ),
     _integrity(
         "event_names_swapped",
@@ -49,13 +49,13 @@ REASONS: tuple[Reason, ...] = (
         "An event file is not canonical JSON",
         "One event has one sequence of bytes; anything else was not written by this tool, and another reader may read "
         "it differently.",
-        "Remove the file, or restore it if it was committed by the tool; record the event by its command.",
+        "Restore the file if the tool wrote it, else remove it and record the event by its command.",
     ),
     _integrity(
         "event_malformed",
         "An event does not have the shape of its type",
         "The shapes are closed: a key too many or too few means that readers would disagree on what happened.",
-        "Look at the place named, and at: workpacket schema event.",
+        "Compare the place named with the shape that `workpacket schema event` prints.",
     ),
     _integrity(
         "event_too_large",
@@ -86,43 +86,43 @@ REASONS: tuple[Reason, ...] = (
         "log_event_missing",
         "An event names a parent that is not in the log",
         "The parent was deleted, or changed and stored under its new digest; what followed from it is unproved.",
-        "Restore the missing event: git log --all --diff-filter=D -- .GOV/log finds it.",
+        "Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.",
     ),
     _integrity(
         "log_second_genesis",
         "The log has more than one first event",
         "Two branches created the same id independently, or somebody started the history anew.",
-        "Keep one: give the work of the other branch an id of its own before merging.",
+        "Keep one; give the work of the other branch an id of its own before merging.",
     ),
     _integrity(
         "log_no_genesis",
         "The log has no first event",
         "A history that begins in the middle proves nothing.",
-        "Restore the first event: git log --all --diff-filter=D -- .GOV/log finds it.",
+        "Restore the first event; `git log --all --diff-filter=D -- .GOV/log` finds it.",
     ),
     _integrity(
         "log_false_clock",
         "An event's clock does not follow from its parents",
         "The clock orders the replay; a false one would move the event to another place in history.",
-        "The event was not written by this tool: remove it and record it by its command.",
+        "Remove the event, which this tool has not written, and record it by its command.",
     ),
     _integrity(
         "log_lane_gap",
         "An event leaves a lane that the packet was not in",
         "Every move starts in the lane where the move before it ended; here one is missing or was made up.",
-        "Look at: workpacket history <WP>; restore the missing event or record the move by its command.",
+        "See `workpacket history <WP>`; restore the missing event, or record the move by its command.",
     ),
     _integrity(
         "packet_forked",
         "Two branches moved the packet in different directions",
         "Both moves stand in the log and neither knew of the other; until a person decides the packet is in no lane.",
-        "Look at: workpacket why <WP>; settle it with: workpacket log resolve <WP> --lane <LANE> --reason <WHY>.",
+        "See `workpacket why <WP>`; settle it with `workpacket log resolve <WP> --lane <LANE> --reason <WHY>`.",
     ),
     _integrity(
         "log_moved_while_forked",
         "A packet was moved although its history is forked",
         "Only a resolution that names the contradicting moves ends a fork; any other move is not believed.",
-        "Settle the fork with: workpacket log resolve <WP> --lane <LANE> --reason <WHY>.",
+        "Settle the fork with `workpacket log resolve <WP> --lane <LANE> --reason <WHY>`.",
     ),
     _integrity(
         "log_file_deleted",
@@ -140,7 +140,7 @@ REASONS: tuple[Reason, ...] = (
         "log_truncated",
         "The log lacks events that a signed checkpoint names",
         "The end of the history was cut off or replaced after the protected branch had seen it.",
-        "Restore the events named: git log --all --diff-filter=D -- .GOV/log finds them.",
+        "Restore the events named; `git log --all --diff-filter=D -- .GOV/log` finds them.",
     ),
     _integrity(
         "log_checkpoint_unsigned",

@@ -1,0 +1,89 @@
+"""Whatever bytes come in, a reader answers with a value."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
+from softkeys import KINDS, packed, shared_key
+from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
+from workpacket.approvals.decide import decide
+from workpacket.approvals.envelope import SUFFIX, Envelope, read_envelope
+from workpacket.approvals.facts import EnvelopeFile, PolicyFiles
+from workpacket.approvals.policy import Policy, policy_from_toml
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.revoked_keys import read_revoked_keys
+from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
+from workpacket.approvals.statement import Statement, read_statement
+from workpacket.approvals.trust import Pin, read_pin
+
+SEEDS = (
+    envelope().data,
+    statement().payload(),
+    SIGNERS.encode(),
+    POLICY.encode(),
+    *(shared_key(kind).sign(b"m") for kind in KINDS),
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Random bytes, or something real with a piece replaced."""
+    seed = draw(st.sampled_from((b"", *SEEDS)))
+    start = draw(st.integers(0, len(seed)))
+    end = draw(st.integers(start, min(len(seed), start + 8)))
+    return seed[:start] + draw(st.binary(max_size=8)) + seed[end:]
+
+
+@given(damaged())
+def test_every_reader_answers_with_its_value_or_with_refusals(data: bytes) -> None:
+    name = hashlib.sha256(data).hexdigest() + SUFFIX
+    assert isinstance(read_envelope(name, data), Envelope | Refusal)
+    assert isinstance(read_statement(data), Statement | Refusal)
+    assert isinstance(read_allowed_signers(data), Signers | tuple)
+    assert isinstance(read_revoked_keys(data), frozenset | tuple)
+    assert isinstance(policy_from_toml(data), Policy | tuple)
+    assert isinstance(read_pin(data), Pin | Refusal)
+    assert isinstance(unarmor(data.decode("latin-1")), bytes | Refusal)
+
+
+@given(damaged(), st.binary(max_size=3))
+def test_every_signature_is_judged(data: bytes, message: bytes) -> None:
+    signature = read_signature(data)
+    if isinstance(signature, SshSignature):
+        assert isinstance(check_signature(signature, message), Refusal | None)
+    else:
+        assert isinstance(signature, Refusal)
+
+
+@given(damaged(), damaged(), damaged(), damaged())
+def test_every_gate_gets_a_verdict_and_no_damage_opens_it(
+    policy: bytes, signers: bytes, revoked: bytes, file: bytes
+) -> None:
+    name = hashlib.sha256(file).hexdigest() + SUFFIX
+    verdict = decide(facts(EnvelopeFile(name, file), policy=PolicyFiles(policy, signers, revoked)))
+    assert not verdict.met or (file, policy) == (envelope().data, POLICY.encode())
+
+
+def test_no_message_repeats_an_endless_text() -> None:
+    endless = "x" * 100_000
+    key = shared_key("ssh-ed25519")
+    documents = [
+        f'{{"payload":"","payloadType":"{endless}","signatures":[]}}'.encode(),
+        f'{{"{endless}":1,"{endless}":2}}'.encode(),
+        f'{{"payload":[{"9" * 1000}]}}'.encode(),
+    ]
+    files = {hashlib.sha256(document).hexdigest() + SUFFIX: document for document in documents}
+    refusals = [
+        *(read_statement(document) for document in documents),
+        *(read_envelope(name, document) for name, document in files.items()),
+        read_signature(key.sign(b"", namespace=endless)),
+        read_signature(key.sign(b"", algorithm=endless)),
+        read_signature(key.sign(b"", key_blob=packed(endless))),
+    ]
+    for refusal in refusals:
+        assert isinstance(refusal, Refusal)
+        assert len(refusal.message) < 1000

@@ -1,0 +1,74 @@
+"""What a command does not need is not imported: start-up time is part of the interface.
+
+Times are measured by `just bench`; here stands what they rest on, which is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cli.commands import STUB, STUB_PATH, Commands
+
+# Each takes some milliseconds to import; together they would be most of the time of a call.
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "cryptography",
+    "dataclasses",
+    "inspect",
+    "json",
+    "jsonschema",
+    "markdown_it",
+    "pathlib",
+    "re",
+    "subprocess",
+    "tomllib",
+    "typing",
+    "yaml",
+}
+
+
+def imported(commands: Commands, *words: str) -> set[str]:
+    """The modules that a fresh process has imported when the command is done."""
+    script = (
+        "import sys\nfrom workpacket.cli.main import main\nmain(sys.argv[1:])\n"
+        "sys.stderr.write('\\n'.join(sys.modules))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{script}", *words],
+        cwd=commands.root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split("\n"))
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["check", "--help"]])
+def test_help_and_version_import_nothing_heavy(commands: Commands, words: list[str]) -> None:
+    assert HEAVY & imported(commands, *words) == set()
+
+
+def test_a_check_of_what_has_not_changed_imports_nothing_heavy(commands: Commands) -> None:
+    commands.write(STUB_PATH, STUB)
+    script = "import workpacket.cli.remembered as r, sys; r.RACY_NS = -10**18\n"
+    script += "from workpacket.cli.main import main\nsys.exit(main(['check', sys.argv[1]]))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    first = [sys.executable, "-c", script, STUB_PATH]
+    subprocess.run(first, cwd=commands.root, env=environment, check=True, capture_output=True)
+    modules = imported(commands, "check", STUB_PATH)
+    assert "workpacket.cli.checking" not in modules
+    assert HEAVY & modules == set()
+
+
+def test_a_check_of_a_plain_document_needs_no_big_library(commands: Commands) -> None:
+    commands.write(STUB_PATH, STUB)
+    modules = imported(commands, "check", STUB_PATH)
+    assert "workpacket.cli.checking" in modules
+    assert {"jsonschema", "markdown_it", "yaml", "cryptography", "subprocess", "asyncio"} & modules == set()

@@ -1,0 +1,61 @@
+"""Real work packages, batch scopes and role checkpoints: each is read, and what follows from them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workpacket.documents.batch import BatchCheckpoint, BatchTasks
+from workpacket.documents.batch_plan import SATISFIED, Task, plan
+from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.places import kind_of
+from workpacket.documents.reading import read_document
+from workpacket.shell.tree import find_documents
+from workpacket.text.source import Source
+
+BATCHES = {"batch_checkpoint", "batch_tasks", "batch_dependencies", "batch_validation"}
+
+
+def sources(root: Path, *kinds: str) -> Iterator[tuple[str, Source]]:
+    for found in find_documents(str(root)):
+        kind = kind_of(found.path)
+        if kind in kinds:
+            yield kind, Source.from_bytes(found.path, (root / found.path).read_bytes())
+
+
+def scopes(root: Path) -> Iterator[tuple[BatchCheckpoint, BatchTasks]]:
+    """Each checkpoint with the tasks that lie beside it."""
+    for _, source in sources(root, "batch_checkpoint"):
+        path = source.path.replace("checkpoint.yaml", "tasks.yaml")
+        if (root / path).is_file():
+            yield BatchCheckpoint(source), BatchTasks(Source.from_bytes(path, (root / path).read_bytes()))
+
+
+def test_every_file_is_read(laid_out: Path) -> None:
+    for kind, source in sources(laid_out, "work_package", "role_progress", *BATCHES):
+        document = read_document(kind, source)
+        is_note = isinstance(document, FrontedDocument) and not document.has_front_matter
+
+        assert document.root is not None or is_note, source.path
+
+
+@pytest.mark.parametrize("policy", ["dag", "barrier"])
+def test_what_comes_after_a_real_checkpoint_is_pending_and_ready(laid_out: Path, policy: str) -> None:
+    for checkpoint, defined in scopes(laid_out):
+        group_of = {entry.id.value: name for name, group in checkpoint.groups.items() for entry in group}
+        tasks = [
+            Task(task.id, group_of.get(task.id, task.status), task.depends_on, task.files, task.phase)
+            for task in defined.tasks()
+        ]
+        found = plan(tasks, "barrier" if policy == "barrier" else "dag")
+        by_id = {task.id: task for task in tasks}
+
+        assert found.problems == ()
+        assert group_of.keys() == by_id.keys()
+        assert found.satisfied == {name for name, group in group_of.items() if group in SATISFIED}
+        assert found.satisfied.isdisjoint(found.pending)
+        assert set(found.batch) <= set(found.pending)
+        assert all(found.satisfied.issuperset(by_id[name].depends_on) for name in found.batch)
+        assert found.batch or not found.pending

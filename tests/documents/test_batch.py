@@ -1,0 +1,128 @@
+"""The files of a batch scope: text stays text, every form is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
+from workpacket.documents.batch_plan import Task
+from workpacket.text.source import Source
+
+
+def checkpoint(body: str) -> BatchCheckpoint:
+    return BatchCheckpoint(Source("specs/active/a/checkpoint.yaml", f"checkpoint:\n{body}"))
+
+
+def tasks(text: str) -> BatchTasks:
+    return BatchTasks(Source("specs/active/a/tasks.yaml", text))
+
+
+def dependencies(text: str) -> BatchDependencies:
+    return BatchDependencies(Source("specs/active/a/dependencies.yaml", text))
+
+
+@pytest.mark.parametrize("sha", ["0123456", "12345678", "8631e21", "'12345678'", "a123456"])
+def test_a_commit_id_is_the_characters_that_stand_there(sha: str) -> None:
+    assert str(checkpoint(f"  last_commit: {sha}\n").last_commit) == sha.strip("'")
+
+
+@pytest.mark.parametrize("label", ["2", "2a", "007", "true", "1e3"])
+def test_a_label_is_text(label: str) -> None:
+    document = checkpoint(f"  last_batch: {label}\n  next_batch: {{number: {label}, tasks: []}}\n")
+
+    assert [str(text) for text in document.labels()] == [label, label]
+
+
+def test_groups_of_every_form_are_read() -> None:
+    document = checkpoint(
+        "  tasks:\n"
+        "    done: [1, T2]\n"
+        "    in_progress: []\n"
+        "    pending:\n"
+        "      - id: T3\n"
+        "        name: Writer\n"
+        "      - T4: Tests\n"
+        "    deferred_external:\n"
+        "      tasks: [T5]\n"
+        "      reason: another repository\n"
+        "    later: null\n"
+    )
+    groups = {name: [str(entry.id) for entry in entries] for name, entries in document.groups.items()}
+
+    assert groups == {
+        "done": ["1", "T2"],
+        "in_progress": [],
+        "pending": ["T3", "T4"],
+        "deferred_external": ["T5"],
+        "later": [],
+    }
+    assert document.place(document.groups["pending"][1].id) == (8, 9)
+
+
+def test_the_next_batch_with_its_files() -> None:
+    document = checkpoint(
+        "  next_batch:\n    tasks: [{id: T1, file: a.py}, {id: T2, files: [b.py, c.py]}]\n    parallel: true\n"
+    )
+
+    assert [(str(e.id), [str(f) for f in e.files]) for e in document.next_tasks] == [
+        ("T1", ["a.py"]),
+        ("T2", ["b.py", "c.py"]),
+    ]
+    assert document.is_parallel
+
+
+def test_no_next_batch_is_none() -> None:
+    assert checkpoint("  next_batch: null\n").next_tasks == ()
+
+
+def test_an_invalid_file_is_refused_with_its_line_and_never_half_read() -> None:
+    document = checkpoint("  branch: b\n  tasks: [T1\n  last_batch: 1\n")
+
+    assert document.root is None
+    assert document.groups == {}
+    assert [fault.code for fault in document.faults] == ["yaml_syntax"]
+
+
+def test_tasks_know_their_phase_and_their_state_in_one_spelling() -> None:
+    document = tasks(
+        "tasks:\n"
+        "  - {id: 1, status: In-Progress, depends_on: 2, files: a.py}\n"
+        "  - {id: 2, content: x}\n"
+        "phases:\n"
+        "  - {name: One, task_ids: [2]}\n"
+        "  - {id: two, tasks: [1]}\n"
+    )
+
+    assert document.tasks() == [
+        Task("1", "in_progress", ("2",), ("a.py",), "two"),
+        Task("2", "pending", (), (), "One"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "edges:\n  T2: [T1]\n  T3: T1\n",
+        "nodes:\n  T2: {depends_on: [T1]}\n  T3: {depends_on: T1, phase: 1}\n",
+        "tasks:\n  T2: {depends_on: [T1], blocks: [T9]}\n  T3: {depends_on: [T1]}\n",
+        "phases:\n  - {id: a, tasks: [{id: T2, depends_on: [T1]}]}\n  - {id: b, tasks: [{id: T3, depends_on: [T1]}]}\n",
+    ],
+)
+def test_dependencies_of_every_form_are_read(text: str) -> None:
+    found = [(str(one), str(other)) for one, other in dependencies(text).dependencies]
+
+    assert found == [("T2", "T1"), ("T3", "T1")]
+
+
+def test_pairs_do_not_say_which_one_waits() -> None:
+    document = dependencies("edges:\n  - {from: 1, to: [2, 3]}\n")
+
+    assert document.dependencies == []
+    assert [(str(one), str(other)) for one, other in document.loose_dependencies] == [("1", "2"), ("1", "3")]
+
+
+def test_what_a_phase_waits_for_is_no_dependency_of_its_tasks() -> None:
+    document = dependencies("phases:\n  - {id: a, tasks: [T1]}\n  - {id: b, tasks: [T2], depends_on: [a]}\n")
+
+    assert document.dependencies == []
+    assert document.phase_of == {"T1": "a", "T2": "b"}

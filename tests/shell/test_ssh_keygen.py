@@ -1,0 +1,112 @@
+"""Signing by the real ssh-keygen."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from shell.agents import add_to_agent, make_key_file, running_agent
+from softkeys import shared_key
+from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
+from workpacket.errors import WorkpacketError
+from workpacket.model.reason_tables.signing import REASONS
+from workpacket.shell.ssh_keygen import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+MESSAGE = b"what is signed\0\xff"
+
+
+@pytest.mark.parametrize(("kind", "options"), [("ed25519", ()), ("ecdsa", ()), ("rsa", ("-b", "3072"))])
+def test_a_key_file_signs_and_we_accept_it(kind: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    key = make_key_file(tmp_path / "key with space", "", kind, *options)
+    signature = read_signature(sign(MESSAGE, str(key)))
+    assert isinstance(signature, SshSignature)
+    assert check_signature(signature, MESSAGE) is None
+
+
+def test_a_key_in_the_agent_signs_by_its_public_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = make_key_file(tmp_path / "key")
+    with running_agent(monkeypatch):
+        add_to_agent(key)
+        key.unlink()
+        signature = read_signature(sign(MESSAGE, f"{key}.pub"))
+    assert isinstance(signature, SshSignature)
+
+
+def test_a_missing_tool_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorkpacketError) as caught:
+        sign(MESSAGE, "key")
+    assert caught.value.code == "ssh_keygen_missing"
+    assert "apt install openssh-client" in caught.value.hint
+    assert second_opinion(b"", b"", "alice", b"", NOW) is None
+
+
+def test_a_missing_key_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(WorkpacketError, match=r"did not sign with .*nowhere") as caught:
+        sign(MESSAGE, str(tmp_path / "nowhere"))
+    assert caught.value.code == "signing_failed"
+    assert "No such file" in capfd.readouterr().err
+
+
+def test_a_key_whose_name_looks_like_an_option_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_key_file(tmp_path / "key").rename(tmp_path / "-Y")
+    (tmp_path / "key.pub").rename(tmp_path / "-Y.pub")
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(read_signature(sign(MESSAGE, "-Y")), SshSignature)
+
+
+def test_a_key_that_is_too_short_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
+    key = make_key_file(tmp_path / "key", "", "rsa", "-b", "2048")
+    with pytest.raises(WorkpacketError, match="cannot approve: the RSA key has 2048 bits") as caught:
+        sign(MESSAGE, str(key))
+    assert caught.value.code == "signing_key_unfit"
+
+
+@pytest.mark.parametrize("body", ["echo nonsense", "cat", "true"])
+def test_a_tool_that_writes_something_else_is_not_believed(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "ssh-keygen"
+    tool.write_text(f"#!/bin/sh\n{body}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(WorkpacketError, match="not the armored text") as caught:
+        sign(MESSAGE, "key")
+    assert caught.value.code == "signing_key_unfit"
+
+
+def test_a_tool_that_signs_other_bytes_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = make_key_file(tmp_path / "key")
+    tool = tmp_path / "ssh-keygen"
+    tool.write_text(f'#!/bin/sh\necho other bytes | {find_ssh_keygen()} "$@"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(WorkpacketError, match="is not over these bytes"):
+        sign(MESSAGE, str(key))
+
+
+def test_the_second_opinion_agrees_on_good_and_bad() -> None:
+    key = shared_key("ssh-ed25519")
+    blob, signers = key.sign(MESSAGE), key.line("alice").encode()
+    assert second_opinion(blob, MESSAGE, "alice", signers, NOW) is True
+    assert second_opinion(blob, b"other", "alice", signers, NOW) is False
+    assert second_opinion(blob, MESSAGE, "bob", signers, NOW) is False
+
+
+def test_the_second_opinion_is_of_the_time_asked_for() -> None:
+    key = shared_key("ssh-ed25519")
+    signers = key.line("alice", f'namespaces="{NAMESPACE}",valid-before="20260430Z"').encode()
+    blob = key.sign(MESSAGE)
+    assert second_opinion(blob, MESSAGE, "alice", signers, NOW) is False
+    assert second_opinion(blob, MESSAGE, "alice", signers, NOW.replace(month=4)) is True
+
+
+def test_a_program_that_waits_is_stopped() -> None:
+    assert run_openssh(["sleep", "5"], patience=0.05) == (WAITED, b"")
+
+
+def test_every_code_is_explained() -> None:
+    assert {reason.code for reason in REASONS} == {"ssh_keygen_missing", "signing_failed", "signing_key_unfit"}

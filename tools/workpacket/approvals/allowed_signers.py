@@ -1,0 +1,139 @@
+"""Which key speaks for which person: the file `allowed_signers` of OpenSSH, of which only a strict subset is read.
+
+One literal principal a line; `namespaces=` compulsory and without patterns; beside it only `valid-after` and
+`valid-before`, in UTC. One person may have several keys, one key never two persons, and two spellings of one name are
+refused, since a threshold counts persons. `ssh-keygen` reads every file that is accepted here in the same sense.
+One line that is not understood makes the whole file refused: half a list of signers is not the list that was approved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from workpacket.approvals.keys import PublicKey, read_key_fields
+from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.sshsig import NAMESPACE
+from workpacket.approvals.statement import PRINCIPAL
+
+CODE = "signers_malformed"
+
+_PATTERN_CHARACTERS = frozenset("*?!,")
+_LINE = re.compile(
+    r'(\S+)[ \t]+((?:[^\s"]|"[^"]*")+)[ \t]+([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/=]+)'
+    r"(?:[ \t][^\x00-\x08\x0b-\x1f\x7f]*)?"
+)
+_OPTION = re.compile(r'([a-z-]+)="([^"]*)"(?:,|\Z)')
+_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z", re.ASCII)
+_OPTIONS = ("namespaces", "valid-after", "valid-before")
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """One line: the key, whose it is, what for, and from when (inclusive) until when (exclusive)."""
+
+    principal: str
+    key: PublicKey
+    namespaces: tuple[str, ...]
+    valid_after: datetime | None
+    valid_before: datetime | None
+    line: int
+
+    def valid_at(self, instant: datetime) -> bool:
+        return not (
+            (self.valid_after is not None and instant < self.valid_after)
+            or (self.valid_before is not None and instant >= self.valid_before)
+        )
+
+    @property
+    def may_approve(self) -> bool:
+        return NAMESPACE in self.namespaces
+
+
+@dataclass(frozen=True, slots=True)
+class Signers:
+    """The lines of the file, by the bytes of their keys."""
+
+    by_key: Mapping[bytes, Signer]
+
+
+def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers | tuple[Refusal, ...]:
+    """The signers; or every fault in the file, and then no signer at all."""
+    by_key: dict[bytes, Signer] = {}
+    spellings: dict[str, Signer] = {}
+    faults: list[Refusal] = []
+    for number, line in meaningful_lines(data):
+        try:
+            signer = _read_line(line, number)
+            _require_distinct(signer, by_key, spellings)
+        except Refused as refused:
+            faults.append(refused.at(path, number))
+    return tuple(faults) or Signers(by_key)
+
+
+def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """Lines that are neither empty nor comments, with their numbers; what is not UTF-8 stays visible as escapes."""
+    for number, line in enumerate(data.decode("utf-8", "backslashreplace").split("\n"), 1):
+        if line.strip(" \t") and not line.startswith("#"):
+            yield number, line
+
+
+def _read_line(line: str, number: int) -> Signer:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise Refused(CODE, 'the line is not: principal namespaces="..." key-type base64-key')
+    principal, options, kind, encoded = match.groups()
+    if _PATTERN_CHARACTERS & set(principal):
+        raise Refused("principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally")
+    if not PRINCIPAL.fullmatch(principal):
+        raise Refused(CODE, f"{principal!r} is not a literal principal")
+    values = _read_options(options)
+    namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
+    if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
+        raise Refused(CODE, "namespaces= holds something else than literal names")
+    if not namespaces:
+        raise Refused(CODE, "namespaces= is missing: without it the key would sign for everything")
+    key = read_key_fields(kind, encoded)
+    return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
+
+
+def _read_options(text: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        match = _OPTION.match(text, position)
+        if match is None or match.group(1) not in _OPTIONS:
+            raise Refused(CODE, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value")
+        if match.group(1) in values:
+            raise Refused(CODE, f"the option {match.group(1)} stands twice")
+        values[match.group(1)] = match.group(2)
+        position = match.end()
+    if text.endswith(","):
+        raise Refused(CODE, "the options end with a comma")
+    return values
+
+
+def _date(values: dict[str, str], option: str) -> datetime | None:
+    if option not in values:
+        return None
+    match = _DATE.fullmatch(values[option])
+    if match is None:
+        raise Refused(CODE, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time")
+    try:
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        raise Refused(CODE, f"{option} names a day or an hour that does not exist") from None
+
+
+def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
+    """Takes the signer into both tables."""
+    same_key = by_key.setdefault(signer.key.blob, signer)
+    if same_key is not signer:
+        raise Refused("key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line")
+    namesake = spellings.setdefault(signer.principal.casefold(), signer)
+    if namesake.principal != signer.principal:
+        raise Refused("principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}")

@@ -1,0 +1,152 @@
+"""The verdict of one gate: enough different people said yes, nobody entitled said no, and if not, everything missing.
+
+Counting rules:
+
+- persons count, not keys or envelopes: two keys of one principal are one voice;
+- a yes or no that its author, a person with a role at the gate, or an operator has revoked does not count, even if it
+  was used long ago;
+- a person's no stands until the same person says yes to the same bytes later; the no of anyone with a role at the gate
+  is enough;
+- two different statements with one nonce make each other unbelievable.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.approvals.facts import GateFacts, LegacyUse
+from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
+from workpacket.approvals.policy import OPERATOR, GatePolicy
+from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
+
+Assurance = Literal["none", "legacy", "signed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A yes that counts."""
+
+    principal: str
+    role: str
+    envelope: str
+    nonce: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`unmet` is empty if and only if the gate is satisfied. `judged` tells of every envelope, counted or not."""
+
+    gate: str
+    assurance: Assurance
+    voices: tuple[Voice, ...]
+    unmet: tuple[Refusal, ...]
+    judged: tuple[Judged, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        return not self.unmet
+
+
+def decide(facts: GateFacts) -> Verdict:
+    """Whether the approvals satisfy the gate under the policy of the base."""
+    trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
+    if isinstance(trusted, tuple):
+        return Verdict(facts.gate, "none", (), trusted)
+    gate = trusted.policy.gates.get(facts.gate)
+    if gate is None:
+        unknown = Refusal("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
+        return Verdict(facts.gate, "none", (), (unknown,))
+    files = sorted(facts.envelopes, key=lambda file: file.name)
+    judged = [judge_envelope(file, facts, gate, trusted) for file in files]
+    judged = _without_shared_nonces(_without_revoked(judged, gate, trusted))
+    return _count(judged, facts, gate)
+
+
+def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
+    approvals = _counting(judged, "approve")
+    persons = {opened.statement.approver for opened in approvals}
+    tokens = _judge_tokens(facts, gate)
+    assurance: Assurance = "signed" if len(persons) >= gate.threshold else "legacy" if () in tokens else "none"
+    unmet = _standing_noes(_counting(judged, "reject"), approvals, facts)
+    if assurance == "none":
+        unmet.append(_too_few(judged, persons, gate))
+        unmet += (refusal for each in judged for refusal in each.refusals)
+        unmet += (refusal for refusals in tokens for refusal in refusals)
+    voices = tuple(_voice(opened) for opened in approvals)
+    return Verdict(facts.gate, "none" if unmet else assurance, voices, tuple(dict.fromkeys(unmet)), tuple(judged))
+
+
+def _counting(judged: list[Judged], decision: str) -> list[Opened]:
+    """What is valid for its kind."""
+    opened = (each.opened for each in judged if not each.refusals)
+    return [each for each in opened if each is not None and each.statement.decision == decision]
+
+
+def _without_revoked(judged: list[Judged], gate: GatePolicy, trusted: Trusted) -> list[Judged]:
+    revocations = _counting(judged, "revoke")
+    return [_unless_revoked(each, revocations, gate, trusted) for each in judged]
+
+
+def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, trusted: Trusted) -> Judged:
+    if each.opened is None:
+        return each
+    digest, approver = each.opened.envelope.digest, each.opened.statement.approver
+    for revocation in revocations:
+        by = revocation.statement.approver
+        entitled = by == approver or any(trusted.policy.holds(by, role) for role in (*gate.roles, OPERATOR))
+        if entitled and digest in {subject.sha256 for subject in revocation.statement.subjects}:
+            return each.also(Refusal("approval_revoked", f"it was revoked by {by}"))
+    return each
+
+
+def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
+    """A nonce belongs to one statement. The same statement signed twice is no contradiction."""
+    payloads: dict[str, set[bytes]] = defaultdict(set)
+    for opened in _counting(judged, "approve"):
+        payloads[opened.statement.nonce].add(opened.envelope.payload)
+    shared = {nonce for nonce, different in payloads.items() if len(different) > 1}
+    repeated = Refusal("nonce_repeated", "another statement has the same nonce")
+    return [each.also(repeated) if each.opened and each.opened.statement.nonce in shared else each for each in judged]
+
+
+def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Refusal]:
+    """After consumption on the base a no comes too late; what is left then is to revoke."""
+    yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
+    return [
+        Refusal("approval_rejected", f"{no.statement.approver} has said no to this text")
+        for no in noes
+        if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
+        and not (facts.settled and no.statement.issued_at > facts.judged_at)
+    ]
+
+
+def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Refusal:
+    if not judged:
+        return Refusal("approval_missing", f"{gate.threshold} approval(s) by {' or '.join(gate.roles)} are asked for")
+    return Refusal("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
+
+
+def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Refusal, ...]]:
+    """For each old-style token of this gate the reasons against it: an empty tuple is a token that counts."""
+    here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
+    if not gate.legacy_tokens:
+        refused = Refusal("legacy_refused", "a name with a date is no signature, and the policy does not make it one")
+        return [(refused,) for _ in here]
+    return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
+
+
+def _own_token(use: LegacyUse, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+    token = read_token(use.token)
+    if isinstance(token, LegacyToken):
+        yield from own_work(token.user, facts, gate)
+
+
+def _voice(opened: Opened) -> Voice:
+    statement, key = opened.statement, opened.signature.key
+    return Voice(statement.approver, statement.role, opened.envelope.digest, statement.nonce, key.fingerprint)

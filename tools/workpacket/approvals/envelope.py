@@ -1,0 +1,97 @@
+"""The file that carries a statement and its signature: a DSSE envelope with exactly one SSH signature.
+
+The file is canonical JSON and one newline, named by its own SHA-256, so that an edited file betrays itself and one
+approval is one file. What is signed is the pre-authentication encoding (PAE), which binds the payload's type too; `sig`
+is the SSHSIG blob, whose base64 is the very body of the armored text `ssh-keygen` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from workpacket.approvals import base64_strict
+from workpacket.approvals.json_input import load_json
+from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.model.canonical import canonical_bytes
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+SUFFIX = ".dsse.json"
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """`digest` is the SHA-256 of the file, by which events and revocations name it."""
+
+    digest: str
+    payload: bytes
+    key_id: str
+    signature: bytes
+
+
+def pae(payload: bytes) -> bytes:
+    """The bytes that are signed for this payload."""
+    kind = PAYLOAD_TYPE.encode("ascii")
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, bytes]:
+    """File name and bytes of the envelope."""
+    content = canonical_bytes(
+        {
+            "payload": base64_strict.encode(payload),
+            "payloadType": PAYLOAD_TYPE,
+            "signatures": [{"keyid": key_id, "sig": base64_strict.encode(signature)}],
+        }
+    )
+    data = content + b"\n"
+    return hashlib.sha256(data).hexdigest() + SUFFIX, data
+
+
+def read_envelope(name: str, data: bytes) -> Envelope | Refusal:
+    """The envelope in the file `name` (without folders) with these bytes."""
+    try:
+        return _read(name, data)
+    except Refused as refused:
+        return refused.at(name)
+
+
+def _read(name: str, data: bytes) -> Envelope:
+    digest = hashlib.sha256(data).hexdigest()
+    if name != digest + SUFFIX:
+        raise Refused("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
+    envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
+    kind = envelope["payloadType"]
+    if kind != PAYLOAD_TYPE:
+        raise Refused("payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
+    payload = _bytes(envelope["payload"], "payload")
+    signatures = envelope["signatures"]
+    if not isinstance(signatures, list) or not signatures:
+        raise Refused("signature_missing", "the envelope holds no signature")
+    if len(signatures) > 1:
+        raise Refused("signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope")
+    signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
+    key_id = signature["keyid"]
+    if not isinstance(key_id, str) or not _FINGERPRINT.fullmatch(key_id):
+        raise Refused("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
+    blob = _bytes(signature["sig"], "sig")
+    if data != write_envelope(payload, key_id, blob)[1]:
+        raise Refused("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
+    return Envelope(digest, payload, key_id, blob)
+
+
+def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
+    if not isinstance(value, dict) or sorted(value) != sorted(keys):
+        raise Refused("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
+    return value
+
+
+def _bytes(value: object, what: str) -> bytes:
+    if not isinstance(value, str):
+        raise Refused("envelope_malformed", f"{what} is not a string")
+    try:
+        return base64_strict.decode(value)
+    except ValueError as fault:
+        raise Refused("envelope_malformed", f"{what} is {fault}") from None

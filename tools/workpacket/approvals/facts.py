@@ -1,0 +1,104 @@
+"""What a verdict needs to know about the world, gathered by the shell.
+
+Where an approval was already consumed and its consuming event is on the base, the facts are gathered as of the first
+base commit that holds that event: the policy and specification in force before it, and its time. Only revocation is
+judged by today's facts. So an old packet does not fail because its approver left, and a stolen key fails everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from workpacket.approvals.statement import Spec, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFiles:
+    """Bytes of `.GOV/policy/` at the base revision; None for a file that is not there."""
+
+    policy: bytes | None
+    allowed_signers: bytes | None
+    revoked_keys: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeFile:
+    """A file of `.GOV/attestations/`; `name` without folders."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PacketLog:
+    """The events of the packet that the consumer can see: id to parents, and which of them moved its lane.
+
+    The consuming event itself, and what came after it, is not among them.
+    """
+
+    parents: Mapping[str, tuple[str, ...]]
+    lane_changes: frozenset[str]
+
+    def seen_from(self, heads: tuple[str, ...]) -> frozenset[str]:
+        """The heads and all their ancestors."""
+        seen: set[str] = set()
+        waiting = [head for head in heads if head in self.parents]
+        while waiting:
+            event = waiting.pop()
+            if event not in seen:
+                seen.add(event)
+                waiting.extend(self.parents.get(event, ()))
+        return frozenset(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyUse:
+    """A name-and-date token found in the history, anywhere in the repository."""
+
+    token: str
+    packet: str
+    gate: str
+    recorded_at: datetime
+    presented_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateFacts:
+    """One gate of one packet.
+
+    `subjects` are the raw bytes that must have been approved, all of them and no other. `parties` names who else had a
+    hand in the packet (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the
+    event whose right to exist is judged, None while it is only intended; `on_base_since` the time of the first base
+    commit that holds it, None before; of a settled consumer's rivals only those count that were on the base before it.
+    `revoked_keys_now` is the file as it stands on the base today.
+    """
+
+    now: datetime
+    packet: str
+    gate: str
+    subjects: tuple[Subject, ...]
+    root_commit: str
+    base_history: frozenset[str]
+    spec: Spec | None
+    scope: tuple[str, ...]
+    parties: Mapping[str, frozenset[str]]
+    log: PacketLog
+    policy: PolicyFiles
+    envelopes: tuple[EnvelopeFile, ...]
+    consumptions: Mapping[str, frozenset[str]]
+    consumer: str | None = None
+    on_base_since: datetime | None = None
+    revoked_keys_now: bytes | None = None
+    legacy_uses: tuple[LegacyUse, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the approvals were consumed by an event that is on the base."""
+        return self.consumer is not None and self.on_base_since is not None
+
+    @property
+    def judged_at(self) -> datetime:
+        """Expiry limits consumption: once consumed on the base, the moment of that decides for ever."""
+        return (self.on_base_since if self.settled else None) or self.now

@@ -1,0 +1,96 @@
+"""Reading a closed table: every key is known, of the right type and form, or it is a fault.
+
+Faults are collected, so that one reading names all of them; a faulty value is replaced by an empty one, which the
+caller throws away when it finds that there were faults.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_MISSING: Final = object()
+
+
+class Fields:
+    """The keys of `value`, which should be a table, at `where` in its document."""
+
+    def __init__(self, value: object, where: str, faults: list[str]) -> None:
+        self._where = where
+        self._faults = faults
+        self._left: dict[str, object] = {}
+        if isinstance(value, dict):
+            self._left.update(value)
+            return
+        if value is not _MISSING:
+            self.fault("", "is not a table of keys and values")
+        # Of a table that is not there, nothing more is said about what should be in it.
+        self._faults = []
+
+    def fault(self, key: str, what: str) -> None:
+        self._faults.append(f"{self._place(key) or 'the document'} {what}")
+
+    def has(self, key: str) -> bool:
+        return key in self._left
+
+    def is_null(self, key: str) -> bool:
+        """Whether the key is there with the value null; it then counts as taken."""
+        if self._left.get(key, _MISSING) is not None:
+            return False
+        del self._left[key]
+        return True
+
+    def names(self) -> tuple[str, ...]:
+        """The keys not taken yet."""
+        return tuple(self._left)
+
+    def text(self, key: str, form: re.Pattern[str], what: str) -> str:
+        value = self._take(key)
+        if isinstance(value, str) and form.fullmatch(value):
+            return value
+        self._wrong(key, value, what)
+        return ""
+
+    def whole(self, key: str, low: int, high: int) -> int:
+        value = self._take(key)
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        self._wrong(key, value, f"a whole number from {low} to {high}")
+        return low
+
+    def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
+        """A list of different texts, each of the form."""
+        value = self._take(key)
+        if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
+            if len(set(value)) < len(value):
+                self.fault(key, "names something twice")
+            return tuple(value)
+        self._wrong(key, value, f"a list of {what}")
+        return ()
+
+    def inner(self, key: str) -> Fields:
+        return Fields(self._take(key), self._place(key), self._faults)
+
+    def tables(self, key: str) -> list[Fields]:
+        """The tables in a list that has at least one."""
+        value = self._take(key)
+        if isinstance(value, list) and value:
+            return [Fields(item, f"{self._place(key)}[{index}]", self._faults) for index, item in enumerate(value)]
+        self._wrong(key, value, "a list of at least one table")
+        return []
+
+    def end(self) -> None:
+        for key in self._left:
+            self.fault(key, "is not known here")
+
+    def _take(self, key: str) -> object:
+        if key not in self._left:
+            self.fault(key, "is missing")
+        return self._left.pop(key, _MISSING)
+
+    def _wrong(self, key: str, value: object, what: str) -> None:
+        if value is not _MISSING:
+            self.fault(key, f"is not {what}")
+
+    def _place(self, key: str) -> str:
+        return f"{self._where}.{key}" if self._where and key else self._where or key

@@ -1,0 +1,150 @@
+"""Public keys of SSH: which kinds may approve, and what makes one too weak.
+
+Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two kinds that live in a FIDO token
+(`sk-...`). Certificates are not keys and are refused. A key is known by its blob; two spellings of one key cannot
+exist, because every field is read in its only form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from workpacket.approvals import base64_strict
+from workpacket.approvals.refusal import Refused
+from workpacket.approvals.wire import Reader, WireFault
+
+SMALLEST_RSA = 3072
+LARGEST_RSA = 16384
+RSA_EXPONENT = 65537
+
+# Bytes of one coordinate of a point.
+CURVE_WIDTHS = {"nistp256": 32, "nistp384": 48, "nistp521": 66}
+_ECDSA_CURVES = {f"ecdsa-sha2-{curve}": curve for curve in CURVE_WIDTHS}
+FIDO_ED25519 = "sk-ssh-ed25519@openssh.com"
+FIDO_ECDSA = "sk-ecdsa-sha2-nistp256@openssh.com"
+FIDO_APPLICATION = "ssh:"
+
+_FIELD = 2**255 - 19
+_EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+# The y coordinates of the eight points of small order. For a key that is one of them anybody can sign.
+_WEAK_POINTS = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
+
+
+@dataclass(frozen=True, slots=True)
+class EdwardsPoint:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    curve: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RsaNumbers:
+    modulus: int
+    exponent: int
+
+
+Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """`application` is the FIDO relying party of a token's key, and empty for a key in software."""
+
+    kind: str
+    blob: bytes
+    material: Material
+    application: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """As `ssh-keygen -l` prints it."""
+        return "SHA256:" + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip("=")
+
+    @property
+    def in_hardware(self) -> bool:
+        return bool(self.application)
+
+
+def read_key_blob(blob: bytes) -> PublicKey:
+    """The key with these bytes; raises `Refused`."""
+    fields = Reader(blob)
+    try:
+        kind = fields.text()
+        material, application = _material(kind, fields)
+        fields.end()
+    except WireFault as fault:
+        raise Refused("key_malformed", f"the key's bytes are not a public key: {fault}") from None
+    return PublicKey(kind, blob, material, application)
+
+
+def read_key_fields(kind: str, encoded: str) -> PublicKey:
+    """The key of a line `<kind> <base64>`; raises `Refused`."""
+    try:
+        blob = base64_strict.decode(encoded)
+    except ValueError as fault:
+        raise Refused("key_malformed", f"the key of kind {kind} is {fault}") from None
+    key = read_key_blob(blob)
+    if key.kind != kind:
+        raise Refused("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
+    return key
+
+
+def _material(kind: str, fields: Reader) -> tuple[Material, str]:
+    if kind == "ssh-ed25519":
+        return _edwards_point(fields), ""
+    if kind == "ssh-rsa":
+        return _rsa_numbers(fields), ""
+    if kind in _ECDSA_CURVES:
+        return _curve_point(fields, _ECDSA_CURVES[kind]), ""
+    if kind == FIDO_ED25519:
+        return _edwards_point(fields), _application(fields)
+    if kind == FIDO_ECDSA:
+        return _curve_point(fields, "nistp256"), _application(fields)
+    raise Refused("key_kind_unsupported", f"keys of kind {kind} cannot approve")
+
+
+def _edwards_point(fields: Reader) -> EdwardsPoint:
+    data = fields.string()
+    if len(data) != 32:
+        raise Refused("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
+    height = int.from_bytes(data, "little") & (2**255 - 1)
+    if height >= _FIELD:
+        raise Refused("key_malformed", "the ed25519 key is not in its canonical form")
+    if height in _WEAK_POINTS:
+        raise Refused("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
+    return EdwardsPoint(data)
+
+
+def _curve_point(fields: Reader, curve: str) -> CurvePoint:
+    named = fields.text()
+    if named != curve:
+        raise Refused("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
+    data = fields.string()
+    if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
+        raise Refused("key_malformed", f"the key is not an uncompressed point of {curve}")
+    return CurvePoint(curve, data)
+
+
+def _rsa_numbers(fields: Reader) -> RsaNumbers:
+    exponent, modulus = fields.positive(), fields.positive()
+    bits = modulus.bit_length()
+    if not SMALLEST_RSA <= bits <= LARGEST_RSA:
+        raise Refused("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
+    if exponent != RSA_EXPONENT:
+        raise Refused("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
+    if modulus % 2 == 0:
+        raise Refused("key_weak", "the RSA key has an even modulus")
+    return RsaNumbers(modulus, exponent)
+
+
+def _application(fields: Reader) -> str:
+    application = fields.text()
+    if not application.startswith(FIDO_APPLICATION):
+        raise Refused("fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}")
+    return application

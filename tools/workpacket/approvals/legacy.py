@@ -1,0 +1,65 @@
+"""The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type.
+
+Shown for what it is (`assurance: legacy`), and good for a gate only where the policy says so in words. What can be
+checked is checked: the date is real, it fits the record, the token is used once in all of history, and there was time
+to read between presenting the text and recording the token.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from workpacket.approvals.facts import LegacyUse
+from workpacket.approvals.instants import CLOCK_SKEW
+from workpacket.approvals.refusal import Refusal
+
+REVIEW_PAUSE = timedelta(minutes=5)
+
+# A token holds local time without its zone; no zone is further from UTC.
+_WIDEST_ZONE = timedelta(hours=14)
+# People type the date of the day on which they review.
+_LONGEST_LEAD = timedelta(days=1)
+_FORM = re.compile(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyToken:
+    """`written_at` is the token's local time, read as if it were UTC."""
+
+    user: str
+    written_at: datetime
+
+
+def read_token(token: str) -> LegacyToken | Refusal:
+    match = _FORM.match(token)
+    if match is None:
+        return Refusal("legacy_malformed", f"{token[:80]!r} is not a lower-case name followed by DDMMYYYYHHMM")
+    day, month, year, hour, minute = (int(part) for part in match.groups()[1:])
+    try:
+        written_at = datetime(year, month, day, hour, minute, tzinfo=UTC)
+    except ValueError:
+        return Refusal("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
+    return LegacyToken(match.group(1), written_at)
+
+
+def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Refusal, ...]:
+    """Every reason why the token does not count, even where tokens do."""
+    token = read_token(use.token)
+    if isinstance(token, Refusal):
+        return (token,)
+    refusals: list[Refusal] = []
+    lead = use.recorded_at - token.written_at
+    if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
+        refusals.append(Refusal("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
+    others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
+    if others:
+        packet, gate = min(others)
+        refusals.append(Refusal("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
+    if use.presented_at is None:
+        refusals.append(Refusal("legacy_unpresented", "it is not recorded when the text was presented for review"))
+    elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
+        minutes = REVIEW_PAUSE // timedelta(minutes=1)
+        refusals.append(Refusal("legacy_hasty", f"the token came less than {minutes} minutes after the text"))
+    return tuple(refusals)

@@ -1,0 +1,150 @@
+"""The rules of approval in `policy.toml`: who has which role, and what each gate asks for.
+
+    [approvals]
+    repository = "example/project"
+
+    [approvals.roles]
+    approver = ["alice@example.org"]
+
+    [approvals.gates.activation]
+    roles = ["approver"]
+    threshold = 1
+    separation = ["author"]
+
+`roles`, `threshold` and `separation` are compulsory for every gate, so that leniency is always written down; `hardware`
+(none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
+unknown key is a fault, since the rule it was meant to state would not be applied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, get_args
+
+from workpacket.approvals.fields import Fields
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
+
+Hardware = Literal["none", "touch", "pin"]
+HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
+
+# The parties to a packet from whom an approver can be required to differ.
+PARTIES = ("author", "coder")
+
+# A gate that accepts a name and a date as a signature must say so in these words.
+LEGACY_WORDS = "accepted although anyone can type them"
+
+POLICY_GATE = "policy"
+OPERATOR = "operator"
+
+_MANY = 1000
+_PARTY = re.compile("|".join(PARTIES))
+_HARDWARE = re.compile("|".join(HARDWARE))
+_LEGACY = re.compile(re.escape(LEGACY_WORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """`threshold` different principals, each holding one of `roles`, none being a party named in `separation`."""
+
+    roles: tuple[str, ...]
+    threshold: int
+    separation: tuple[str, ...]
+    hardware: Hardware
+    max_age: timedelta
+    legacy_tokens: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    repository: str
+    roles: Mapping[str, frozenset[str]]
+    gates: Mapping[str, GatePolicy]
+
+    def holds(self, principal: str, role: str) -> bool:
+        return principal in self.roles.get(role, frozenset())
+
+
+def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+    """The `[approvals]` table of a policy file; its other tables belong to others."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as fault:
+        return (Refusal("policy_malformed", f"not TOML: {fault}", path),)
+    if "approvals" not in document:
+        return (Refusal("policy_malformed", "the table [approvals] is missing", path),)
+    return read_policy(document["approvals"], path)
+
+
+def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+    """The policy in a loaded `[approvals]` table, or all that is wrong with it."""
+    faults: list[str] = []
+    fields = Fields(table, "approvals", faults)
+    repository = fields.text("repository", REPOSITORY, "the name of a repository")
+    roles = _roles(fields.inner("roles"))
+    gates = _gates(fields.inner("gates"), roles)
+    fields.end()
+    if faults:
+        return tuple(Refusal("policy_malformed", fault, path) for fault in faults)
+    return Policy(repository, roles, gates)
+
+
+def _roles(fields: Fields) -> dict[str, frozenset[str]]:
+    roles: dict[str, frozenset[str]] = {}
+    for name in fields.names():
+        if not NAME.fullmatch(name):
+            fields.fault(name, "is not the name of a role: lower-case letters, digits, '_' and '-'")
+        roles[name] = frozenset(fields.texts(name, PRINCIPAL, "literal principals"))
+    return roles
+
+
+def _gates(fields: Fields, roles: dict[str, frozenset[str]]) -> dict[str, GatePolicy]:
+    gates: dict[str, GatePolicy] = {}
+    if not fields.has(POLICY_GATE):
+        fields.fault(POLICY_GATE, "is missing: nobody could approve a change of this policy")
+    for name in fields.names():
+        if not NAME.fullmatch(name):
+            fields.fault(name, "is not the name of a gate: lower-case letters, digits, '_' and '-'")
+        gates[name] = _gate(fields.inner(name), roles)
+    return gates
+
+
+def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
+    gate = GatePolicy(
+        roles=fields.texts("roles", NAME, "names of roles"),
+        threshold=fields.whole("threshold", 1, _MANY),
+        separation=fields.texts("separation", _PARTY, f"parties: {', '.join(PARTIES)}"),
+        hardware=_hardware(fields),
+        max_age=_max_age(fields),
+        legacy_tokens=_legacy_tokens(fields),
+    )
+    fields.end()
+    for role in gate.roles:
+        if role not in roles:
+            fields.fault("roles", f"names the role {role!r}, which [approvals.roles] does not have")
+    eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
+    if len(eligible) < gate.threshold:
+        fields.fault("threshold", f"is {gate.threshold}, but its roles are held by {len(eligible)} persons")
+    if gate.legacy_tokens and gate.threshold > 1:
+        fields.fault("legacy_tokens", "cannot be counted as persons, and the threshold is above 1")
+    return gate
+
+
+def _hardware(fields: Fields) -> Hardware:
+    text = fields.text("hardware", _HARDWARE, f"one of {', '.join(HARDWARE)}") if fields.has("hardware") else ""
+    return next((each for each in HARDWARE if each == text), "none")
+
+
+def _max_age(fields: Fields) -> timedelta:
+    if not fields.has("max_age_days"):
+        return LONGEST_VALIDITY
+    return timedelta(days=fields.whole("max_age_days", 1, LONGEST_VALIDITY.days))
+
+
+def _legacy_tokens(fields: Fields) -> bool:
+    return fields.has("legacy_tokens") and bool(fields.text("legacy_tokens", _LEGACY, f"the words '{LEGACY_WORDS}'"))

@@ -1,0 +1,174 @@
+"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), read strictly and verified.
+
+Never laxer than `ssh-keygen -Y verify`, and stricter in this: our namespace only; an empty reserved field; RSA only
+with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which `ssh-keygen` leaves to others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from workpacket.approvals import base64_strict
+from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
+from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.wire import Reader, WireFault, string
+
+NAMESPACE = "workpacket-approval@v1"
+
+_MAGIC = b"SSHSIG"
+_VERSION = 1
+_HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
+_RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
+_TOUCHED = 0x01
+_VERIFIED = 0x04
+_ARMOR = re.compile(
+    r"-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]{1,76}\n)+)-----END SSH SIGNATURE-----\n", re.ASCII
+)
+_ARMOR_WIDTH = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Fido:
+    """What the token states beside the signature."""
+
+    flags: int
+    counter: int
+
+    @property
+    def touched(self) -> bool:
+        return bool(self.flags & _TOUCHED)
+
+    @property
+    def person_verified(self) -> bool:
+        """By PIN or fingerprint."""
+        return bool(self.flags & _VERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class SshSignature:
+    """`proof` is what the key's scheme makes; for ECDSA the two numbers, as the wire has them."""
+
+    key: PublicKey
+    hash_name: str
+    algorithm: str
+    proof: bytes
+    fido: Fido | None
+
+
+def unarmor(text: str) -> bytes | Refusal:
+    """The signature in the text that `ssh-keygen -Y sign` writes."""
+    match = _ARMOR.fullmatch(text)
+    if match is None:
+        return Refusal("sshsig_malformed", "this is not the armored text that `ssh-keygen -Y sign` writes")
+    try:
+        return base64_strict.decode(match.group(1).replace("\n", ""))
+    except ValueError as fault:
+        return Refusal("sshsig_malformed", f"the armored signature is {fault}")
+
+
+def armor(blob: bytes) -> str:
+    """The text that `ssh-keygen -Y verify` reads."""
+    body = base64_strict.encode(blob)
+    lines = [body[start : start + _ARMOR_WIDTH] for start in range(0, len(body), _ARMOR_WIDTH)]
+    return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
+
+
+def read_signature(blob: bytes) -> SshSignature | Refusal:
+    """The signature with these bytes, or the first thing in it that is not as it must be."""
+    try:
+        return _read(blob)
+    except WireFault as fault:
+        return Refusal("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
+    except Refused as refused:
+        return refused.at()
+
+
+def check_signature(signature: SshSignature, message: bytes) -> Refusal | None:
+    """None if the key made this signature over `message`, and a person touched the token if it is one."""
+    if signature.fido is not None and not signature.fido.touched:
+        return Refusal("touch_missing", "the token signed without being touched, so a program may have done it alone")
+    if _holds(signature, _signed_bytes(signature, message)):
+        return None
+    return Refusal("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
+
+
+def _read(blob: bytes) -> SshSignature:
+    fields = Reader(blob)
+    if fields.raw(len(_MAGIC)) != _MAGIC:
+        raise WireFault("it does not begin with SSHSIG")
+    version = fields.u32()
+    if version != _VERSION:
+        raise WireFault(f"its version is {version}, known is {_VERSION}")
+    key_blob, namespace, reserved = fields.string(), fields.string(), fields.string()
+    hash_name, signature = fields.text(), fields.string()
+    fields.end()
+    if namespace != NAMESPACE.encode():
+        shown = namespace[:80].decode("ascii", "backslashreplace")
+        raise Refused("namespace_wrong", f"the signature was made for {shown!r}, not for {NAMESPACE!r}")
+    if reserved:
+        raise WireFault("its reserved field is not empty")
+    if hash_name not in _HASHES:
+        raise Refused("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
+    key = read_key_blob(key_blob)
+    algorithm, proof, fido = _read_proof(key, Reader(signature))
+    return SshSignature(key, hash_name, algorithm, proof, fido)
+
+
+def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None]:
+    algorithm = fields.text()
+    accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
+    if algorithm not in accepted:
+        raise Refused("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
+    proof = _proof(key, fields.string())
+    fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
+    fields.end()
+    return algorithm, proof, fido
+
+
+def _proof(key: PublicKey, data: bytes) -> bytes:
+    if isinstance(key.material, CurvePoint):
+        numbers = Reader(data)
+        numbers.positive()
+        numbers.positive()
+        numbers.end()
+        return data
+    length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
+    if len(data) != length:
+        raise WireFault(f"a signature of this key has {length} bytes, this one {len(data)}")
+    return data
+
+
+def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
+    """What the key put its signature on: the message's hash in its SSHSIG wrapping, and again in a token's."""
+    wrapped = b"".join(
+        (
+            _MAGIC,
+            string(NAMESPACE.encode()),
+            string(b""),
+            string(signature.hash_name.encode()),
+            string(_HASHES[signature.hash_name](message).digest()),
+        )
+    )
+    if signature.fido is None:
+        return wrapped
+    return b"".join(
+        (
+            hashlib.sha256(signature.key.application.encode()).digest(),
+            signature.fido.flags.to_bytes(1, "big"),
+            signature.fido.counter.to_bytes(4, "big"),
+            hashlib.sha256(wrapped).digest(),
+        )
+    )
+
+
+def _holds(signature: SshSignature, signed: bytes) -> bool:
+    from workpacket.approvals import primitives  # loading `cryptography` takes 25 ms
+
+    material = signature.key.material
+    if isinstance(material, EdwardsPoint):
+        return primitives.ed25519_holds(material, signature.proof, signed)
+    if isinstance(material, CurvePoint):
+        return primitives.ecdsa_holds(material, signature.proof, signed)
+    return primitives.rsa_holds(material, _RSA_HASHES[signature.algorithm], signature.proof, signed)

@@ -1,0 +1,208 @@
+"""What a person signs: an in-toto Statement v1 whose predicate says yes or no to named bytes, for one gate, for a time.
+
+The payload is canonical JSON, so one statement has one sequence of bytes; the reader refuses every other spelling.
+Reading says only that the statement is well formed. Whether it is true, fitting and in time is judged in `verify`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from workpacket.approvals.fields import Fields
+from workpacket.approvals.instants import read_instant, write_instant
+from workpacket.approvals.json_input import load_json
+from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "urn:workpacket:approval:v1"
+
+DEFAULT_VALIDITY = timedelta(days=14)
+LONGEST_VALIDITY = timedelta(days=30)
+NONCE_BYTES = 16
+
+DECISIONS = ("approve", "reject", "revoke")
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+PACKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
+REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+_DECISION = re.compile("|".join(DECISIONS))
+_NONCE = re.compile(r"[0-9a-f]{32}")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
+_CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PREDICATE_TYPE)}
+_EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subject:
+    """The raw bytes that are approved: of the file `name`, or for `revoke` of an envelope."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """The place of the specification that the work answers to, and the digest of the version that was read."""
+
+    anchor: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The name tells forks apart, the root commit namesakes."""
+
+    name: str
+    root_commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What the signer saw: the heads of the packet's log, the base revision, the digest of its `policy.toml`."""
+
+    subjects: tuple[Subject, ...]
+    packet: str
+    gate: str
+    decision: str
+    role: str
+    approver: str
+    repository: Repository
+    base: str
+    spec: Spec | None
+    policy: str
+    log_heads: tuple[str, ...]
+    scope: tuple[str, ...]
+    issued_at: datetime
+    expires_at: datetime
+    nonce: str
+
+    def payload(self) -> bytes:
+        """The canonical bytes; raises `NotCanonical` for text that has none."""
+        return canonical_bytes(_as_json(self))
+
+
+def read_statement(payload: bytes) -> Statement | Refusal:
+    """The statement in a payload, or all that is wrong with its form."""
+    try:
+        document = load_json(payload)
+    except Refused as refused:
+        return refused.at()
+    faults: list[str] = []
+    statement = _read(Fields(document, "", faults))
+    if faults:
+        return Refusal("statement_malformed", "; ".join(faults))
+    try:
+        canonical = statement.payload()
+    except NotCanonical as fault:
+        return Refusal("statement_malformed", str(fault))
+    if canonical != payload:
+        return Refusal("statement_not_canonical", "the payload is not the canonical form of its statement")
+    return statement
+
+
+def _read(fields: Fields) -> Statement:
+    fields.text("_type", _CONSTANT[STATEMENT_TYPE], f"'{STATEMENT_TYPE}'")
+    fields.text("predicateType", _CONSTANT[PREDICATE_TYPE], f"'{PREDICATE_TYPE}'")
+    subjects = tuple(_subject(each) for each in fields.tables("subject"))
+    if list(subjects) != sorted(set(subjects)):
+        fields.fault("subject", "is not sorted by name, or names something twice")
+    predicate = fields.inner("predicate")
+    fields.end()
+    statement = _predicate(predicate, subjects)
+    predicate.end()
+    if statement.expires_at <= statement.issued_at:
+        predicate.fault("expiresAt", "is not after issuedAt")
+    return statement
+
+
+def _predicate(fields: Fields, subjects: tuple[Subject, ...]) -> Statement:
+    return Statement(
+        subjects=subjects,
+        packet=fields.text("packet", PACKET, "the id of a packet"),
+        gate=fields.text("gate", NAME, "the name of a gate"),
+        decision=fields.text("decision", _DECISION, "one of " + ", ".join(DECISIONS)),
+        role=fields.text("role", NAME, "the name of a role"),
+        approver=fields.text("approver", PRINCIPAL, "a literal principal"),
+        repository=_repository(fields.inner("repository")),
+        base=fields.text("base", COMMIT, "a commit"),
+        spec=_spec(fields),
+        policy=fields.text("policy", SHA256, "a SHA-256 digest"),
+        log_heads=_sorted(fields, "logHeads", SHA256, "event ids"),
+        scope=_sorted(fields, "scope", _TEXT, "paths"),
+        issued_at=_instant(fields, "issuedAt", _EARLIEST),
+        expires_at=_instant(fields, "expiresAt", _LATEST),
+        nonce=fields.text("nonce", _NONCE, f"{NONCE_BYTES} bytes in lower-case hexadecimal"),
+    )
+
+
+def _subject(fields: Fields) -> Subject:
+    name = fields.text("name", _TEXT, "a path")
+    digest = fields.inner("digest")
+    fields.end()
+    sha256 = digest.text("sha256", SHA256, "a SHA-256 digest")
+    digest.end()
+    return Subject(name, sha256)
+
+
+def _repository(fields: Fields) -> Repository:
+    name = fields.text("name", REPOSITORY, "the name of a repository")
+    root_commit = fields.text("rootCommit", COMMIT, "a commit")
+    fields.end()
+    return Repository(name, root_commit)
+
+
+def _spec(fields: Fields) -> Spec | None:
+    """Null where the gate is not about a specification; the key itself is compulsory."""
+    if fields.is_null("spec"):
+        return None
+    inner = fields.inner("spec")
+    anchor = inner.text("anchor", _TEXT, "an anchor")
+    sha256 = inner.text("sha256", SHA256, "a SHA-256 digest")
+    inner.end()
+    return Spec(anchor, sha256)
+
+
+def _sorted(fields: Fields, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
+    values = fields.texts(key, form, what)
+    if list(values) != sorted(values):
+        fields.fault(key, "is not sorted")
+    return values
+
+
+def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
+    text = fields.text(key, _TEXT, "an instant")
+    instant = read_instant(text)
+    if instant is None and text:
+        fields.fault(key, "is not an instant of the form 2026-01-31T12:00:00Z")
+    return instant or otherwise
+
+
+def _as_json(statement: Statement) -> Json:
+    spec = statement.spec
+    return {
+        "_type": STATEMENT_TYPE,
+        "subject": [{"name": each.name, "digest": {"sha256": each.sha256}} for each in statement.subjects],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {
+            "packet": statement.packet,
+            "gate": statement.gate,
+            "decision": statement.decision,
+            "role": statement.role,
+            "approver": statement.approver,
+            "repository": {"name": statement.repository.name, "rootCommit": statement.repository.root_commit},
+            "base": statement.base,
+            "spec": None if spec is None else {"anchor": spec.anchor, "sha256": spec.sha256},
+            "policy": statement.policy,
+            "logHeads": list(statement.log_heads),
+            "scope": list(statement.scope),
+            "issuedAt": write_instant(statement.issued_at),
+            "expiresAt": write_instant(statement.expires_at),
+            "nonce": statement.nonce,
+        },
+    }

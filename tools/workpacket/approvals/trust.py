@@ -1,0 +1,72 @@
+"""Has the policy been rolled back? A file outside the repository remembers which one was last seen.
+
+Whoever can push to the base, or hand a clone to a person, could bring back an old policy with a key that was since
+removed. The history of the base alone cannot show that; a memory on the verifier's own machine can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workpacket.approvals.fields import Fields
+from workpacket.approvals.json_input import load_json
+from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.statement import COMMIT, SHA256
+from workpacket.model.canonical import Json, canonical_bytes
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The repository, the base commit at which its policy was last seen, and the digest of all policy files there."""
+
+    root_commit: str
+    base: str
+    policy: str
+
+    def to_bytes(self) -> bytes:
+        content: dict[str, Json] = {
+            "v": FORMAT_VERSION,
+            "rootCommit": self.root_commit,
+            "base": self.base,
+            "policy": self.policy,
+        }
+        return canonical_bytes(content) + b"\n"
+
+
+def read_pin(data: bytes, path: str = "") -> Pin | Refusal:
+    """The pin in a trust file."""
+    faults: list[str] = []
+    try:
+        fields = Fields(load_json(data), "", faults)
+    except Refused as refused:
+        return Refusal("trust_file_malformed", refused.message, path)
+    fields.whole("v", FORMAT_VERSION, FORMAT_VERSION)
+    pin = Pin(
+        root_commit=fields.text("rootCommit", COMMIT, "a commit"),
+        base=fields.text("base", COMMIT, "a commit"),
+        policy=fields.text("policy", SHA256, "a SHA-256 digest"),
+    )
+    fields.end()
+    return Refusal("trust_file_malformed", "; ".join(faults), path) if faults else pin
+
+
+def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Refusal:
+    """The pin to remember from now on, or why the base may not be believed.
+
+    `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
+    is believed; a base beside or behind the pinned one is believed as long as its policy is the pinned one.
+    """
+    if pinned is None:
+        return seen
+    if pinned.root_commit != seen.root_commit:
+        return Refusal("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
+    if pinned_is_ancestor:
+        return seen
+    if pinned.policy == seen.policy:
+        return pinned
+    return Refusal(
+        "policy_rolled_back",
+        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has another policy",
+    )

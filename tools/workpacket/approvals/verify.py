@@ -1,0 +1,197 @@
+"""Is this envelope a true statement of a known person about this gate, and is it still in time?
+
+Three questions, answered apart because a yes and a no need different answers:
+
+- **authentic**: the file, the payload and the signature are sound, and the key is a person's whom the base names;
+- **fitting**: it is about this packet, gate, repository and these very bytes, and the person has a role here;
+- **current**: nothing it rests on has moved (time, log, specification, policy, scope), it was not used before, and the
+  key and the person may say yes here.
+
+An approval needs all three. A rejection needs the first two: that the specification has moved since is no reason to
+overhear a no. A revocation is about another envelope, so it needs only to be authentic and of this repository. All
+reasons are collected, never only the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from workpacket.approvals.allowed_signers import Signer
+from workpacket.approvals.envelope import Envelope, pae, read_envelope
+from workpacket.approvals.facts import EnvelopeFile, GateFacts
+from workpacket.approvals.instants import CLOCK_SKEW, write_instant
+from workpacket.approvals.policy import GatePolicy
+from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
+from workpacket.approvals.statement import LONGEST_VALIDITY, Repository, Statement, read_statement
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The parts of a readable envelope. Nothing in it is believed yet; `signer` is None for an unknown key."""
+
+    envelope: Envelope
+    statement: Statement
+    signature: SshSignature
+    signer: Signer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An envelope with every reason why it does not count as what it says: yes, no or revocation."""
+
+    name: str
+    opened: Opened | None
+    refusals: tuple[Refusal, ...]
+
+    def also(self, refusal: Refusal) -> Judged:
+        """The same with one more reason."""
+        return replace(self, refusals=(*self.refusals, replace(refusal, path=self.name)))
+
+
+def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
+    """Everything there is to say about one envelope without looking at the others."""
+    envelope = read_envelope(file.name, file.data)
+    if isinstance(envelope, Refusal):
+        return Judged(file.name, None, (envelope,))
+    signature, statement = read_signature(envelope.signature), read_statement(envelope.payload)
+    if isinstance(signature, Refusal) or isinstance(statement, Refusal):
+        unread = (part for part in (signature, statement) if isinstance(part, Refusal))
+        return Judged(file.name, None, _of(file.name, unread))
+    opened = Opened(envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
+    refusals = list(_not_authentic(opened, trusted))
+    if statement.decision == "revoke":
+        refusals += _other_repository(statement, facts, trusted)
+    else:
+        refusals += _not_fitting(statement, facts, gate, trusted)
+    if statement.decision == "approve":
+        refusals += _not_current(opened, facts, gate, trusted)
+    return Judged(file.name, opened, _of(file.name, refusals))
+
+
+def _of(name: str, refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    return tuple(replace(refusal, path=name) for refusal in refusals)
+
+
+def _not_authentic(opened: Opened, trusted: Trusted) -> Iterator[Refusal]:
+    key = opened.signature.key
+    if opened.envelope.key_id != key.fingerprint:
+        yield Refusal("key_id_wrong", f"the envelope names {opened.envelope.key_id}, signed has {key.fingerprint}")
+    broken = check_signature(opened.signature, pae(opened.envelope.payload))
+    if broken is not None:
+        yield broken
+    if key.blob in trusted.revoked:
+        yield Refusal("key_revoked", f"the key {key.fingerprint} is revoked")
+    if opened.signer is None:
+        yield Refusal("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
+        return
+    if not opened.signer.may_approve:
+        namespaces = ", ".join(opened.signer.namespaces)
+        yield Refusal("key_not_for_approvals", f"the key of {opened.signer.principal} is only for {namespaces}")
+    if opened.signer.principal != opened.statement.approver:
+        who = f"the key is of {opened.signer.principal}, the statement is of {opened.statement.approver}"
+        yield Refusal("approver_mismatch", who)
+
+
+def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Refusal]:
+    if statement.packet != facts.packet:
+        yield Refusal("packet_mismatch", f"the statement is about {statement.packet}, not about {facts.packet}")
+    if statement.gate != facts.gate:
+        yield Refusal("gate_mismatch", f"the statement is for the gate {statement.gate}, not for {facts.gate}")
+    yield from _other_repository(statement, facts, trusted)
+    yield from _other_subjects(statement, facts)
+    if statement.role not in gate.roles:
+        yield Refusal("role_not_accepted", f"the gate asks for {' or '.join(gate.roles)}, not for {statement.role}")
+    if not trusted.policy.holds(statement.approver, statement.role):
+        yield Refusal("role_not_held", f"{statement.approver} does not hold the role {statement.role}")
+
+
+def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
+    here = Repository(trusted.policy.repository, facts.root_commit)
+    if statement.repository != here:
+        told = " and ".join(f"{each.name} (root {each.root_commit})" for each in (statement.repository, here))
+        yield Refusal("repository_mismatch", f"the statement's repository and this one differ: {told}")
+
+
+def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Refusal]:
+    approved = {subject.name: subject.sha256 for subject in statement.subjects}
+    present = {subject.name: subject.sha256 for subject in facts.subjects}
+    for name in sorted(approved.keys() | present.keys()):
+        if name not in present:
+            yield Refusal("subject_mismatch", f"{name} was approved, but it is not what is judged here")
+        elif name not in approved:
+            yield Refusal("subject_mismatch", f"{name} was not part of what was approved")
+        elif approved[name] != present[name]:
+            yield Refusal("subject_mismatch", f"{name} is not the text that was approved")
+
+
+def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Refusal]:
+    statement = opened.statement
+    yield from _out_of_time(statement, facts, gate)
+    if opened.signer is not None:
+        yield from _key_out_of_time(opened.signer, statement, facts)
+    yield from _moved(statement, facts, trusted)
+    if facts.consumptions.get(statement.nonce, frozenset()) - {facts.consumer}:
+        yield Refusal("nonce_used", "this approval was already used by another event")
+    yield from _too_soft(opened.signature, gate)
+    yield from own_work(statement.approver, facts, gate)
+
+
+def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+    at = facts.judged_at
+    if statement.issued_at > at + CLOCK_SKEW:
+        yield Refusal("issued_in_future", f"it says it was issued at {write_instant(statement.issued_at)}")
+    if statement.expires_at <= at:
+        yield Refusal("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
+    if statement.expires_at - statement.issued_at > LONGEST_VALIDITY:
+        yield Refusal("validity_too_long", f"it would be valid for more than {LONGEST_VALIDITY.days} days")
+    if at - statement.issued_at > gate.max_age:
+        yield Refusal("approval_too_old", f"the gate accepts approvals that are up to {gate.max_age.days} days old")
+
+
+def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Refusal]:
+    if not (signer.valid_at(facts.judged_at) and signer.valid_at(statement.issued_at)):
+        yield Refusal("key_out_of_time", f"the key in line {signer.line} is not valid at this time")
+
+
+def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
+    if statement.spec != facts.spec:
+        yield Refusal("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
+    if statement.policy != trusted.digest:
+        yield Refusal("policy_moved", "policy.toml at the base is another than the one the approval was given under")
+    if statement.scope != tuple(sorted(facts.scope)):
+        yield Refusal("scope_moved", "the paths in scope are others than those that were approved")
+    if statement.base not in facts.base_history:
+        yield Refusal("base_unknown", f"the base {statement.base} that was seen is not part of this base's history")
+    for head in statement.log_heads:
+        if head not in facts.log.parents:
+            yield Refusal("log_head_unknown", f"the event {head} that was seen is not in the packet's log")
+    unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
+    if unseen:
+        yield Refusal("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
+
+
+def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Refusal]:
+    if gate.hardware == "none":
+        return
+    if signature.fido is None:
+        yield Refusal("hardware_required", "the gate asks for a key in a FIDO token; this key is a file")
+    elif gate.hardware == "pin" and not signature.fido.person_verified:
+        yield Refusal("pin_missing", "the gate asks for PIN or fingerprint, and the token did not ask for it")
+
+
+def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+    for party in gate.separation:
+        names = facts.parties.get(party, frozenset())
+        if not names:
+            yield Refusal("party_unknown", f"nobody is recorded as {party}, so nobody is known to be another person")
+        elif any(same_person(name, approver) for name in names):
+            yield Refusal("own_work", f"{approver} is the {party} of what is to be approved")
+
+
+def same_person(name: str, principal: str) -> bool:
+    """Whether `name`, bare or as git writes it (`Name <address>`), is the principal, however spelt in case."""
+    folded = name.strip().casefold()
+    return principal.casefold() in (folded, folded.rpartition("<")[2].removesuffix(">"))

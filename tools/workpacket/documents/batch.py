@@ -1,0 +1,211 @@
+"""The four files of a batch scope: `checkpoint.yaml`, `tasks.yaml`, `dependencies.yaml`, `validation.yaml`.
+
+`tasks.yaml` defines the work, `dependencies.yaml` its order, `checkpoint.yaml` is the state after the last batch.
+Several generations are in use: tasks as ids or as mappings, dependencies as edges, nodes or within phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from workpacket.documents.batch_plan import SATISFIED, Task
+from workpacket.documents.batch_yaml import BatchDocument, TaskEntry, status_word, task_entries, texts_in
+from workpacket.documents.document import Text, TextAt, as_text, without_quotes
+from workpacket.documents.summary import EMPTY_BATCH, BatchSummary
+from workpacket.text.node import Node
+
+# Groups of a checkpoint's tasks that are about to be done, or being done.
+OPEN_GROUPS = frozenset({"pending", "in_progress"})
+
+Dependency = tuple[Text, Text]
+
+
+class BatchCheckpoint(BatchDocument):
+    kind = "batch_checkpoint"
+
+    branch = TextAt("checkpoint", "branch")
+    last_batch = TextAt("checkpoint", "last_batch")
+    last_commit = TextAt("checkpoint", "last_commit")
+    next_number = TextAt("checkpoint", "next_batch", "number")
+
+    @property
+    def name(self) -> Text | None:
+        return self.text_at("checkpoint", "scope_name") or self.text_at("checkpoint", "spec_name")
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[TaskEntry, ...]]:
+        """The tasks by what became of them: `done`, `pending`, ..."""
+        node = self.at("checkpoint", "tasks")
+        groups = node.mapping if node is not None else {}
+        return {name: tuple(task_entries(group)) for name, group in groups.items()}
+
+    @cached_property
+    def next_tasks(self) -> tuple[TaskEntry, ...]:
+        """The tasks of the next batch."""
+        return tuple(task_entries(self.at("checkpoint", "next_batch")))
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether the next batch is to be done in parallel."""
+        node = self.at("checkpoint", "next_batch", "parallel")
+        return node is not None and node.value is True
+
+    @property
+    def deferred_issues(self) -> list[Node]:
+        node = self.at("checkpoint", "deferred_issues")
+        return node.items if node is not None else []
+
+    def labels(self) -> Iterator[Text]:
+        """The labels of batches: of the last one, the next one, the ones that issues were found in."""
+        places = [self.at("checkpoint", "last_batch"), self.at("checkpoint", "next_batch", "number")]
+        places += [issue.get("batch") for issue in self.deferred_issues]
+        found = (as_text(node) for node in places)
+        yield from (text for text in found if text is not None and text.value)
+
+    def dates(self) -> Iterator[tuple[str, Text]]:
+        for key in ("timestamp", "updated_at"):
+            text = self.text_at("checkpoint", key)
+            if text is not None:
+                yield key, without_quotes(self.source, text)
+
+    def summary(self) -> Mapping[str, object]:
+        satisfied = [entry.id for name, entries in self.groups.items() if name in SATISFIED for entry in entries]
+        entries = [(name, entry) for name, group in self.groups.items() for entry in group]
+        summary: BatchSummary = {
+            **EMPTY_BATCH,
+            "scope": _value(self.name),
+            "tasks": self.mentions([entry.id for _, entry in entries]),
+            "done": self.mentions([entry.id for name, entry in entries if name in {"done", "completed"}]),
+            "pending": self.mentions([entry.id for name, entry in entries if name == "pending"]),
+            "place": self._tasks_place(),
+            "satisfied": self.mentions(satisfied),
+            "statuses": [(entry.id.value, name) for name, entry in entries],
+            "files": _files(self.next_tasks),
+            "next": self.mentions([entry.id for entry in self.next_tasks]),
+            "parallel": self.is_parallel,
+        }
+        return summary
+
+    def _tasks_place(self) -> tuple[int, int]:
+        node = self.at("checkpoint")
+        keys = node.keys if node is not None and node.keys is not None else {}
+        return self.source.line_and_column(keys["tasks"][0]) if "tasks" in keys else (1, 1)
+
+
+class BatchTasks(BatchDocument):
+    kind = "batch_tasks"
+
+    @cached_property
+    def entries(self) -> tuple[TaskEntry, ...]:
+        return tuple(task_entries(self.at("tasks")))
+
+    def tasks(self) -> list[Task]:
+        """The tasks as `batch_plan` takes them."""
+        phases = self.phase_of
+        return [entry.as_task(phases.get(entry.id.value, "")) for entry in self.entries]
+
+    @cached_property
+    def phase_of(self) -> Mapping[str, str]:
+        """The phase of each task that a phase lists."""
+        return _phases(self.at("phases"))
+
+    def summary(self) -> Mapping[str, object]:
+        summary: BatchSummary = {
+            **EMPTY_BATCH,
+            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "tasks": self.mentions([entry.id for entry in self.entries]),
+            "depends": [
+                (self.mention(entry.id), self.mention(other)) for entry in self.entries for other in entry.depends_on
+            ],
+            "statuses": [(entry.id.value, status_word(entry.status)) for entry in self.entries],
+            "files": _files(self.entries),
+        }
+        return summary
+
+
+class BatchDependencies(BatchDocument):
+    kind = "batch_dependencies"
+
+    @cached_property
+    def dependencies(self) -> list[Dependency]:
+        """Each task with a task that it depends on, of every form in which that is said beyond doubt."""
+        found = list(self._of_mapping(self.at("edges")))
+        for name in ("nodes", "tasks"):
+            found += self._of_mapping(self.at(name), "depends_on")
+        for entry in self._phase_tasks():
+            found += ((entry.id, other) for other in entry.depends_on)
+        return found
+
+    @cached_property
+    def loose_dependencies(self) -> list[Dependency]:
+        """Pairs `{from: a, to: b}`: some people mean that a depends on b, others that b depends on a."""
+        node = self.at("edges")
+        return [
+            (one, other)
+            for edge in (node.items if node is not None else ())
+            for one in texts_in(edge.get("from"))
+            for other in texts_in(edge.get("to"))
+        ]
+
+    @cached_property
+    def named_tasks(self) -> tuple[Text, ...]:
+        """Every mention of a task, except among what something depends on."""
+        found = [one for one, _ in self.dependencies]
+        found += [entry.id for entry in self._phase_tasks()]
+        batches = self.at("batches")
+        found += [entry.id for batch in (batches.items if batches is not None else ()) for entry in task_entries(batch)]
+        return (*found, *self.texts_at("critical_path"))
+
+    @cached_property
+    def phase_of(self) -> Mapping[str, str]:
+        """The phase of each task that a phase lists."""
+        return _phases(self.at("phases"))
+
+    def _phase_tasks(self) -> Iterator[TaskEntry]:
+        phases = self.at("phases")
+        for phase in phases.items if phases is not None else ():
+            yield from task_entries(phase)
+
+    def _of_mapping(self, node: Node | None, field: str = "") -> Iterator[Dependency]:
+        if node is None or not node.keys:
+            return
+        for name, value in node.mapping.items():
+            for other in texts_in(value.get(field) if field else value):
+                yield Text(name, *node.keys[name]), other
+
+    def summary(self) -> Mapping[str, object]:
+        summary: BatchSummary = {
+            **EMPTY_BATCH,
+            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "tasks": self.mentions(self.named_tasks),
+            "depends": [(self.mention(one), self.mention(other)) for one, other in self.dependencies],
+            "loose": [(self.mention(one), self.mention(other)) for one, other in self.loose_dependencies],
+        }
+        return summary
+
+
+class BatchValidation(BatchDocument):
+    kind = "batch_validation"
+
+    def summary(self) -> Mapping[str, object]:
+        summary: BatchSummary = {**EMPTY_BATCH, "scope": _value(self.text_at("scope") or self.text_at("name"))}
+        return summary
+
+
+def _phases(node: Node | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for index, phase in enumerate(node.items if node is not None else ()):
+        name = as_text(phase.get("id")) or as_text(phase.get("name")) or as_text(phase.get("title"))
+        tasks = [entry.id for entry in task_entries(phase)] + list(texts_in(phase.get("task_ids")))
+        for task in tasks:
+            found.setdefault(task.value, name.value if name is not None else f"phase {index + 1}")
+    return found
+
+
+def _files(entries: tuple[TaskEntry, ...]) -> list[tuple[str, list[str]]]:
+    return [(entry.id.value, [path.value for path in entry.files]) for entry in entries if entry.files]
+
+
+def _value(text: Text | None) -> str:
+    return text.value if text is not None else ""

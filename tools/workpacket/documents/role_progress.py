@@ -1,0 +1,131 @@
+"""Progress files of roles: `docs/progress/<feature>-<role>.md`, and what else lives in their folder.
+
+A checkpoint says where one role stands in one feature, in seven fields. Cost summaries, feature summaries, templates
+and other notes lie beside the checkpoints and are told apart from them; nothing is resumed from those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Literal
+
+from workpacket.documents.document import Text, TextAt, without_quotes
+from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.structured import items_of_section
+from workpacket.documents.summary import RoleSummary
+from workpacket.text.fields import Item
+
+KEYS = ("feature", "team", "agent", "phase", "status", "last_action", "updated")
+# The vocabulary of phases that teams begin with.
+PHASES = ("research", "design", "review", "implementation", "testing")
+STATUSES = ("in_progress", "blocked", "awaiting_review", "complete")
+_OPEN = frozenset(STATUSES[:-1])
+
+Note = Literal["checkpoint", "older_checkpoint", "summary", "cost_summary", "template", "other"]
+
+# Keys that hardly anything but a checkpoint has; this many of them make a file one, so that some may be missing.
+_TELLING = ("team", "agent", "phase", "last_action", "updated")
+_ENOUGH = 3
+_CHECKPOINT_TYPES = frozenset({"checkpoint", "progress_checkpoint"})
+_COST = re.compile(r"(?:\A|[-_])cost[-_]summary\Z")
+_SUMMARY = re.compile(r"(?:\A|(?P<before>[A-Za-z0-9]+)?[-_])summary\Z")
+# Summaries of a part of the work; the feature goes on after them.
+_STAGES = frozenset(
+    [
+        *("architecture", "audit", "cost", "design", "plan", "planning", "quality", "research", "review", "roadmap"),
+        *("session", "spec", "stories", "story", "testing"),
+    ]
+)
+_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\])?\s*\Z")
+
+
+class RoleProgress(FrontedDocument):
+    kind = "role_progress"
+    text_fields = frozenset({*KEYS, "type", "completed", "skill", "session", "date", "created", "role"})
+
+    feature = TextAt("feature")
+    team = TextAt("team")
+    agent = TextAt("agent")
+    phase = TextAt("phase")
+    status = TextAt("status")
+    last_action = TextAt("last_action")
+    updated = TextAt("updated")
+
+    @cached_property
+    def note(self) -> Note:
+        """What kind of file this is."""
+        kind = _word(self.text_at("type"))
+        if self.stem.startswith("_") or self._is_blank():
+            return "template"
+        if _COST.search(self.stem) or kind == "cost_summary":
+            return "cost_summary"
+        if _SUMMARY.search(self.stem) or kind == "summary":
+            return "summary"
+        telling = sum(self.at(key) is not None for key in _TELLING)
+        if telling >= _ENOUGH and (not kind or kind in _CHECKPOINT_TYPES):
+            return "checkpoint"
+        if kind in _CHECKPOINT_TYPES:
+            return "older_checkpoint"
+        ends = self.at("completed") is not None or self.stem == _value(self.feature)
+        return "summary" if ends and telling == 0 and self.status is not None else "other"
+
+    @property
+    def is_checkpoint(self) -> bool:
+        return self.note == "checkpoint"
+
+    @cached_property
+    def finishes(self) -> str:
+        """The feature that this summary says is complete, '' if it is none or one of a part of the work."""
+        match = _SUMMARY.search(self.stem)
+        partial = match is not None and (match["before"] or "").casefold() in _STAGES
+        complete = _word(self.status) in {"complete", "completed", "done"}
+        return _value(self.feature) if self.note == "summary" and complete and not partial else ""
+
+    def notes(self) -> Iterator[Item]:
+        """The lines below `## Progress Notes`."""
+        for section in self.sections():
+            if section.name == "progress_notes":
+                yield from items_of_section(self.source, section)
+
+    def dates(self) -> Iterator[tuple[str, Text]]:
+        if self.is_checkpoint and self.updated is not None:
+            yield "updated", without_quotes(self.source, self.updated)
+
+    def summary(self) -> Mapping[str, object]:
+        summary: RoleSummary = {
+            "feature": _value(self.feature),
+            "team": _value(self.team),
+            "agent": _value(self.agent),
+            "status": _value(self.status),
+            "is_checkpoint": self.is_checkpoint,
+            "place": self.place(self.feature),
+            "status_place": self.place(self.status),
+            "agent_place": self.place(self.agent),
+            "finishes": self.finishes,
+        }
+        return summary
+
+    def _is_blank(self) -> bool:
+        """Whether every field that the file has is empty or a placeholder, as in a template."""
+        present = [text for key in ("feature", "team", "agent", "last_action") if (text := self.text_at(key))]
+        return bool(present) and all(_PLACEHOLDER.match(text.value) for text in present)
+
+
+def is_open(status: str) -> bool:
+    """Whether work goes on in this status, however it is spelled."""
+    return _spelled(status) in _OPEN
+
+
+def _value(text: Text | None) -> str:
+    return text.value if text is not None else ""
+
+
+def _word(text: Text | None) -> str:
+    return _spelled(_value(text))
+
+
+def _spelled(word: str) -> str:
+    """A word for comparison: `in-progress` and `In Progress` are `in_progress`."""
+    return re.sub(r"[\s_-]+", "_", word.strip()).casefold()

@@ -1,0 +1,170 @@
+"""Work packages of spec-kitty: one file a package, in the folder of its mission.
+
+The front matter is what tools read; the text below it instructs whoever does the work. The history may have any shape:
+more than forty are in use, and nothing is derived from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from workpacket.documents.document import Text, TextAt, TextsAt
+from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.stated_dependencies import Stated, stated_dependencies
+from workpacket.documents.structured import items_of_section, walk_items
+from workpacket.documents.summary import Mention, PackageSummary
+from workpacket.model.lanes import lanes_named
+from workpacket.text.fields import Item
+
+# Names that lanes had before, and what they are called now.
+OLDER_LANES = {"doing": "in_progress"}
+
+_FILE_ID = re.compile(r"WP[0-9]+(?![0-9])")
+_SHORT_ID = re.compile(r"WP[0-9]{2,}\Z")
+_SCOPED_ID = re.compile(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
+_SUBTASK = re.compile(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
+_SUBTASK_HEADING = re.compile(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
+# A line that is about a subtask: its heading, or a list item or paragraph that begins with its id.
+_SUBTASK_LINE = re.compile(
+    r"^[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LIST_IN_TEXT = re.compile(r"[^\s,\[\]'\"]+")
+
+
+class WorkPackage(FrontedDocument):
+    kind = "work_package"
+    text_fields = frozenset(
+        {
+            "work_package_id",
+            "title",
+            "work_package_title",
+            "lane",
+            "dependencies",
+            "subtasks",
+            "owned_files",
+            "requirement_refs",
+            "tracker_refs",
+            "tags",
+            "phase",
+            "priority",
+            "assignee",
+            "shell_pid",
+            "base_commit",
+            "created_at",
+            "mission_id",
+            "mission_number",
+        }
+    )
+
+    work_package_id = TextAt("work_package_id")
+    lane = TextAt("lane")
+    subtasks = TextsAt("subtasks")
+    owned_files = TextsAt("owned_files")
+    # Where the dependencies are text instead of a list: `"[]"` or `WP01, WP02`.
+    dependencies_text = TextAt("dependencies")
+
+    @property
+    def title(self) -> Text | None:
+        return self.text_at("title") or self.text_at("work_package_title")
+
+    @property
+    def mission(self) -> str:
+        """The folder of the mission: `kitty-specs/<mission>/tasks/WP07-slug.md`."""
+        segments = self.path.split("/")
+        return segments[-3] if len(segments) >= len(("mission", "tasks", "file")) else ""
+
+    @property
+    def file_id(self) -> str:
+        """The id that the name of the file begins with."""
+        match = _FILE_ID.match(self.path.rpartition("/")[2])
+        return match.group() if match else ""
+
+    @property
+    def own_id(self) -> str:
+        """The id that the document states, else the one of its file name."""
+        stated = self.work_package_id
+        return stated.value if stated is not None and stated.value else self.file_id
+
+    @cached_property
+    def dependencies(self) -> tuple[Text, ...]:
+        """What the front matter says that the package depends on."""
+        written = self.dependencies_text
+        if written is None:
+            return self.texts_at("dependencies")
+        raw = self.source.text[written.start : written.end]
+        found = _LIST_IN_TEXT.finditer(raw)
+        return tuple(Text(match.group(), written.start + match.start(), written.start + match.end()) for match in found)
+
+    @cached_property
+    def stated(self) -> list[Stated]:
+        """What the text below the front matter says about dependencies."""
+        return stated_dependencies(self.source, self.blocks, self.own_id)
+
+    @cached_property
+    def subtask_ids(self) -> tuple[Text, ...]:
+        """The ids among the subtasks; behind an id may stand what it is about."""
+        found = ((text, _SUBTASK.match(text.value)) for text in self.subtasks)
+        return tuple(Text(match.group(), text.start, text.end) for text, match in found if match is not None)
+
+    @cached_property
+    def subtask_headings(self) -> tuple[Text, ...]:
+        """The ids of the subtasks that have a heading of their own."""
+        found = ((section.title_span, _SUBTASK_HEADING.match(section.title)) for section in self.sections())
+        return tuple(
+            Text(match["id"], span[0] + match.start("id"), span[0] + match.end("id"))
+            for span, match in found
+            if match is not None
+        )
+
+    @cached_property
+    def described_subtasks(self) -> frozenset[str]:
+        """The ids of the subtasks that a heading, a list item or a paragraph below the front matter begins with."""
+        return frozenset(match["id"] for match in _SUBTASK_LINE.finditer(self.source.text, self.body))
+
+    def done_items(self) -> Iterator[Item]:
+        """The boxes of the definition of done."""
+        for section in self.sections():
+            if "definition_of_done" in section.name:
+                items = walk_items(items_of_section(self.source, section))
+                yield from (item for item in items if item.ticked is not None)
+
+    def summary(self) -> Mapping[str, object]:
+        lane, title = self.lane, self.title
+        own_id = scoped(self.own_id, self.mission)
+        summary: PackageSummary = {
+            "id": own_id,
+            "base": own_id,
+            "title": title.value if title is not None else "",
+            "place": self.place(self.work_package_id),
+            "lanes": [found.token for found in lanes_named(lane.value)] if lane is not None else [],
+            "status": lane.value if lane is not None else "",
+            "status_place": self.place(lane),
+            "created": _value(self.text_at("created_at")),
+            "risk": "",
+            "mission": self.mission,
+            "depends": [self._mention(scoped(text.value, self.mission), text) for text in self.dependencies],
+            "subtasks": [self._mention(text.value, text) for text in self.subtask_ids],
+            "owned_files": [self._mention(text.value, text) for text in self.owned_files],
+        }
+        return summary
+
+    def _mention(self, name: str, text: Text) -> Mention:
+        return (name, *self.place(text))
+
+
+def scoped(name: str, mission: str) -> str:
+    """A short id as it is written outside its mission; anything else as it is."""
+    return f"{mission}--{name}" if mission and _SHORT_ID.match(name) else name
+
+
+def mission_of(name: str) -> str:
+    """The mission of a scoped id, '' if it is none."""
+    match = _SCOPED_ID.match(name)
+    return match["mission"] if match else ""
+
+
+def _value(text: Text | None) -> str:
+    return text.value if text is not None else ""

@@ -1,0 +1,223 @@
+"""Rules that compare the files of one batch scope: checkpoint, tasks, dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from workpacket.documents.batch_plan import SATISFIED, is_elsewhere, normal_path, overlap
+from workpacket.documents.summary import BatchSummary, Mention
+from workpacket.model.findings import Finding
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import RepositoryRule
+
+
+class File(NamedTuple):
+    path: str
+    summary: BatchSummary
+
+
+class Scope(NamedTuple):
+    """The files of one folder, as far as they are there."""
+
+    checkpoint: File | None
+    tasks: File | None
+    dependencies: File | None
+
+    def files_of(self, task: str) -> list[str]:
+        """The files that a task changes: as the checkpoint says, else as tasks.yaml does."""
+        for file in (self.checkpoint, self.tasks):
+            found = dict(file.summary["files"]).get(task) if file is not None else None
+            if found:
+                return found
+        return []
+
+
+def scopes(repository: Repository) -> Iterator[Scope]:
+    """Every scope that has tasks, a checkpoint or dependencies."""
+    kinds = ("batch_checkpoint", "batch_tasks", "batch_dependencies")
+    folders: dict[str, dict[str, File]] = {}
+    for kind in kinds:
+        for path, summary in repository.batch(kind).items():
+            folders.setdefault(path.rpartition("/")[0], {})[kind] = File(path, summary)
+    for _, files in sorted(folders.items()):
+        yield Scope(*(files.get(kind) for kind in kinds))
+
+
+def names(mentions: list[Mention]) -> set[str]:
+    return {mention[0] for mention in mentions}
+
+
+def unknown(mentions: Iterable[Mention], known: set[str]) -> Iterator[Mention]:
+    """The first mention of each task that is not known and belongs to this scope."""
+    said = set(known)
+    for mention in mentions:
+        if mention[0] not in said and not is_elsewhere(mention[0]):
+            said.add(mention[0])
+            yield mention
+
+
+class BatchCheckpointTaskUnknown(RepositoryRule):
+    """Task of a checkpoint that tasks.yaml does not have
+
+    The next session looks for a task that nobody described.
+
+    Remedy: correct the id in checkpoint.yaml, or add the task to tasks.yaml.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.checkpoint is None or scope.tasks is None:
+                continue
+            mentions = [*scope.checkpoint.summary["tasks"], *scope.checkpoint.summary["next"]]
+            for mention in unknown(mentions, names(scope.tasks.summary["tasks"])):
+                yield self.finding(scope.checkpoint.path, mention[1:], f"tasks.yaml has no task {mention[0]}")
+
+
+class BatchCheckpointTaskMissing(RepositoryRule):
+    """Task that the checkpoint leaves out
+
+    The checkpoint says neither that it is done nor that it is to be done, so a resumed session forgets it.
+
+    Remedy: write the checkpoint anew; it lists every task of tasks.yaml.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            # A checkpoint without a list of tasks is of the newer form, which leaves that to tasks.yaml.
+            if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
+                continue
+            listed = names(scope.checkpoint.summary["tasks"])
+            missing = [mention[0] for mention in scope.tasks.summary["tasks"] if mention[0] not in listed]
+            if missing:
+                message = f"the checkpoint leaves out {', '.join(missing)} of tasks.yaml"
+                yield self.finding(scope.checkpoint.path, scope.checkpoint.summary["place"], message)
+
+
+class BatchStatusDrift(RepositoryRule):
+    """Task whose state in the checkpoint is not the one in tasks.yaml
+
+    One of the two was not written after the last batch, and a resumed session repeats or leaves out work.
+
+    Remedy: correct the one that is wrong.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.checkpoint is None or scope.tasks is None:
+                continue
+            defined = dict(scope.tasks.summary["statuses"])
+            stated = dict(scope.checkpoint.summary["statuses"])
+            differing = [
+                mention
+                for mention in scope.checkpoint.summary["tasks"]
+                if mention[0] in defined and (defined[mention[0]] in SATISFIED) != (stated[mention[0]] in SATISFIED)
+            ]
+            if differing:
+                name, line, column = differing[0]
+                more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+                message = f"{name}{more} stands under {stated[name]}, in tasks.yaml it is {defined[name]}"
+                yield self.finding(scope.checkpoint.path, (line, column), message)
+
+
+class BatchNextNotReady(RepositoryRule):
+    """Task of the next batch whose dependencies are not done
+
+    It would be built on something that is not there.
+
+    Remedy: take it out of the next batch; `workpacket batch next` says which tasks are ready.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
+                continue
+            done = names(scope.checkpoint.summary["satisfied"])
+            needs: dict[str, list[str]] = {}
+            for one, other in scope.tasks.summary["depends"]:
+                needs.setdefault(one[0], []).append(other[0])
+            for mention in scope.checkpoint.summary["next"]:
+                missing = [other for other in needs.get(mention[0], ()) if other not in done]
+                if missing:
+                    message = f"{mention[0]} depends on {', '.join(missing)}, which is not done"
+                    yield self.finding(scope.checkpoint.path, mention[1:], message)
+
+
+class BatchNextFilesCollide(RepositoryRule):
+    """Tasks of a parallel batch that change the same file
+
+    Both are worked on at the same time, and one overwrites the other.
+
+    Remedy: put one of them into a later batch, or set `parallel: false`.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.checkpoint is None or not scope.checkpoint.summary["parallel"]:
+                continue
+            taken: list[tuple[str, str]] = []
+            for name, line, column in scope.checkpoint.summary["next"]:
+                paths = [(normal_path(path), name) for path in scope.files_of(name)]
+                pairs = ((path, owner) for path, _ in paths for other, owner in taken if overlap(path, other))
+                collision = next(pairs, None)
+                if collision is not None:
+                    message = f"{name} and {collision[1]} both change {collision[0]}"
+                    yield self.finding(scope.checkpoint.path, (line, column), message)
+                taken += paths
+
+
+class BatchDependenciesTaskUnknown(RepositoryRule):
+    """Task of dependencies.yaml that tasks.yaml does not have
+
+    The order is that of another set of tasks, or an id is misspelt.
+
+    Remedy: correct the id, or add the task to tasks.yaml.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.dependencies is None or scope.tasks is None:
+                continue
+            summary = scope.dependencies.summary
+            pairs = [mention for pair in (*summary["depends"], *summary["loose"]) for mention in pair]
+            for mention in unknown([*summary["tasks"], *pairs], names(scope.tasks.summary["tasks"])):
+                yield self.finding(scope.dependencies.path, mention[1:], f"tasks.yaml has no task {mention[0]}")
+
+
+class BatchDependenciesDisagree(RepositoryRule):
+    """Dependencies that tasks.yaml and dependencies.yaml state differently
+
+    Which tasks may begin depends on the file that is asked.
+
+    Remedy: make both say the same.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for scope in scopes(repository):
+            if scope.dependencies is None or scope.tasks is None:
+                continue
+            summary = scope.dependencies.summary
+            known = names(scope.tasks.summary["tasks"])
+            defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
+            # Whether `from` or `to` comes first is not agreed upon, so either will do for such pairs.
+            either = defined | {(other, one) for one, other in defined}
+            for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):
+                for one, other in pairs:
+                    if (one[0], other[0]) not in agreeing and {one[0], other[0]} <= known:
+                        message = f"tasks.yaml does not say that {one[0]} depends on {other[0]}"
+                        yield self.finding(scope.dependencies.path, one[1:], message)
+            yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
+
+    def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Finding]:
+        """What tasks.yaml says and this file does not, if this file says anything at all."""
+        stated = [*file.summary["depends"], *file.summary["loose"]]
+        pairs = {frozenset((one[0], other[0])) for one, other in stated}
+        places = {one[0]: one for one, _ in reversed(stated)}
+        for one, other in defined if stated else ():
+            if frozenset((one[0], other[0])) not in pairs and other[0] in known:
+                message = f"tasks.yaml says that {one[0]} depends on {other[0]}, and this file does not"
+                yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)

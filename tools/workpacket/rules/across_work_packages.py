@@ -1,0 +1,248 @@
+"""Rules about all work packages of a mission: their ids, what they depend on, what they claim.
+
+An id such as WP07 means something only within its mission, so every rule looks at one mission at a time. Summaries hold
+scoped ids (`<mission>--WP07`), which is how a package of another mission is told apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from workpacket.documents.summary import Mention, PackageSummary
+from workpacket.documents.work_package import mission_of
+from workpacket.model.findings import Finding
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import RepositoryRule
+
+_NUMBER = re.compile(r"WP([0-9]{1,9})\Z")
+_PACKAGE_ID = re.compile(r"WP[0-9]{2,}\Z")
+
+
+class Package(NamedTuple):
+    """One work package: a file."""
+
+    path: str
+    summary: PackageSummary
+
+    @property
+    def short(self) -> str:
+        return self.summary["id"].rpartition("--")[2]
+
+
+class Mission:
+    """The packages of one mission, in the order of their files; of several with one id, the first counts."""
+
+    def __init__(self, packages: list[Package]) -> None:
+        self.packages = packages
+        self.by_id: dict[str, Package] = {}
+        self._needed: dict[str, frozenset[str] | None] = {}
+        for package in packages:
+            self.by_id.setdefault(package.summary["id"], package)
+
+    @cached_property
+    def highest(self) -> int:
+        """The highest number of a package."""
+        return max((_number(package.short) for package in self.packages), default=0)
+
+    def independent(self, first: int, second: int) -> bool:
+        """Whether neither of two packages depends on the other. Where a file on the way is missing, nobody can say."""
+        names = self.packages[first].summary["id"], self.packages[second].summary["id"]
+        needs = self._needs(names[0]), self._needs(names[1])
+        if needs[0] is None or needs[1] is None or names[0] == names[1]:
+            return False
+        return names[0] not in needs[1] and names[1] not in needs[0]
+
+    def _needs(self, name: str) -> frozenset[str] | None:
+        """Everything that a package depends on, directly or not; None where a file on the way is missing."""
+        if name not in self._needed:
+            found: set[str] = set()
+            waiting = [name]
+            while waiting:
+                package = self.by_id.get(waiting.pop())
+                new = {mention[0] for mention in package.summary["depends"]} - found if package is not None else set()
+                found |= new
+                waiting += new
+            self._needed[name] = frozenset(found) if found <= self.by_id.keys() else None
+        return self._needed[name]
+
+
+def missions(repository: Repository) -> Iterator[Mission]:
+    """Every mission that has packages."""
+    found: dict[str, list[Package]] = {}
+    for path, summary in sorted(repository.work_packages.items()):
+        found.setdefault(path.rpartition("/")[0], []).append(Package(path, summary))
+    yield from map(Mission, found.values())
+
+
+def _number(short: str) -> int:
+    match = _NUMBER.match(short)
+    return int(match.group(1)) if match else 0
+
+
+class PackageIdTwice(RepositoryRule):
+    """Two files of a mission for one work package
+
+    One is edited and the other is read.
+
+    Remedy: give one of the two another id, or delete it.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for mission in missions(repository):
+            for package in mission.packages:
+                first = mission.by_id[package.summary["id"]]
+                if first is not package:
+                    message = f"{package.short} has a file already: {first.path}"
+                    yield self.finding(package.path, package.summary["place"], message)
+
+
+class PackageDependencyUnknown(RepositoryRule):
+    """Dependency on a work package that the mission does not have
+
+    The package waits for work that nobody will ever do.
+
+    Remedy: correct the id, or delete the dependency.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for package, mention, missing in _missing_dependencies(repository):
+            if not missing:
+                name = mention[0].rpartition("--")[2]
+                yield self.finding(package.path, mention[1:], f"the mission has no {name}, on which this one depends")
+
+
+class PackageFileMissing(RepositoryRule):
+    """Dependency on a work package whose file is missing
+
+    The numbers of the mission say that there was such a package. Without its file nobody can tell whether it is done.
+
+    Remedy: bring the file back, or correct the dependency.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for package, mention, missing in _missing_dependencies(repository):
+            if missing:
+                name = mention[0].rpartition("--")[2]
+                message = f"the file of {name} is missing, on which this one depends"
+                yield self.finding(package.path, mention[1:], message)
+
+
+def _missing_dependencies(repository: Repository) -> Iterator[tuple[Package, Mention, bool]]:
+    """Dependencies without a file; the last value says whether the mission's numbers pass over that one.
+
+    A dependency on another mission is looked up there, if the repository has that mission.
+    """
+    everywhere = {mission.packages[0].summary["mission"]: mission for mission in missions(repository)}
+    for mission in everywhere.values():
+        for package in mission.packages:
+            for mention in package.summary["depends"]:
+                home = everywhere.get(mission_of(mention[0]))
+                short = mention[0].rpartition("--")[2]
+                if home is not None and mention[0] not in home.by_id and _PACKAGE_ID.match(short):
+                    yield package, mention, 0 < _number(short) < home.highest
+
+
+class PackageDependencyCycle(RepositoryRule):
+    """Work packages that depend on one another in a circle
+
+    None of them can ever begin.
+
+    Remedy: delete one of the dependencies, or split a package.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for mission in missions(repository):
+            done: set[str] = set()
+            for package in mission.packages:
+                for circle, closing, mention in _circles(mission, package, done):
+                    message = f"a circle of dependencies: {' -> '.join(circle)}"
+                    yield self.finding(closing.path, mention[1:], message)
+
+
+def _circles(mission: Mission, root: Package, done: set[str]) -> Iterator[tuple[list[str], Package, Mention]]:
+    """The dependencies that close a circle, met on the way from `root`; what is `done` was looked at before."""
+    path: list[Package] = []
+    depth: dict[str, int] = {}
+    waiting: list[Iterator[Mention]] = []
+    step: Package | None = root
+    while True:
+        if step is not None and step.summary["id"] not in done:
+            done.add(step.summary["id"])
+            depth[step.summary["id"]] = len(path)
+            path.append(step)
+            waiting.append(iter(step.summary["depends"]))
+        if not waiting:
+            return
+        mention = next(waiting[-1], None)
+        step = None
+        if mention is None:
+            waiting.pop()
+            del depth[path.pop().summary["id"]]
+        elif mention[0] in depth:
+            start = depth[mention[0]]
+            yield [package.short for package in (*path[start:], path[start])], path[-1], mention
+        else:
+            step = mission.by_id.get(mention[0])
+
+
+class PackageSubtaskTwice(RepositoryRule):
+    """Subtask that two work packages of a mission claim
+
+    It is done twice, or each leaves it to the other.
+
+    Remedy: take the id out of one of the two.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for mission in missions(repository):
+            claimed: dict[str, tuple[Package, int]] = {}
+            for package in mission.packages:
+                for name, line, column in package.summary["subtasks"]:
+                    first, at = claimed.setdefault(name, (package, line))
+                    if first is not package:
+                        message = f"{first.short} claims the subtask {name} too ({first.path}, line {at})"
+                    elif at != line:
+                        message = f"the subtask {name} stands already at line {at}"
+                    else:
+                        continue
+                    yield self.finding(package.path, (line, column), message)
+
+
+class PackageOwnedFilesShared(RepositoryRule):
+    """Files that two independent work packages of a mission own
+
+    Neither waits for the other, so both are worked on at once, and one overwrites the other or the merge fails.
+
+    Remedy: let one of the two own them, or make one depend on the other.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for mission in missions(repository):
+            for (first, second), shared in _shared_files(mission).items():
+                owner, package = mission.packages[first], mission.packages[second]
+                more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
+                message = f"{shared[0][0]}{more} belongs to {owner.short} too, and neither depends on the other"
+                yield self.finding(package.path, shared[0][1:], message)
+
+
+def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
+    """By two independent packages, what both own; of a file with many owners, each is held against one before it."""
+    owners: dict[str, list[int]] = {}
+    shared: dict[tuple[int, int], list[Mention]] = {}
+    for index, package in enumerate(mission.packages):
+        own = {mention[0].removeprefix("./").rstrip("/"): mention for mention in package.summary["owned_files"]}
+        own.pop("", None)
+        for name, mention in own.items():
+            before = owners.setdefault(name, [])
+            owner = next((earlier for earlier in before if mission.independent(earlier, index)), None)
+            if owner is not None:
+                shared.setdefault((owner, index), []).append(mention)
+            before.append(index)
+    return shared

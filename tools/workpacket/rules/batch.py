@@ -1,0 +1,232 @@
+"""Rules about the files of a batch scope, one at a time. What they say of each other is in `across_batches`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workpacket.documents.batch import OPEN_GROUPS, BatchCheckpoint, BatchTasks
+from workpacket.documents.batch_plan import STATUSES, ProblemCode, plan
+from workpacket.documents.batch_yaml import ISSUE_FIELDS, TaskEntry, status_word
+from workpacket.documents.document import Text
+from workpacket.model.findings import Edit
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+from workpacket.text.plain_scalars import read_otherwise, resolve
+from workpacket.text.yaml_write import double_quoted
+
+_NUMBER = re.compile(r"[0-9]+\Z")
+
+
+class CheckpointRule(DocumentRule[BatchCheckpoint]):
+    kinds = ("batch_checkpoint",)
+
+
+class TasksRule(DocumentRule[BatchTasks]):
+    kinds = ("batch_tasks",)
+
+
+class IntegerLookingSha(CheckpointRule):
+    """Commit id that other readers take for a number
+
+    A commit id of digits, or of digits around one `e`, becomes a number in most YAML readers and comes back as another
+    one: zeros lost, or infinity.
+
+    Remedy: `workpacket check --fix` puts it in quotes.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+        commit = document.last_commit
+        if commit is None or document.source.text[commit.start : commit.end] != commit.value:
+            return
+        if isinstance(resolve(commit.value), int) or read_otherwise(commit.value) == "number":
+            edits = [Edit(commit.start, commit.end, double_quoted(commit.value))]
+            message = f"other readers take the commit id {commit.value} for a number"
+            yield self.fault(commit.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
+
+
+class BatchLabelText(CheckpointRule):
+    """Label of a batch that is no number
+
+    Labels are text here, and `2a` is as good as 2. Tools that count batches stop at the first one that is no number.
+
+    Remedy: nothing, if everything that reads the checkpoint takes labels for text.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+        for label in document.labels():
+            if not _NUMBER.match(label.value):
+                yield self.fault(label.span, f"the label {label.value!r} is no number")
+
+
+class DeferredIssueMapping(CheckpointRule):
+    """Deferred issue that YAML reads as a mapping
+
+    An unquoted `: ` in a sentence makes a key of what stands before it, and the sentence is gone.
+
+    Remedy: put the sentence in quotes, or write the issue with batch, severity and description.
+    """
+
+    severity = "warning"
+    fix = "unsafe"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+        for issue in document.deferred_issues:
+            if not issue.mapping or ISSUE_FIELDS & issue.mapping.keys():
+                continue
+            raw = document.source.text[issue.start : issue.end]
+            one_line = raw.isprintable() and not raw.startswith("{")
+            edits = [Edit(issue.start, issue.end, double_quoted(raw))] if one_line else []
+            key = next(iter(issue.mapping))
+            message = f"this is read as a mapping with the key {key!r}, not as a sentence"
+            yield self.fault(issue.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
+
+
+class BatchTaskInTwoGroups(CheckpointRule):
+    """Task that stands twice among the tasks of a checkpoint
+
+    A task that is done and pending is done again, or never.
+
+    Remedy: leave it in the group that is true.
+    """
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+        first: dict[str, tuple[str, Text]] = {}
+        for name, entries in document.groups.items():
+            for entry in entries:
+                group, earlier = first.setdefault(entry.id.value, (name, entry.id))
+                if earlier is not entry.id:
+                    line = document.place(earlier)[0]
+                    where = "twice" if group == name else f"under {group} (line {line}) and"
+                    yield self.fault(entry.id.span, f"{entry.id.value} stands {where} under {name}")
+
+
+class BatchNextNotPending(CheckpointRule):
+    """Task of the next batch that is not pending
+
+    It is done already, or nobody knows that it is still to be done.
+
+    Remedy: take it out of `next_batch`, or put it under `pending`.
+    """
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+        if not document.groups:
+            return
+        pending = {entry.id.value for name in OPEN_GROUPS for entry in document.groups.get(name, ())}
+        for entry in document.next_tasks:
+            if entry.id.value not in pending:
+                yield self.fault(entry.id.span, f"{entry.id.value} is in the next batch, but not pending")
+
+
+class BatchStatusUnknown(TasksRule):
+    """Status of a task that is none of the known words
+
+    Nothing counts the task as pending, and nothing as done; whatever depends on it waits for ever.
+
+    Remedy: write pending, in_progress, completed, done, deferred, descoped or blocked.
+    """
+
+    severity = "warning"
+
+    def check(self, document: BatchTasks) -> Iterator[Fault]:
+        for entry in document.entries:
+            status = entry.status
+            if status is not None and status_word(status) not in STATUSES:
+                yield self.fault(status.span, f"{entry.id.value} has the unknown status {status.value!r}")
+
+
+class _Tasks(NamedTuple):
+    document: BatchTasks
+    by_id: dict[str, list[TaskEntry]]
+
+
+class _PlanRule(TasksRule):
+    """A rule about what makes it impossible to plan the next batch."""
+
+    problem: ProblemCode
+
+    def check(self, document: BatchTasks) -> Iterator[Fault]:
+        by_id: dict[str, list[TaskEntry]] = {}
+        for entry in document.entries:
+            by_id.setdefault(entry.id.value, []).append(entry)
+        for found in plan(document.tasks()).problems:
+            if found.code == self.problem:
+                yield from self.faults_of(_Tasks(document, by_id), found.tasks)
+
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+        raise NotImplementedError
+
+
+class BatchTaskTwice(_PlanRule):
+    """Task id given twice
+
+    Dependencies and checkpoints speak of one task, and nobody can say of which.
+
+    Remedy: give one of the two another id.
+    """
+
+    problem = "batch_task_twice"
+
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+        first, *again = scope.by_id[tasks[0]]
+        line = scope.document.place(first.id)[0]
+        yield from (self.fault(entry.id.span, f"{tasks[0]} stands already at line {line}") for entry in again)
+
+
+class BatchDependencyUnknown(_PlanRule):
+    """Dependency on a task that the scope does not have
+
+    The task waits for something that will never be done.
+
+    Remedy: correct the id, or delete the dependency.
+    """
+
+    problem = "batch_dependency_unknown"
+
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+        name, missing = tasks
+        for entry in scope.by_id[name]:
+            for other in entry.depends_on:
+                if other.value == missing:
+                    yield self.fault(other.span, f"there is no task {missing}, on which {name} depends")
+
+
+class BatchDependencyCycle(_PlanRule):
+    """Tasks that depend on one another in a circle
+
+    None of them can ever begin.
+
+    Remedy: delete one of the dependencies, or split a task.
+    """
+
+    problem = "batch_dependency_cycle"
+
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+        closing = scope.by_id[tasks[-2]][0]
+        span = next((other.span for other in closing.depends_on if other.value == tasks[-1]), closing.id.span)
+        yield self.fault(span, f"a circle of dependencies: {' -> '.join(tasks)}")
+
+
+class BatchDependencyDeadlock(_PlanRule):
+    """Tasks are pending, and none of them can begin
+
+    Each waits for a task that is neither done nor under way, such as a deferred one.
+
+    Remedy: finish or descope what they wait for, or drop the dependency.
+    """
+
+    problem = "batch_dependency_deadlock"
+
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+        satisfied = plan(scope.document.tasks()).satisfied
+        entry = scope.by_id[tasks[0]][0]
+        other = next((other for other in entry.depends_on if other.value not in satisfied), entry.id)
+        waiting = f"none of the {len(tasks)} pending tasks can begin: " if len(tasks) > 1 else ""
+        yield self.fault(other.span, f"dependency deadlock: {waiting}{tasks[0]} waits for {other.value}")

@@ -1,0 +1,43 @@
+"""Rules about sidecars of checkpoint commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+
+
+class SidecarRule(DocumentRule[CommitSidecar]):
+    kinds = ("commit_sidecar",)
+
+
+class SidecarVersionNewer(SidecarRule):
+    """Sidecar of a version that is newer than this tool
+
+    Its fields may mean something else by now, so it is skipped, and the commit messages are asked instead.
+
+    Remedy: update workpacket.
+    """
+
+    def check(self, document: CommitSidecar) -> Iterator[Fault]:
+        version, node = document.schema_version, document.at("schema_version")
+        if version is not None and node is not None and version > SCHEMA_VERSION:
+            message = f"the sidecar has schema_version {version}; this tool knows up to {SCHEMA_VERSION}"
+            yield self.fault(node.span, message, hint="update workpacket")
+
+
+class SidecarShaMismatch(SidecarRule):
+    """Sidecar whose file name is another commit than the one inside
+
+    One of the two is a copy or damaged; which commit was verified cannot be told, so the sidecar is skipped.
+
+    Remedy: delete the sidecar; the commit message still says what it says.
+    """
+
+    def check(self, document: CommitSidecar) -> Iterator[Fault]:
+        sha = document.sha
+        if sha is not None and sha.value != document.stem:
+            message = f"sha is {sha.value}, the file name {document.stem}"
+            yield self.fault(sha.span, message)

@@ -1,0 +1,192 @@
+"""Rules about checkpoints of roles, one at a time and together with what lies beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.document import without_quotes
+from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, is_open
+from workpacket.documents.summary import RoleSummary
+from workpacket.model.findings import Edit, Finding
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import DocumentRule, RepositoryRule
+from workpacket.text.fault import Fault
+
+_TIME = re.compile(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
+# Words that people write for a status, besides other spellings of it.
+_MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
+
+
+class RoleRule(DocumentRule[RoleProgress]):
+    kinds = ("role_progress",)
+
+
+class RoleKeyMissing(RoleRule):
+    """Checkpoint of a role without one of its seven fields
+
+    Whoever resumes looks at all of them: who, where in the work, what was done last.
+
+    Remedy: fill in what is missing.
+    """
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        if not document.is_checkpoint or document.root is None:
+            return
+        missing = [key for key in KEYS if not (document.at(key) is not None and _is_filled(document, key))]
+        if missing:
+            keys = document.root.keys or {}
+            empty = [keys[key] for key in missing if key in keys]
+            span = empty[0] if empty else (document.root.start, document.root.start)
+            named = ", ".join(missing)
+            yield self.fault(span, f"the checkpoint lacks {named}", hint=f"fill in {named}")
+
+
+def _is_filled(document: RoleProgress, key: str) -> bool:
+    node = document.at(key)
+    return node is not None and node.value is not None and node.value != ""
+
+
+class RoleOlderForm(RoleRule):
+    """Checkpoint of a role in an older form
+
+    It has other fields than the seven, so nothing can be resumed from it.
+
+    Remedy: write the seven fields feature, team, agent, phase, status, last_action, updated.
+    """
+
+    severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        if document.note == "older_checkpoint" and document.root is not None:
+            missing = ", ".join(key for key in KEYS if document.at(key) is None)
+            span = (document.root.start, document.root.start)
+            yield self.fault(span, f"a checkpoint of an older form: it has no {missing}")
+
+
+class RoleStatusUnknown(RoleRule):
+    """Status of a role that is none of the known words
+
+    It counts neither as open nor as complete; the checkpoint is never resumed and never closed.
+
+    Remedy: write in_progress, blocked, awaiting_review or complete.
+    """
+
+    fix = "safe"
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        status = document.status
+        if not document.is_checkpoint or status is None or not status.value or status.value in STATUSES:
+            return
+        word = re.sub(r"[\s_-]+", "_", status.value.strip()).casefold()
+        meant = word if word in STATUSES else _MEANT.get(word, "")
+        inside = without_quotes(document.source, status)
+        # Another spelling, not another word: that may have been meant otherwise.
+        edits = [Edit(inside.start, inside.end, meant)] if word in {meant, "completed"} else []
+        hint = f"write {meant}" if meant else f"write one of {', '.join(STATUSES)}"
+        yield self.fault(status.span, f"the status is {status.value!r}", hint=hint, edits=edits)
+
+
+class RolePhaseForeign(RoleRule):
+    """Phase outside of the team's vocabulary
+
+    Reports that group by phase leave the checkpoint out, and a resumed session does not know which step comes next.
+
+    Remedy: write one of the team's phases; what is finished says so in `status`.
+    """
+
+    severity = "warning"
+    strict_severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        phase = document.phase
+        if document.is_checkpoint and phase is not None and phase.value and phase.value not in PHASES:
+            hint = f"write one of {', '.join(PHASES)}"
+            yield self.fault(phase.span, f"the phase {phase.value!r} is none of the team's", hint=hint)
+
+
+class RoleIdentityMismatch(RoleRule):
+    """File name of a checkpoint that its fields contradict
+
+    The file is found by its name and judged by its fields; a second file for the same role appears beside it.
+
+    Remedy: name the file `<feature>-<agent>.md`, or correct the fields.
+    """
+
+    severity = "warning"
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        feature, agent = document.feature, document.agent
+        if not document.is_checkpoint or feature is None or agent is None or not feature.value or not agent.value:
+            return
+        expected = f"{feature.value}-{agent.value}"
+        if document.stem != expected:
+            wrong = agent if document.stem.startswith(f"{feature.value}-") else feature
+            message = f"feature and agent say {expected}.md, the file is called {document.stem}.md"
+            yield self.fault(wrong.span, message, hint="rename the file or correct the fields")
+
+
+class RoleNoteTime(RoleRule):
+    """Progress notes without a time
+
+    Nobody can tell how long a step took, or which of two agents came first.
+
+    Remedy: begin each note with the time: `- [14:30] ...`.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: RoleProgress) -> Iterator[Fault]:
+        if not document.is_checkpoint:
+            return
+        without = [item for item in document.notes() if not _TIME.match(item.text)]
+        if without:
+            more = f", nor have {len(without) - 1} more" if len(without) > 1 else ""
+            yield self.fault(without[0].span, f"this note does not begin with [HH:MM]{more}")
+
+
+class RoleZombie(RepositoryRule):
+    """Open checkpoint of a feature that is complete
+
+    Resuming goes on with work that was finished long ago.
+
+    Remedy: set its status to complete.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        finished: dict[str, str] = {}
+        for path, role in sorted(repository.roles.items()):
+            if role["finishes"]:
+                finished.setdefault(role["finishes"].casefold(), path)
+        for path, role in repository.roles.items():
+            evidence = finished.get(role["feature"].casefold())
+            if role["is_checkpoint"] and evidence is not None and is_open(role["status"]):
+                message = f"the status is {role['status']}, but {role['feature']} is complete ({evidence})"
+                yield self.finding(path, role["status_place"], message, hint="set the status to complete")
+
+
+class RoleTwice(RepositoryRule):
+    """Two checkpoints of one role in one feature
+
+    Which one is resumed is left to chance.
+
+    Remedy: keep the later one.
+    """
+
+    severity = "warning"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        first: dict[tuple[str, str, str], str] = {}
+        # A file with the right name is kept, the other one is complained of.
+        for path, role in sorted(repository.roles.items(), key=lambda item: (_is_astray(*item), item[0])):
+            if role["is_checkpoint"] and role["feature"] and role["agent"]:
+                key = (role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold())
+                earlier = first.setdefault(key, path)
+                if earlier != path:
+                    message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
+                    yield self.finding(path, role["agent_place"], message)
+
+
+def _is_astray(path: str, role: RoleSummary) -> bool:
+    return not path.endswith(f"/{role['feature']}-{role['agent']}.md")
