@@ -142,7 +142,7 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
     """What makes each base's row name the packet in force, and where it stands on the board."""
-    by_base = {base.base: row for row in reversed(registry.rows) if (base := row.base_id()) is not None}
+    by_base = {base.base: row for row in reversed(registry.rows) if (base := row.base_id) is not None}
     edits: list[Edit] = []
     new: list[str] = []
     for wanted in rows:

@@ -1,4 +1,4 @@
-"""Why work may not be taken up, handed in, accepted or recorded as merged yet, and why a hand edit is not taken over."""
+"""Why work may not be taken up, handed in, accepted or recorded as merged, and why a hand edit is not taken over."""
 
 from __future__ import annotations
 
