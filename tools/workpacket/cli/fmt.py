@@ -18,7 +18,7 @@ from workpacket.rules.upgrade import upgraded
 from workpacket.shell.examining import examine_bytes
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import read_bytes
-from workpacket.shell.writing import replace_file
+from workpacket.shell.writing import rewrite
 from workpacket.text.source import Source
 
 
@@ -26,7 +26,7 @@ def run(arguments: Arguments) -> int:
     workspace = open_workspace()
     codes = frozenset(catalogue())
     writes = not (arguments.flag("check") or arguments.flag("diff"))
-    changed: list[str] = []
+    changed: list[tuple[Source, Source]] = []
     files = [found for found in chosen_files(arguments, workspace) if not found.problem]
     for found in files:
         kind = found.kind
@@ -34,12 +34,12 @@ def run(arguments: Arguments) -> int:
         after = formatted(before, kind, codes, upgrade=arguments.flag("upgrade"))
         if after.encode() == before.encode():
             continue
-        changed.append(found.path)
-        if writes:
-            replace_file(workspace.root, found.path, before.digest, after.encode())
-        elif arguments.flag("diff"):
+        changed.append((before, after))
+        if arguments.flag("diff"):
             sys.stdout.write(render_diff(before, whole_change(before, after), style_of(arguments)))
-    return _report(arguments, changed, len(files), writes=writes)
+    if writes:
+        rewrite(workspace.root, "fmt", changed)
+    return _report(arguments, [before.path for before, _ in changed], len(files), writes=writes)
 
 
 def formatted(source: Source, kind: str, codes: frozenset[str], *, upgrade: bool) -> Source:
