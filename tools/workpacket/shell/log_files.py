@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
@@ -14,16 +15,26 @@ from workpacket.shell.tree import read_bytes
 
 _LARGEST = 512 * 1024
 
+# Stands among the files that an output rests on, for everything below the log.
+LOG_STATE = f"{LOG_FOLDER}/"
+
 
 def log_files(root: str) -> dict[str, bytes]:
     """Every file below the log, by path."""
-    return {path: read_bytes(root, path, _LARGEST) for path in paths_below(root, LOG_FOLDER)}
+    return {path: _read(root, path) for path in paths_below(root, LOG_FOLDER)}
 
 
 def append_only_files(root: str) -> dict[str, bytes]:
     """Every file that may never change."""
     paths = [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
-    return {path: read_bytes(root, path, _LARGEST) for path in paths}
+    return {path: _read(root, path) for path in paths}
+
+
+def _read(root: str, path: str) -> bytes:
+    try:
+        return read_bytes(root, path, _LARGEST)
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "cannot be read", path=path) from error
 
 
 def paths_below(root: str, folder: str) -> Iterator[str]:

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.ledger.verify import verify_append_only, verify_tree
+from workpacket.ledger.lanes import standing
+from workpacket.ledger.verify import read_logs, verify_append_only, verify_checkpoints, verify_tree
+from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
-from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
+from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
+
+
+@dataclass(frozen=True, slots=True)
+class LogsSeen:
+    """The lane of each packet that has a log, and all that is wrong with the logs."""
+
+    lanes: Mapping[str, str]
+    findings: list[Finding]
+
+
+def look_at_logs(root: str) -> LogsSeen:
+    """What `check` needs to know of the logs, read once."""
+    files = log_files(root)
+    if not files:
+        return LogsSeen({}, [])
+    logs, findings = read_logs(files)
+    lanes: dict[str, str] = {}
+    for name, log in logs.items():
+        findings += log.findings
+        if name != CHECKPOINT_LOG:
+            stand = standing(log)
+            findings += stand.findings
+            lanes[name] = stand.lane
+    findings += verify_checkpoints(logs, _no_signature_counts)
+    return LogsSeen(lanes, findings)
 
 
 def verify_log(repository: Repository, base: str = "") -> tuple[list[Finding], int]:

@@ -73,6 +73,25 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
             yield Found(current, UNKNOWN_KIND, "", 0, problem=error.strerror or "cannot be read")
 
 
+def look_below(root: str, folder: str) -> list[Found]:
+    """The state of every file below a folder, by path."""
+    found: list[Found] = []
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, current)) as entries:
+                for entry in entries:
+                    path = f"{current}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(path)
+                    else:
+                        found.append(_found(path, "", entry.stat(follow_symlinks=False)))
+        except OSError:
+            continue
+    return sorted(found, key=lambda file: file.path)
+
+
 def _link_on_the_way(root: str, folder: str) -> str:
     """The first component of `folder` that is a symbolic link."""
     parts = folder.split("/")
