@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TypeAlias
 
+from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts
 from workpacket.plans.reviewing import Containment, Work, merged, submit, verdict
@@ -24,8 +25,8 @@ MOVES = (
 def move(kind: str, name: str) -> Decide:
     """The plan of one move. `unproved` is a submission without evidence, which no gate may let pass."""
     work = Work(COMMIT, COMMIT, ["src/a.py"])
-    proof = [{"criterion": "It greets.", "result": "met", "command": "true", "exit_code": 0}]
-    report = {"path": "report.md", "sha256": "a" * 64}
+    proof: list[dict[str, Json]] = [{"criterion": "It greets.", "result": "met", "command": "true", "exit_code": 0}]
+    report: Json = {"path": "report.md", "sha256": "a" * 64}
     decisions: dict[str, Callable[[Facts], Answer]] = {
         "claim": lambda f: claim(f, f.packets[name], branch="work", worktree=""),
         "renew": lambda f: renew(f, f.packets[name]),
@@ -41,8 +42,8 @@ def move(kind: str, name: str) -> Decide:
         "supersede": lambda f: supersede(f, f.packets[name], by=f.packets["WP-1-Successor-v9"]),
         "abandon": lambda f: abandon(f, f.packets[name], reason="r"),
     }
-    for judged in ("PASS", "FAIL", "OUTDATED_ONLY"):
-        decisions[judged] = lambda f, judged=judged: verdict(f, f.packets[name], judged, report=report)
+    if kind in {"PASS", "FAIL", "OUTDATED_ONLY"}:
+        return lambda f: verdict(f, f.packets[name], kind, report=report)
     return decisions[kind]
 
 

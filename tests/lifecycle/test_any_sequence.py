@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -12,7 +14,8 @@ from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 from workpacket.model.lanes import LANES
-from workpacket.plans.drafting import Planned
+from workpacket.plans.drafting import Answer, Planned
+from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits, move_to, sync
 
 NAMES = ("WP-1-A-v1", "WP-1-B-v1")
@@ -55,7 +58,7 @@ class AnySequence(RuleBasedStateMachine):
     def adopt_hand_edits(self) -> None:
         for packet, token, _ in list(hand_edits(self.world.facts())):
             name = packet.id.text
-            answer = self.world.do(lambda f, n=name, t=token: move_to(f, f.packets[n], t, reason="r", branch="work"))
+            answer = self.world.do(partial(adopt_one, name, token))
             if isinstance(answer, Planned):
                 assert self.world.state(name).lane == token
                 self.edited.discard(name)
@@ -86,6 +89,10 @@ class AnySequence(RuleBasedStateMachine):
             for event in self.world.state(name).history:
                 holders |= {event.text("holder") or ""}
                 assert_has_evidence(event, holders)
+
+
+def adopt_one(name: str, token: str, facts: Facts) -> Answer:
+    return move_to(facts, facts.packets[name], token, reason="r", branch="work")
 
 
 def assert_has_evidence(event: Event, holders: set[str]) -> None:
