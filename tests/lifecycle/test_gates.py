@@ -355,3 +355,22 @@ def test_during_a_merge_nothing_moves_but_board_and_registry_are_drawn(governed:
     assert (result.status, "operation_in_progress" in result.err) == (4, True)
     governed.done("board", "sync")
     governed.done("registry", "sync")
+
+
+def test_a_clock_that_goes_backwards_stops_everything_that_writes(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.clock.turn(days=-1)
+    before = governed.files()
+    result = governed("abandon", NAME, "--reason", "x")
+    assert (result.status, "clock_behind" in result.err, governed.files() == before) == (6, True, True)
+
+
+def test_a_linked_folder_is_not_written_through(governed: Governed) -> None:
+    governed.begin()
+    elsewhere = governed.root / "elsewhere"
+    (governed.root / ".GOV").rename(elsewhere)
+    (governed.root / ".GOV").symlink_to(elsewhere)
+    before = governed.files()
+    result = governed("new", NAME)
+    assert (result.status, "path_is_link" in result.err, governed.files() == before) == (6, True, True)

@@ -34,6 +34,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("registry", "registry", "show which packet is in force for each base, or draw the registry anew"),
     ("policy", "policy", "show the rules in force and where they come from, or test those of the work tree"),
     ("log", "log", "verify that the log is what was written"),
+    ("lint-justfile", "lint_justfile", "find parameters that a justfile pastes into a command line"),
     ("recover", "recover", "finish what an interrupted command left between several files"),
     ("check", "check", "find everything that is wrong in the governance documents"),
     ("fmt", "fmt", "bring documents to their canonical form"),

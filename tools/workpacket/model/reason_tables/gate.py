@@ -206,6 +206,14 @@ REASONS: tuple[Reason, ...] = (
         "`workpacket board sync` moves it.",
     ),
     Reason(
+        "clock_behind",
+        "The clock is behind what the log has seen",
+        "Leases and approvals are judged by the clock; one that goes backwards would make ended ones valid.",
+        "Set the clock of this machine.",
+        "environment",
+        exit_code=exits.ENVIRONMENT,
+    ),
+    Reason(
         "lane_unknown",
         "The log names a lane that this version does not know",
         "It was written by another version, or by hand.",
