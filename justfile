@@ -27,7 +27,7 @@ explain *arguments:
 [doc('Run the fast tests; arguments go to pytest')]
 [group('quality')]
 test *arguments:
-    @python -m pytest "$@"
+    @python -m pytest --numprocesses=auto --dist=worksteal "$@"
 
 [doc('Run the tests on every Python found here, the corpus and the proofs')]
 [group('quality')]

@@ -36,6 +36,17 @@ def test_a_key_too_weak_to_approve_can_be_revoked() -> None:
         "ssh-ed25519 AAAA",
         "SSHKRL\x00\x01",
     ],
+    # Names that are the same in every run; the key is made anew.
+    ids=(
+        "only a kind",
+        "a fingerprint",
+        "a hash",
+        "a signer",
+        "another kind",
+        "a key cut short",
+        "no key",
+        "a binary list",
+    ),
 )
 def test_a_line_that_is_no_key_refuses_the_list(line: str) -> None:
     refusals = read_revoked_keys(f"{KEY.public_line}\n{line}\n".encode(), "revoked")

@@ -295,3 +295,36 @@ class TestCache:
         outputs = {process.communicate()[0] for process in running}
         assert len(outputs) == 1
         assert len(json.loads(outputs.pop())["findings"]) == 40
+
+
+class TestContradictions:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--json", "--format", "text"],
+            ["--diff", "--json"],
+            ["--statistics", "--format", "sarif"],
+            ["--kind", "stub"],
+        ],
+        ids=" ".join,
+    )
+    def test_options_of_which_one_would_be_passed_over_are_refused(self, commands: Commands, words: list[str]) -> None:
+        commands.write(STUB_PATH, STUB)
+        assert commands("check", *words).status == 2
+
+    @pytest.mark.parametrize(
+        "words", [["--json", "--format", "json"], ["--statistics", "--format", "text"]], ids=" ".join
+    )
+    def test_options_that_say_the_same_are_not(self, commands: Commands, words: list[str]) -> None:
+        commands.write(STUB_PATH, STUB)
+        assert commands("check", *words).status == 0
+
+    def test_the_diff_of_nothing_is_no_success(self, commands: Commands) -> None:
+        assert commands("check", "--diff").status == 6
+
+
+def test_fmt_gives_one_object(commands: Commands) -> None:
+    commands.write(STUB_PATH, b"\xef\xbb\xbf" + STUB.encode())
+    shown = json.loads(commands("fmt", "--check", "--json").out)
+    assert shown["exit_code"] == 1
+    assert shown["data"] == {"changed": [STUB_PATH], "written": False, "files": 1}

@@ -138,3 +138,40 @@ def test_words_behind_two_dashes_are_arguments(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
     assert commands("check", "--", STUB_PATH).status == 0
     assert "is not where a governance document lives" in commands("check", "--", "--fix").err
+
+
+def run(commands: Commands, shell: str) -> subprocess.CompletedProcess[str]:
+    command = f"'{sys.executable}' -m workpacket"
+    environment = {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2])}
+    environment.pop("FORCE_COLOR", None)
+    return subprocess.run(
+        ["/bin/sh", "-c", shell.replace("WORKPACKET", command)],
+        cwd=commands.root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell is needed")
+class TestOutputThatGoesNowhere:
+    def test_a_check_whose_findings_nobody_read_has_not_passed(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        # The reader is gone before the first word: it has closed its end, and only then the check begins.
+        shown = run(commands, "{ sleep 0.3; WORKPACKET check; echo $? >&2; } | true")
+        assert shown.stderr.split() == ["141"]
+
+    def test_with_closed_output_the_status_still_tells(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        assert run(commands, "WORKPACKET check >&-").returncode == 0
+        commands.write(STUB_PATH, STUB.replace("CREATED_AT: 2026", "CREATED_AT: 9"))
+        assert run(commands, "WORKPACKET check >&-").returncode == 1
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+    def test_a_full_disk_is_no_defect_of_ours(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        shown = run(commands, "WORKPACKET check > /dev/full")
+        assert shown.returncode == 6
+        assert "cannot be written" in shown.stderr
+        assert "please report" not in shown.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.hostile_text import hostile_bytes
@@ -20,7 +20,6 @@ ENDINGS = {"policy": "toml", "orchestrator_gates": "json", "validator_gates": "j
 kinds = st.sampled_from([kind.name for kind in KINDS])
 
 
-@settings(max_examples=300, deadline=None)
 @given(kinds, hostile_bytes)
 def test_any_bytes_end_with_findings_that_the_catalogue_knows(kind: str, data: bytes) -> None:
     row = examine_bytes(f"x/WP-1-A-v1.{ENDINGS.get(kind, 'md')}", kind, data)
@@ -32,7 +31,6 @@ def test_any_bytes_end_with_findings_that_the_catalogue_knows(kind: str, data: b
     assert row.summary == "" or json.loads(row.summary) is not None
 
 
-@settings(max_examples=150, deadline=None)
 @given(kinds, hostile_bytes, st.booleans())
 def test_repairing_any_bytes_comes_to_rest(kind: str, data: bytes, unsafe: bool) -> None:
     path = f"x/WP-1-A-v1.{ENDINGS.get(kind, 'md')}"
@@ -45,7 +43,6 @@ def test_repairing_any_bytes_comes_to_rest(kind: str, data: bytes, unsafe: bool)
     assert repair(once) == once
 
 
-@settings(max_examples=200, deadline=None)
 @given(hostile_bytes)
 def test_a_source_gives_back_its_bytes(data: bytes) -> None:
     assert Source.from_bytes("x", data).encode() == data

@@ -15,7 +15,7 @@ from shell.crashes import AFTER, BEFORE, carry_out, fresh_disk, killed, kills, r
 from shell.simulated_disk import Fault, Faults, SimulatedDisk
 from workpacket.errors import WorkpacketError
 
-NOTHING_CHANGED = ("disk_full", "storage_failed", "permission_denied")
+NOTHING_CHANGED = ("no_space_left", "disk_failed", "permission_denied")
 WRITING = ("create", "write", "sync", "replace", "remove", "make_folder", "sync_folder", "set_mode")
 NEVER = 10**6
 

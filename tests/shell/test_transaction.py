@@ -401,7 +401,7 @@ def test_each_work_tree_has_its_journal_and_all_share_the_lock(
 
 def test_a_git_directory_that_is_gone_is_told(repository: Repository) -> None:
     gone = Repository(repository.root, repository.git_dir / "gone", repository.common_dir)
-    assert refused(gone, BOTH).code == "storage_failed"
+    assert refused(gone, BOTH).code == "disk_failed"
 
 
 def test_a_journal_that_cannot_be_read_is_told(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from proof.share import share
 from proof.transaction.worker import MARKER
 from shell.crashes import AFTER, BEFORE
 
@@ -25,7 +26,7 @@ STORAGE_CALLS = (
     "rmdir", "ftruncate", "flock", "lseek", "close", "getdents64", "read",
 )  # fmt: skip
 REFUSALS = (
-    "disk_full", "storage_failed", "permission_denied", "transaction_unfinished", "lock_unavailable",
+    "no_space_left", "disk_failed", "permission_denied", "transaction_unfinished", "lock_unavailable",
     "unsuitable_file_system", "lock_held", "repository_unreadable", "no_repository", "path_is_link", "path_not_a_file",
 )  # fmt: skip
 WORKER = Path(__file__).with_name("worker.py")
@@ -117,7 +118,7 @@ def test_the_proof_looks_at_the_right_thing(copies: Iterator[Path], tmp_path: Pa
 
 def test_a_kill_at_every_storage_call_leaves_all_or_nothing(copies: Iterator[Path], tmp_path: Path) -> None:
     verdicts: Counter[str] = Counter()
-    for call, number in list(trace(next(copies), "apply", tmp_path / "trace")):
+    for call, number in share(list(trace(next(copies), "apply", tmp_path / "trace"))):
         repository = next(copies)
         status, _ = strike(repository, "apply", call, number, "signal=KILL")
         assert status in (-9, 137), (call, number)
@@ -134,9 +135,8 @@ def test_a_second_kill_during_recovery_leaves_all_or_nothing(copies: Iterator[Pa
     for call, number in renames[1:]:
         first = next(copies)
         strike(first, "apply", call, number, "signal=KILL")
-        for again, which in list(trace(shutil.copytree(first, tmp_path / "traced"), "recover", tmp_path / "trace"))[
-            ::3
-        ]:
+        traced = list(trace(shutil.copytree(first, tmp_path / "traced"), "recover", tmp_path / "trace"))
+        for again, which in share(traced[::3]):
             repository = shutil.copytree(first, tmp_path / "struck")
             strike(repository, "recover", again, which, "signal=KILL")
             assert run(repository, "recover") == (0, "done")
@@ -152,7 +152,7 @@ def test_an_error_at_every_storage_call_leaves_all_or_nothing(
     copies: Iterator[Path], tmp_path: Path, error: str
 ) -> None:
     verdicts: Counter[tuple[int, str]] = Counter()
-    for call, number in list(trace(next(copies), "apply", tmp_path / "trace")):
+    for call, number in share(list(trace(next(copies), "apply", tmp_path / "trace"))):
         repository = next(copies)
         status, said = strike(repository, "apply", call, number, f"error={error}")
         if status != 0:

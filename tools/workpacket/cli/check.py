@@ -9,12 +9,13 @@ from workpacket.cli.remembered import Output, show
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.shell.cache import Cache
-from workpacket.shell.tree import Found, find_documents, look_at
+from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
 
 
 def run(arguments: Arguments) -> int:
+    _refuse_contradictions(arguments)
     workspace = open_workspace()
     cache = Cache(None if arguments.flag("no-cache") else workspace.common_dir, workspace.fingerprint)
     try:
@@ -25,6 +26,16 @@ def run(arguments: Arguments) -> int:
         return check_once(arguments, workspace, cache)
     finally:
         cache.close()
+
+
+def _refuse_contradictions(arguments: Arguments) -> None:
+    """Each of these options decides what is written; of two, one would be passed over in silence."""
+    given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
+    same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
+        given == ["--format", "--statistics"] and arguments.value("format") == "text"
+    )
+    if len(given) > 1 and not same:
+        raise usage(arguments.command, "conflicting_options", f"{' and '.join(given)} exclude each other")
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
@@ -45,6 +56,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     if kind and kind not in {known for _, known in PLACES}:
         known = ", ".join(sorted({known for _, known in PLACES}))
         raise usage(arguments.command, "invalid_value", f"{kind!r} is no kind of document; the kinds are {known}")
+    if kind and not arguments.words:
+        raise usage(arguments.command, "missing_argument", "--kind says what the files named are; name one")
     if not arguments.words:
         return find_documents(workspace.root)
     chosen: dict[str, Found] = {}
@@ -60,7 +73,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
         if own_kind is None:
             what = f"{word} is not where a governance document lives; say what it is with --kind"
             raise usage(arguments.command, "invalid_value", what)
-        chosen[path] = look_at(workspace.root, path, own_kind)
+        chosen[path] = named_document(workspace.root, path, own_kind)
     return [chosen[path] for path in sorted(chosen)]
 
 

@@ -10,6 +10,7 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output, terminal
 from workpacket.cli.workspace import Workspace
+from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
@@ -58,6 +59,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         from workpacket.cli.fixing import show_fixes
 
         shown = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
+        if not files:
+            raise WorkpacketError("nothing_to_check", "no governance document found")
         return Output(shown, exits.FINDINGS if shown else exits.OK, repeatable=False)
     repairs = arguments.flag("fix") or unsafe
     if base and repairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.style import Style
+
+_REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def report_failure(error: Exception, words: list[str]) -> int:
@@ -32,6 +35,10 @@ def report_failure(error: Exception, words: list[str]) -> int:
 
 def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
     """A defect of ours, with a log to paste. What the system refused is no defect."""
+    if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
+        message = f"the output cannot be written: {error.strerror}"
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # what is left of it would fail again at the exit
+        return WorkpacketError("file_unwritable", message, hint="free some space, or write it elsewhere")
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
         return WorkpacketError("file_unwritable", message, hint="check permissions and free space, then try again")

@@ -16,8 +16,9 @@ from workpacket.shell.writing import rewrite
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 
-# One fix may make room for another: a heading renamed, then its section read. Each round settles at least one.
-_ROUNDS = 8
+# One fix may make room for another: a heading renamed, then its section read. Each round settles at least one, and up
+# to as many of a kind as are listed.
+_ROUNDS = 64
 
 
 def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> list[str]:

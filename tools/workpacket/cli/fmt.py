@@ -11,13 +11,17 @@ from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.reading import kind_named
 from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
+from workpacket.report.door import escape
+from workpacket.report.json_report import render_envelope
 from workpacket.report.text import counted
 from workpacket.rules.upgrade import upgraded
-from workpacket.shell.examining import examine_bytes
+from workpacket.shell.examining import examine_bytes, too_large, unreadable_finding
 from workpacket.shell.rows import load_findings
-from workpacket.shell.tree import read_bytes
+from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.shell.writing import rewrite
 from workpacket.text.source import Source
 
@@ -27,19 +31,50 @@ def run(arguments: Arguments) -> int:
     codes = frozenset(catalogue())
     writes = not (arguments.flag("check") or arguments.flag("diff"))
     changed: list[tuple[Source, Source]] = []
-    files = [found for found in chosen_files(arguments, workspace) if not found.problem]
+    left_out: list[Finding] = []
+    files = chosen_files(arguments, workspace)
     for found in files:
-        kind = found.kind
-        before = Source.from_bytes(found.path, read_bytes(workspace.root, found.path, kind_named(kind).limits.size))
-        after = formatted(before, kind, codes, upgrade=arguments.flag("upgrade"))
+        before = _readable(workspace.root, found)
+        if isinstance(before, Finding):
+            left_out.append(before)
+            continue
+        after = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"))
         if after.encode() == before.encode():
             continue
         changed.append((before, after))
-        if arguments.flag("diff"):
+        if arguments.flag("diff") and not arguments.flag("json"):
             sys.stdout.write(render_diff(before, whole_change(before, after), style_of(arguments)))
     if writes:
         rewrite(workspace.root, "fmt", changed)
-    return _report(arguments, [before.path for before, _ in changed], len(files), writes=writes)
+    return _say(arguments, [before.path for before, _ in changed], left_out, len(files), writes=writes)
+
+
+def _say(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> int:
+    status = _status(changed, left_out, files, writes=writes)
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"changed": [*changed], "written": writes, "files": files}
+        sys.stdout.write(render_envelope("fmt", status, left_out, data))
+    else:
+        _report(arguments, changed, left_out, files, writes=writes)
+    return status
+
+
+def _readable(root: str, found: Found) -> Source | Finding:
+    """The document, or why it cannot be formatted: what is left out is said."""
+    if found.problem:
+        return unreadable_finding(found.path, found.problem)
+    limit = kind_named(found.kind).limits.size
+    try:
+        data = read_bytes(root, found.path, limit)
+    except OSError as error:
+        return unreadable_finding(found.path, refusal(error))
+    return Source.from_bytes(found.path, data) if len(data) <= limit else too_large(found.path, limit)
+
+
+def _status(changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> int:
+    if not files or left_out:
+        return exits.ENVIRONMENT
+    return exits.OK if writes or not changed else exits.FINDINGS
 
 
 def formatted(source: Source, kind: str, codes: frozenset[str], *, upgrade: bool) -> Source:
@@ -50,17 +85,18 @@ def formatted(source: Source, kind: str, codes: frozenset[str], *, upgrade: bool
     return repaired(source, kind, load_findings(source.path, row.findings), codes, unsafe=False)
 
 
-def _report(arguments: Arguments, changed: list[str], files: int, *, writes: bool) -> int:
+def _report(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> None:
+    for finding in left_out:
+        sys.stderr.write(f"error: {escape(finding.path)}: {escape(finding.message)} ({finding.code})\n")
     if not files:
         sys.stderr.write("error: no governance document found (nothing_to_check)\n")
-        return exits.ENVIRONMENT
-    if arguments.flag("diff"):
-        return exits.FINDINGS if changed else exits.OK
+    if not files or arguments.flag("diff"):
+        return
     for path in changed:
-        sys.stdout.write(f"{'formatted' if writes else 'would format'} {path}\n")
+        sys.stdout.write(f"{'formatted' if writes else 'would format'} {escape(path)}\n")
     verb = "formatted" if writes else "to be formatted"
-    sys.stdout.write(f"{counted(len(changed), 'file')} {verb}, {counted(files - len(changed), 'file')} unchanged\n")
-    return exits.OK if writes or not changed else exits.FINDINGS
+    unchanged = files - len(changed) - len(left_out)
+    sys.stdout.write(f"{counted(len(changed), 'file')} {verb}, {counted(unchanged, 'file')} unchanged\n")
 
 
 COMMAND = Command(

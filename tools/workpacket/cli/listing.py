@@ -39,10 +39,12 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     chosen = sorted(
         (entry for entry in entries if _fits(arguments, entry, wanted)), key=lambda entry: (entry[2]["id"], entry[1])
     )
+    unread = [found.path for found, result in zip(files, results, strict=True) if not result.summary]
     if arguments.flag("json"):
-        data: dict[str, Json] = {"work": [_as_json(entry) for entry in chosen]}
+        data: dict[str, Json] = {"work": [_as_json(entry) for entry in chosen], "unreadable": [*unread]}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK)
-    return Output(_as_text(chosen, style_of(arguments)), exits.OK)
+    note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
+    return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK)
 
 
 def _lanes(arguments: Arguments) -> frozenset[str]:

@@ -5,10 +5,12 @@ Everything imported here is paid by every call, so next to nothing is.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from workpacket import __version__
 from workpacket.cli.commands import COMMANDS, module_of
+from workpacket.model.exits import BROKEN_PIPE, INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +26,20 @@ def console() -> NoReturn:
 
 def main(words: list[str]) -> int:
     """Runs one command line and returns its exit status."""
+    if sys.stdout is None:
+        # Started with its output closed: what it finds still decides the exit status.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
     try:
-        return _run(words)
+        status = _run(words)
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe went away (`workpacket list | head`); that is its right.
+        # The reader of a pipe went away (`workpacket list | head`); that is its right. But a check whose findings
+        # nobody saw has not passed, and under `set -o pipefail` a 0 would say so.
         sys.stdout = None
-        return 0
+        return BROKEN_PIPE
     except Exception as error:
         from workpacket.cli.failure import report_failure
 

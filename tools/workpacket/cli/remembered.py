@@ -44,9 +44,8 @@ class Output:
 def show(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, compute: Callable[[], Output]) -> int:
     """Writes the output of the command, computed only if any file differs from the last time."""
     started = time.time_ns()
-    request = "\n".join(
-        [workspace.root, workspace.here, arguments.command.name, repr(arguments.given), repr(terminal())]
-    )
+    # In this form even names that are not UTF-8 can be stored.
+    request = repr((workspace.root, workspace.here, arguments.command.name, arguments.given, terminal()))
     shown = cache.shown(request)
     if shown is not None and shown.state == _state(workspace.root, files, shown.extras):
         sys.stdout.write(shown.output)
@@ -65,6 +64,8 @@ def terminal() -> tuple[bool, int | None, str]:
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
     if not sys.stdout.isatty():
         return False, None, wish
+    if not wish and os.environ.get("TERM") == "dumb":
+        wish = "never"
     try:
         return True, os.get_terminal_size(sys.stdout.fileno()).columns, wish
     except OSError:
@@ -75,7 +76,7 @@ def _state(root: str, files: Files, extras: Sequence[str]) -> str:
     """Changes when any of the files does."""
     lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in files]
     lines += [f"{found.path}\t{found.state}" for path in extras for found in _looked_at(root, path)]
-    return "\n".join(lines)
+    return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _looked_at(root: str, path: str) -> list[Found]:

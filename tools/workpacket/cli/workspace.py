@@ -27,14 +27,27 @@ class Workspace:
 
     def relative(self, word: str) -> str:
         """A path as given on the command line, relative to the repository; '' for the repository itself."""
-        path = os.path.relpath(os.path.join(self.here, word), self.root).replace(os.sep, "/")
-        if path == ".." or path.startswith("../") or os.path.isabs(path):
+        full = os.path.join(self.here, word)
+        path = _below(self.root, full)
+        if path is None:
+            # An editor names files by the way that its user went, which may lead over a link to the repository.
+            folder, name = (full, "") if os.path.isdir(full) else os.path.split(full)
+            path = _below(os.path.realpath(self.root), os.path.join(os.path.realpath(folder), name))
+        if path is None:
             raise WorkpacketError(
                 "path_outside_repository",
                 f"{word!r} lies outside the repository",
                 hint=f"the repository is {self.root}",
             )
-        return "" if path == "." else path
+        return path
+
+
+def _below(root: str, full: str) -> str | None:
+    """The path relative to `root`, '' for itself; None if it lies elsewhere."""
+    path = os.path.relpath(full, root).replace(os.sep, "/")
+    if path == ".." or path.startswith("../") or os.path.isabs(path):
+        return None
+    return "" if path == "." else path
 
 
 def open_workspace() -> Workspace:

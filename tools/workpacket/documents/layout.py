@@ -63,13 +63,14 @@ class Layout:
     """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
 
     `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the
-    kind; they are read, and reported as what they are.
+    kind; they are read, and reported as what they are. `frames` are keys of headings that only hold the sections.
     """
 
     levels: tuple[int, ...]
     sections: tuple[SectionSpec, ...]
     extra: tuple[SectionSpec, ...] = ()
     older: tuple[SectionSpec, ...] = ()
+    frames: frozenset[str] = frozenset()
 
     def section(self, title: str) -> SectionSpec | None:
         """The section with this heading, in whatever spelling."""

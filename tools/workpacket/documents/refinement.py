@@ -9,6 +9,7 @@ from workpacket.documents.document import TextAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.model.ids import leading_id
 from workpacket.text.node import Node
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
@@ -88,7 +89,7 @@ SECTIONS = (
 
 class Refinement(StructuredDocument):
     kind = "refinement"
-    layout = Layout((3, 2), SECTIONS)
+    layout = Layout((3, 2), SECTIONS, frames=frozenset({"technical_refinement"}))
 
     wp_id = TextAt("metadata", "wp_id")
     created_at = TextAt("metadata", "created_at")
@@ -123,7 +124,7 @@ class Refinement(StructuredDocument):
 
     @property
     def own_id(self) -> str:
-        return self.wp_id.value if self.wp_id is not None and self.wp_id.value else self.stem
+        return leading_id(self.wp_id.value) if self.wp_id is not None and self.wp_id.value else self.stem
 
     @property
     def spec_path(self) -> str:
@@ -150,6 +151,7 @@ class Refinement(StructuredDocument):
             "approved": self.review_status is not None and self.review_status.value == "APPROVED",
             "signature": (signature.value if signature is not None else "", line, column),
             "spec": self.spec_path,
+            "spec_place": self.place(self.spec_target),
             "spec_digest": self.spec_digest.value.lower() if self.spec_digest is not None else "",
             "anchors": [self._anchor_summary(anchor) for anchor in self.anchors],
         }

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from workpacket.documents.document import Document, Text
-from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
+from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, Item, read_fields, read_items
@@ -54,7 +54,8 @@ class StructuredDocument(Document):
         for section in self.sections_at(self.layout.levels):
             spec = self.layout.section(section.title)
             if spec is None:
-                self.unknown.append(section)
+                if heading_key(section.title) not in self.layout.frames:
+                    self.unknown.append(section)
             else:
                 fields = fields_of_section(source, section) if spec.shape == "fields" else []
                 self.placed.append(PlacedSection(section, spec, fields))

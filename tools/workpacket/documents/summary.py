@@ -107,6 +107,7 @@ class RefinementSummary(TypedDict):
     approved: bool
     signature: Mention
     spec: str
+    spec_place: Place
     spec_digest: str
     anchors: list[AnchorSummary]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from workpacket.documents.document import Text
 from workpacket.documents.structured import StructuredDocument
 from workpacket.documents.summary import EMPTY_MENTION, Mention, WorkSummary
-from workpacket.model.ids import WorkPacketId, find_ids
+from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.model.lanes import lanes_named
 
 
@@ -45,7 +45,7 @@ class WorkDocument(StructuredDocument):
     def own_id(self) -> str:
         """The id that the document states, else the one that its file name says."""
         text = self.id_text()
-        return text.value if text is not None and text.value else self.stem
+        return leading_id(text.value) if text is not None and text.value else self.stem
 
     def summary(self) -> Mapping[str, object]:
         status = self.status_text()

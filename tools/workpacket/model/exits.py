@@ -9,3 +9,5 @@ INTEGRITY = 5
 ENVIRONMENT = 6
 INTERNAL = 9
 INTERRUPTED = 130
+# As of a program that the system ends because nobody reads its output any more.
+BROKEN_PIPE = 141

@@ -31,6 +31,9 @@ _PACKET = re.compile(
 )
 _PACKAGE = re.compile(r"(?:(?P<mission>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*)--)?(?P<short>WP[0-9]{2,})\Z")
 
+# An id in a field ends at a blank, a parenthesis or a tag. What goes on otherwise is one longer word, which is no id.
+_LEADING = re.compile(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?(?=[\s(<]|\Z)")
+
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
 )
@@ -143,6 +146,17 @@ def _parts(text: str) -> _Parts | None:
         mission, short = match.groups(default="")
         return None if _is_device(mission) else ("", "", None, mission, short)
     return None
+
+
+def leading_id(value: str) -> str:
+    """What stands where a field has its id: without backticks and without a remark behind it. Else the whole value."""
+    return leading_word(value)[0]
+
+
+def leading_word(value: str) -> tuple[str, int]:
+    """The same, and where in the value it ends."""
+    match = _LEADING.match(value)
+    return (match.group(1), match.end()) if match else (value, len(value))
 
 
 def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:

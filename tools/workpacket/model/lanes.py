@@ -55,7 +55,7 @@ LANES: tuple[Lane, ...] = (
         "Stub",
         "stub backlog",
         unfinished=True,
-        aliases=("stub not activated", "stub not ready for dev", "genesis"),
+        aliases=("stub not activated", "stub not ready for dev", "not ready for dev", "not activated", "genesis"),
     ),
     Lane("READY_FOR_DEV", "Ready for Dev", "ready for dev", unfinished=True, aliases=("planned", "ready")),
     Lane("IN_PROGRESS", "In Progress", "in progress", unfinished=True, aliases=("claimed", "doing", "active")),

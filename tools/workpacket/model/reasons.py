@@ -19,6 +19,7 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Family = Literal[
+    "reading",
     "text",
     "document",
     "cross-file",
@@ -32,8 +33,8 @@ Family = Literal[
     "internal",
 ]
 
-# What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at.
-UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment"})
+# What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not understood.
+UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment", "reading"})
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 

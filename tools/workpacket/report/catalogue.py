@@ -24,6 +24,7 @@ from workpacket.model.reason_tables import (
     markdown,
     settings,
     signing,
+    stops,
     text,
     transaction,
     usage,
@@ -52,6 +53,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     approval_signature.REASONS,
     approval_policy.REASONS,
     signing.REASONS,
+    stops.REASONS,
 )
 
 

@@ -12,7 +12,7 @@ _FIXES = {
     "unsafe": "workpacket check --unsafe-fixes, then look it over",
 }
 # Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
-_ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"text", "document", "cross-file", "approval", "integrity"})
+_ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 

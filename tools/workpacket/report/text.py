@@ -43,6 +43,8 @@ def render_text(outcome: CheckOutcome, style: Style = PLAIN) -> str:
 def summary(outcome: CheckOutcome) -> str:
     """`3 errors, 2 warnings in 2 of 35 files; 2 can be fixed with --fix [*]`."""
     files = counted(len(outcome.files), "file")
+    if not outcome.files and not outcome.findings:
+        return "0 files checked: no governance document was found, which is no success (nothing_to_check)"
     if not outcome.findings:
         kinds = ", ".join(f"{escape(kind)} {count}" for kind, count in outcome.files_by_kind.items())
         return f"{files} checked, no findings" + (f" ({kinds})" if kinds else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 
 from workpacket.documents.document import Document
 from workpacket.model.findings import Finding
@@ -13,35 +14,35 @@ from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, R
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet, Violation
 
-
-class Examined:
-    """What was found in one document. `skipped` maps a rule that was not run to the rules that stood in its way."""
-
-    __slots__ = ("faults", "skipped")
-
-    def __init__(self, faults: Sequence[Fault], skipped: Mapping[str, tuple[str, ...]]) -> None:
-        self.faults = faults
-        self.skipped = skipped
+# A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
+MOST_OF_A_KIND = 1_000
 
 
-def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> Examined:
-    """Everything that is wrong in one document, in the order of the text."""
+def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Fault]:
+    """Everything that is wrong in one document, in the order of the text, and which rules were not run."""
     faults = list(document.faults)
     if document.root is not None:
         faults += schema_faults(document, schemas)
-    skipped: dict[str, tuple[str, ...]] = {}
+    not_run: dict[str, list[str]] = {}
     found: set[str] = {fault.code for fault in faults}
     for rule in _rules_for(document.kind, tuple(rules)):
         unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
-            skipped[rule.code()] = unmet
+            not_run.setdefault(unmet[0], []).append(rule.code())
             continue
-        made = list(rule.check(document))
+        made = list(islice(rule.check(document), MOST_OF_A_KIND + 1))
+        if len(made) > MOST_OF_A_KIND:
+            message = f"there are more than {MOST_OF_A_KIND:,} findings {rule.code()}; they are not listed from here on"
+            made[-1] = Fault("findings_cut", made[-1].start, made[-1].start, message)
         if made:
             found.update(fault.code for fault in made)
             faults += made
+    for code, rules_not_run in not_run.items():
+        first = next(fault for fault in faults if fault.code == code)
+        message = f"not checked because of {code}: {', '.join(rules_not_run)}"
+        faults.append(Fault("rule_not_run", first.start, first.end, message))
     faults.sort(key=lambda fault: (fault.start, fault.end))
-    return Examined(faults, skipped)
+    return faults
 
 
 @cache

@@ -6,30 +6,30 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import Document, Text
-from workpacket.documents.structured import StructuredDocument
+from workpacket.documents.structured import StructuredDocument, items_of_section, walk_items
 from workpacket.documents.work import WorkDocument
 from workpacket.model.findings import Edit
-from workpacket.model.ids import WorkPacketId, find_ids
+from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.formats import date, date_time, legacy_signature
 
-_PLACEHOLDER = re.compile(r"<[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b")
-_ID_AT_START = re.compile(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?")
+# `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is the choice that the template leaves to the author.
+PLACEHOLDER = re.compile(
+    r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
+    r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
+)
+_LIKE_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_NOT_APPLICABLE = re.compile(r"(?i:n/?a|none|not applicable)\b")
+_IN_TITLE = re.compile(r"<[A-Z_]*WP_ID>")
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
     """The fields of a document's metadata that hold an id and nothing else."""
     for key in ("wp_id", "task_id", "base_wp_id"):
         text = document.text_at("metadata", key)
-        if text is not None and text.value and not _PLACEHOLDER.search(text.value.partition("(")[0]):
+        if text is not None and text.value and not PLACEHOLDER.match(text.value):
             yield key.upper(), text
-
-
-def leading_id(value: str) -> str:
-    """The id at the start of a value, behind which a hint of the template may be left."""
-    match = _ID_AT_START.match(value)
-    return match.group(1) if match else value
 
 
 class HintTextLeft(DocumentRule[StructuredDocument]):
@@ -45,9 +45,9 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in id_fields(document):
-            match = _ID_AT_START.match(text.value)
-            if match and match.end() < len(text.value) and WorkPacketId.try_parse(match.group(1)) is not None:
-                start = text.start + match.end()
+            written, end = leading_word(text.value)
+            if end < len(text.value) and WorkPacketId.try_parse(written) is not None:
+                start = text.start + end
                 message = f"behind the value of {name} stands left-over hint text"
                 edits = [Edit(start, text.end, "")]
                 yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
@@ -67,7 +67,9 @@ class IdMalformed(DocumentRule[StructuredDocument]):
         for name, text in id_fields(document):
             value = leading_id(text.value)
             if WorkPacketId.try_parse(value) is None:
-                message = f"{name} is {text.value!r}, which is not a work packet id"
+                odd = next((character for character in value if not character.isascii()), "")
+                look_alike = f" (U+{ord(odd):04X} is not ASCII)" if odd else ""
+                message = f"{name} is {text.value!r}, which is not a work packet id{look_alike}"
                 yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
 
 
@@ -104,7 +106,7 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
 
     def check(self, document: WorkDocument) -> Iterator[Fault]:
         base = document.base_text()
-        own = WorkPacketId.try_parse(leading_id(document.own_id))
+        own = WorkPacketId.try_parse(document.own_id)
         if base is None or own is None or not base.value or WorkPacketId.try_parse(leading_id(base.value)) is None:
             return
         written = leading_id(base.value)
@@ -151,8 +153,12 @@ class DateMalformed(DocumentRule[Document]):
     def check(self, document: Document) -> Iterator[Fault]:
         for name, text in document.dates():
             value = text.value
-            if value and date(value) and date_time(value) and not _PLACEHOLDER.search(value):
-                message = f"{name} {value!r} {date_time(value)}"
+            # What happens only in some packets may say that it did not.
+            if name == "ORCHESTRATION_STARTED_AT_UTC" and _NOT_APPLICABLE.match(value):
+                continue
+            if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
+                why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
+                message = f"{name} {value!r} {why}"
                 yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
 
 
@@ -168,7 +174,7 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         text = document.text_at("metadata", "user_signature")
-        if text is None or not text.value or _PLACEHOLDER.search(text.value):
+        if text is None or not text.value or PLACEHOLDER.match(text.value):
             return
         problem = legacy_signature(text.value)
         if problem:
@@ -188,14 +194,22 @@ class PlaceholderLeft(DocumentRule[StructuredDocument]):
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for section in document.sections_at((1,)):
+            match = _IN_TITLE.search(section.title)
+            if match:
+                start = section.title_span[0]
+                span = (start + match.start(), start + match.end())
+                yield self.fault(span, f"the title still holds the placeholder {match.group()}")
         for placed in document.placed:
-            if placed.spec.shape != "fields":
-                continue
             for field in placed.fields:
-                match = _PLACEHOLDER.match(field.value)
+                match = PLACEHOLDER.match(field.value)
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still holds the placeholder {match.group()}")
+            # In a list, angle brackets may belong to what is said; an item that is nothing else was not filled in.
+            for item in walk_items(items_of_section(document.source, placed.section)):
+                if PLACEHOLDER.fullmatch(item.text):
+                    yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
 
 
 class TitleMismatch(DocumentRule[WorkDocument]):
@@ -210,7 +224,7 @@ class TitleMismatch(DocumentRule[WorkDocument]):
     requires = (IdMalformed,)
 
     def check(self, document: WorkDocument) -> Iterator[Fault]:
-        own_id = leading_id(document.own_id)
+        own_id = document.own_id
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from workpacket.documents.packet import Packet
 from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
+from workpacket.text.fields import Field, read_fields
 
 _EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
 _TODO = re.compile(r"\bTODO\b")
@@ -45,7 +47,7 @@ class PacketStatusUnknown(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Fault]:
         status = document.status
-        if status is not None and status.value and not lanes_named(status.value):
+        if status is not None and status.value and not status.value.startswith("<") and not lanes_named(status.value):
             yield self.fault(status.span, f"the status {status.value!r} is none of the lanes")
 
 
@@ -66,7 +68,8 @@ class PacketStatusOldForm(PacketRule):
             return
         plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
         if status.value not in plain:
-            yield self.fault(status.span, f"behind the lane stands more: {status.value!r}")
+            message = f"the status is {status.value!r} instead of the lane alone"
+            yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in lanes)}")
 
 
 class StatusElsewhere(PacketRule):
@@ -98,10 +101,18 @@ class EvidencePlaceMissing(PacketRule):
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Fault]:
-        for item in document.evidence_mapping:
-            name, colon, value = item.value.partition(":")
-            if colon and name.strip("*` ").upper() == "EVIDENCE" and not _EVIDENCE_PLACE.search(value):
-                yield self.fault(item.span, "the evidence names no `path:line`")
+        for field in _evidence_fields(document):
+            if field.name == "evidence" and not field.owned and not _EVIDENCE_PLACE.search(field.value):
+                yield self.fault(field.key_span, "the evidence names no `path:line`")
+
+
+def _evidence_fields(document: Packet) -> Iterator[Field]:
+    """The fields of EVIDENCE_MAPPING, however deep in lists, and those that are lines of their own."""
+    placed = document.placed_section("evidence_mapping")
+    for section in placed.section.walk() if placed is not None else ():
+        lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
+        paragraphs = [block for block in section.blocks if block.kind == "paragraph"]
+        yield from read_fields(document.source, [*paragraphs, *lists])
 
 
 class TodoField(PacketRule):

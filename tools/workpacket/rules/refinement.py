@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
-from workpacket.rules.identity import leading_id
+from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
+
+_WORD = re.compile(r"[A-Za-z]+")
+# A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
+_FILL_IN = re.compile(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
 class RefinementRule(DocumentRule[Refinement]):
@@ -29,7 +34,7 @@ class ApprovedUnsigned(RefinementRule):
         status, signature = document.review_status, document.signature
         if status is None or status.value != "APPROVED":
             return
-        if signature is None or not signature.value or signature.value.startswith("<"):
+        if signature is None or not signature.value or PLACEHOLDER.match(signature.value):
             span = signature.span if signature is not None else status.span
             yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE holds no signature")
 
@@ -45,7 +50,7 @@ class ApprovalEvidenceMismatch(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Fault]:
         evidence = document.approval_evidence
         approved = document.review_status is not None and document.review_status.value == "APPROVED"
-        wanted = f"{APPROVAL_WORDS} {leading_id(document.own_id)}"
+        wanted = f"{APPROVAL_WORDS} {document.own_id}"
         if evidence is not None and approved and evidence.value.strip("`") != wanted:
             yield self.fault(evidence.span, f"the evidence is {evidence.value!r} instead of {wanted!r}")
 
@@ -134,7 +139,7 @@ class AnchorIncomplete(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Fault]:
         wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
         for anchor in document.anchors:
-            missing = [key.upper() for key in wanted if not _text(anchor, key)]
+            missing = [key.upper() for key in wanted if _is_open(_text(anchor, key))]
             if missing:
                 yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
 
@@ -182,7 +187,13 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    return text.value.partition(" ")[0].upper() if text is not None else ""
+    """The first word in capitals, whatever stands around it: `**FAIL**, see below` is `FAIL`."""
+    word = _WORD.search(text.value) if text is not None else None
+    return word.group().upper() if word is not None else ""
+
+
+def _is_open(value: str) -> bool:
+    return not value or _FILL_IN.fullmatch(value.strip()) is not None
 
 
 def _text(node: Node, key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -10,7 +11,11 @@ from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
 from workpacket.text.excerpt import contains_excerpt, contains_token
+from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.source import Source
+
+# Python refuses to convert a number of thousands of digits, and no file has so many lines.
+_LINE_NUMBER = re.compile(r"[0-9]{1,9}\Z")
 
 
 class SpecificationRule(ReferenceRule):
@@ -36,7 +41,10 @@ class SpecificationMissing(SpecificationRule):
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
         refinement = _summary(summary)
         if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
-            yield self.finding(path, refinement["place"], f"there is no specification {refinement['spec']}")
+            yield self.finding(path, refinement["spec_place"], f"there is no specification {refinement['spec']}")
+        elif refinement["spec"] and specification(refinement, files) is None:
+            message = f"the specification {refinement['spec']} is no file that can be read; links are not followed"
+            yield self.finding(path, refinement["spec_place"], message)
 
 
 class SpecMoved(SpecificationRule):
@@ -54,7 +62,9 @@ class SpecMoved(SpecificationRule):
         refinement = _summary(summary)
         source = specification(refinement, files)
         if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
-            yield self.finding(path, refinement["place"], f"{source.path} is not the version that was refined against")
+            yield self.finding(
+                path, refinement["spec_place"], f"{source.path} is not the version that was refined against"
+            )
 
 
 class AnchorNotFound(SpecificationRule):
@@ -94,7 +104,7 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
 
 def window_of(first: str, last: str) -> tuple[int, int] | None:
     """The two line numbers, if they make a range."""
-    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
+    if not (_LINE_NUMBER.match(first) and _LINE_NUMBER.match(last)):
         return None
     window = int(first), int(last)
     return window if 1 <= window[0] <= window[1] else None
@@ -102,7 +112,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 def candidates(name: str) -> tuple[str, ...]:
     """Where a specification that a refinement names may lie."""
-    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > 240:
+    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, f".GOV/{name}", f".GOV/spec/{name}", f".GOV/roles_shared/{name}")
 

@@ -15,10 +15,13 @@ from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
 
 _SPEC_TARGET = re.compile(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
-_COVERAGE = re.compile(
-    r"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES=[1-9]\d*(?:-[1-9]\d*)?(?:,[1-9]\d*(?:-[1-9]\d*)?)*\Z"
-)
+_LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"
+_COVERAGE = re.compile(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_LINES}(?:,{_LINES})*\Z")
+_LINE_RANGE = re.compile(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
+_NO_COVERAGE = re.compile(r"(?i:none|n/?a)\Z")
 _DEEPEST = 3
+# What people type for a box that Markdown does not take for one.
+_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])?[ \t]*")
 
 # Lanes that a stub may be in without being a packet.
 CANONICAL_LANE = "STUB"
@@ -83,7 +86,7 @@ class StubStatusNoStub(StubRule):
         if status is None or not status.value:
             return
         lanes = lanes_named(status.value)
-        if not lanes or lanes[0].token not in STUB_LANES:
+        if lanes and lanes[0].token not in STUB_LANES:
             message = f"the status of a stub is {status.value!r}"
             yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")
 
@@ -119,9 +122,15 @@ class RoadmapCoverageMalformed(StubRule):
 
     def check(self, document: Stub) -> Iterator[Fault]:
         coverage = document.roadmap_add_coverage
-        if coverage is not None and coverage.value and not _COVERAGE.match(coverage.value):
-            hint = "write it as SPEC=v1.2; PHASE=3.4; LINES=10,20-30"
+        written = coverage.value.strip("`") if coverage is not None else ""
+        if coverage is None or not written or _NO_COVERAGE.match(written):
+            return
+        hint = "write it as SPEC=v1.2; PHASE=3.4; LINES=10,20-30"
+        if not _COVERAGE.match(written):
             yield self.fault(coverage.span, f"{coverage.value!r} cannot be read", hint=hint)
+        for first, last in _LINE_RANGE.findall(written):
+            if int(first) > int(last):
+                yield self.fault(coverage.span, f"the lines {first}-{last} run backwards", hint=hint)
 
 
 class ChecklistNumbered(StubRule):
@@ -138,7 +147,9 @@ class ChecklistNumbered(StubRule):
     def check(self, document: Stub) -> Iterator[Fault]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
-            edits = [Edit(item.block.start, item.span[0], "- [ ] ") for item in without]
+            edits = [
+                Edit(item.block.start, item.span[0] + _DRAWN_BOX.match(item.text).end(), "- [ ] ") for item in without
+            ]
             count = f"{len(without)} items have" if len(without) > 1 else "an item has"
             yield self.fault(without[0].span, f"{count} no box", edits=edits)
 

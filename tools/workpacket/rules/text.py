@@ -19,7 +19,7 @@ _HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 # Names that stand for anybody's.
 _NOBODY = frozenset({"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "..."})
-_BLANK_END = re.compile(r"[ \t]*(\r\n|\n|\r)([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
+_BLANK_END = re.compile(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
 # being what a lead byte looks like.

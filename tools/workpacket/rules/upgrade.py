@@ -8,7 +8,6 @@ from workpacket.documents.structured import PlacedSection, body_of
 from workpacket.documents.stub import Stub
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.model.ids import WorkPacketId
-from workpacket.rules.identity import leading_id
 from workpacket.text.formats import date
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
@@ -23,7 +22,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 def upgraded(source: Source) -> Source | None:
     """The canonical form of an older stub; None if it is none, or states no id to upgrade it under."""
     stub = Stub(source)
-    wp_id = WorkPacketId.try_parse(leading_id(stub.own_id))
+    wp_id = WorkPacketId.try_parse(stub.own_id)
     if not stub.is_older or wp_id is None:
         return None
     target, remark = _target_and_remark(stub)

@@ -26,6 +26,8 @@ RACY_NS = 2_100_000_000
 # From here on, reading a whole table is quicker than asking for row after row.
 MANY = 200
 
+# Text with surrogates, from a path in a document that is not UTF-8, is nothing that can be stored.
+_UNFIT = (sqlite3.Error, UnicodeEncodeError)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS files(path TEXT PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results(
@@ -128,7 +130,7 @@ class Cache:
             return []
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error:
+        except _UNFIT:
             self.close()
             return []
 
@@ -138,7 +140,7 @@ class Cache:
         try:
             with self._connection:
                 self._connection.executemany(statement, rows)
-        except sqlite3.Error:
+        except _UNFIT:
             self.close()
 
 

@@ -20,7 +20,7 @@ from workpacket.shell.examining import digest_of, examine_files, unreadable
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.rows import load_findings
-from workpacket.shell.tree import Found, look_at, read_bytes
+from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
 
 # A document may point at a specification much longer than any document.
@@ -139,6 +139,8 @@ def gather_files(root: str, wanted: Iterable[tuple[str, bool]]) -> Gathered:
 
 def _fact(root: str, path: str, text: bool) -> FileFact:
     full = os.path.join(root, path)
+    if link_on_the_way(root, path):
+        return FileFact("file" if os.path.lexists(full) else "absent")
     if os.path.isdir(full):
         return FileFact("folder")
     if not os.path.exists(full):

@@ -10,12 +10,12 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from workpacket.documents.reading import kind_named, read_document
-from workpacket.model.findings import Finding
+from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.shell.rows import dump_findings
-from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes
+from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import Source
@@ -50,8 +50,7 @@ def examine_bytes(path: str, kind: str, data: bytes) -> Row:
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source)
-    examined = examine(document, RULES, schemas())
-    findings = [as_finding(source, fault) for fault in examined.faults]
+    findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
     return Row(path, source.digest, dump_findings(findings), text)
@@ -65,15 +64,28 @@ def examine_file(root: str, path: str, kind: str) -> Row:
     try:
         data = read_bytes(root, path, limit)
     except OSError as error:
-        return unreadable(path, error.strerror or str(error))
+        return unreadable(path, refusal(error))
     if len(data) > limit:
-        message = f"the file is larger than {limit:,} bytes, the limit for its kind"
-        return _row_of(path, Finding("limit_size", "error", path, 0, 0, message))
+        return _row_of(path, too_large(path, limit))
     return examine_bytes(path, kind, data)
 
 
+@cache
+def _confidences() -> dict[str, Confidence]:
+    return {rule.code(): rule.confidence for rule in RULES}
+
+
 def unreadable(path: str, problem: str) -> Row:
-    return _row_of(path, Finding("file_unreadable", "error", path, 0, 0, f"the file was not checked: it {problem}"))
+    return _row_of(path, unreadable_finding(path, problem))
+
+
+def unreadable_finding(path: str, problem: str) -> Finding:
+    return Finding("file_unreadable", "error", path, 0, 0, f"not checked, because it {problem}")
+
+
+def too_large(path: str, limit: int) -> Finding:
+    message = f"the file is larger than {limit:,} bytes, the limit for its kind"
+    return Finding("limit_size", "error", path, 0, 0, message)
 
 
 def _row_of(path: str, finding: Finding) -> Row:
@@ -94,7 +106,7 @@ def as_finding(source: Source, fault: Fault) -> Finding:
         fault.message,
         fault.hint,
         fault.fix,
-        "certain",
+        _confidences().get(fault.code, "certain"),
         end_line,
         end_column,
     )

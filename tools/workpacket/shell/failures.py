@@ -56,5 +56,5 @@ def said(error: OSError) -> str:
 
 def _code(error: OSError) -> str:
     if error.errno in _NO_ROOM:
-        return "disk_full"
-    return "permission_denied" if error.errno in _FORBIDDEN else "storage_failed"
+        return "no_space_left"
+    return "permission_denied" if error.errno in _FORBIDDEN else "disk_failed"

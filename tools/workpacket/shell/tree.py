@@ -15,6 +15,12 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 
 
 UNKNOWN_KIND = "unknown"
+NOT_A_FILE = "is not a regular file"
+
+
+def refusal(error: OSError) -> str:
+    """What the system said, as the rest of a sentence that begins with the file."""
+    return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
 class Found:
@@ -44,12 +50,12 @@ def look_at(root: str, path: str, kind: str = UNKNOWN_KIND) -> Found:
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError as error:
-        return Found(path, kind, "", 0, problem=error.strerror or "cannot be read")
+        return Found(path, kind, "", 0, problem=refusal(error))
     return _found(path, kind, status)
 
 
 def _walk(root: str, folder: str) -> Iterator[Found]:
-    link = _link_on_the_way(root, folder)
+    link = link_on_the_way(root, folder)
     if link:
         yield Found(link, UNKNOWN_KIND, "", 0, problem="is a symbolic link")
         return
@@ -62,15 +68,14 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
                 for entry in entries:
                     kind = kind_of_name(entry.name, names)
                     path = f"{current}/{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        if path not in SKIPPED_FOLDERS:
-                            waiting.append(path)
-                    elif kind is not None or (entry.is_symlink() and entry.is_dir()):
+                    if kind is not None or _leads_to_a_folder(entry):
                         yield _found(path, kind or UNKNOWN_KIND, entry.stat(follow_symlinks=False))
+                    elif entry.is_dir(follow_symlinks=False) and path not in SKIPPED_FOLDERS:
+                        waiting.append(path)
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Found(current, UNKNOWN_KIND, "", 0, problem=error.strerror or "cannot be read")
+            yield Found(current, UNKNOWN_KIND, "", 0, problem=refusal(error))
 
 
 def look_below(root: str, folder: str) -> list[Found]:
@@ -92,7 +97,15 @@ def look_below(root: str, folder: str) -> list[Found]:
     return sorted(found, key=lambda file: file.path)
 
 
-def _link_on_the_way(root: str, folder: str) -> str:
+def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a symbolic link behind which documents may lie."""
+    try:
+        return entry.is_symlink() and entry.is_dir()
+    except OSError:
+        return True  # a link to itself, or into a folder that may not be entered
+
+
+def link_on_the_way(root: str, folder: str) -> str:
     """The first component of `folder` that is a symbolic link."""
     parts = folder.split("/")
     for count in range(1, len(parts) + 1):
@@ -102,13 +115,29 @@ def _link_on_the_way(root: str, folder: str) -> str:
     return ""
 
 
+def named_document(root: str, path: str, kind: str) -> Found:
+    """A document that somebody named: below a symbolic link it may lie anywhere, and is not looked at."""
+    link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
+    return Found(path, kind, "", 0, f"lies behind the symbolic link {link}") if link else look_at(root, path, kind)
+
+
 def _found(path: str, kind: str, status: os.stat_result) -> Found:
+    if not path.isascii() and not _is_utf8(path):
+        return Found(path, kind, "", 0, problem="has a name that is not UTF-8")
     if stat_module.S_ISLNK(status.st_mode):
         return Found(path, kind, "", 0, problem="is a symbolic link")
     if not stat_module.S_ISREG(status.st_mode):
-        return Found(path, kind, "", 0, problem="is not a regular file")
+        return Found(path, kind, "", 0, problem=NOT_A_FILE)
     state = f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
     return Found(path, kind, state, max(status.st_mtime_ns, status.st_ctime_ns))
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
@@ -116,5 +145,5 @@ def read_bytes(root: str, path: str, limit: int) -> bytes:
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "is not a regular file")
+            raise OSError(0, NOT_A_FILE)
         return stream.read(limit + 1)

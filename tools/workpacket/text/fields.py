@@ -185,4 +185,9 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
 
 def _first_lines(item: Block) -> list[Span]:
     first = item.children[0] if item.children else item
-    return list(first.spans) if first.kind in {"paragraph", "heading"} else [(item.content_start, item.content_start)]
+    # `- <fill in>` is a block of HTML to Markdown, and words to everybody else.
+    return (
+        list(first.spans)
+        if first.kind in {"paragraph", "heading", "html"}
+        else [(item.content_start, item.content_start)]
+    )

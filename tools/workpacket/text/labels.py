@@ -23,7 +23,8 @@ _ASIDES = re.compile(_ASIDE)
 _LABEL = re.compile(
     rf"(\*{{1,3}}|__|`)?(\w(?:[\w ./&+#'@-]|{_ASIDE}){{0,80}}?)"  # the mark and the key
     # The mark is closed before the colon, behind it, or not here.
-    rf"(?:\1(?: ?(?:{_ASIDE})){{0,2}}[ \t]*:()|:\1()|[ \t]*:)(?=[ \t]|\Z)"
+    # A mark behind the colon ends the label even if no blank follows.
+    rf"(?:\1(?: ?(?:{_ASIDE})){{0,2}}[ \t]*:()(?=[ \t]|\Z)|:\1()|[ \t]*:(?=[ \t]|\Z))"
 )
 _TIGHT_LABEL = re.compile(r"()([A-Z][A-Z0-9_]{2,}):()(?=[^\s:/\\])")
 _LATER_KEY = re.compile(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_ASIDE}))*\Z")

@@ -44,4 +44,24 @@ REASONS: tuple[Reason, ...] = (
         remedy="Write one of the values, or the form, that the message names.",
         family="document",
     ),
+    Reason(
+        code="rule_not_run",
+        title="A rule was not run",
+        explanation=(
+            "What another rule found in this document leaves it nothing to judge. That it found nothing says nothing."
+        ),
+        remedy="Correct the finding that the message names, then check again.",
+        family="reading",
+        severity="info",
+        strict_severity="info",
+    ),
+    Reason(
+        code="findings_cut",
+        title="A file has more findings of a kind than are listed",
+        explanation="So many findings come from one cause, and listing them all would bury what else is wrong.",
+        remedy="Correct the cause, then check again: the rest is listed then.",
+        family="reading",
+        severity="info",
+        strict_severity="info",
+    ),
 )

@@ -13,7 +13,7 @@ REASONS: tuple[Reason, ...] = (
             "export that was pasted in, and reading it would slow down every command for everybody."
         ),
         remedy="Move the bulk into a file of its own outside .GOV and link to it, or delete it.",
-        family="text",
+        family="reading",
     ),
     Reason(
         code="markdown_too_many_blocks",
@@ -23,7 +23,7 @@ REASONS: tuple[Reason, ...] = (
             "check. Files with so many are generated, and can be made to exhaust the machine that checks them."
         ),
         remedy="Split the document, or keep generated lists and tables in files outside .GOV.",
-        family="text",
+        family="reading",
     ),
     Reason(
         code="markdown_too_deep",
@@ -33,7 +33,7 @@ REASONS: tuple[Reason, ...] = (
             "be what was checked."
         ),
         remedy="Indent the lines at this place less, or take the inner list out into a section of its own.",
-        family="text",
+        family="reading",
     ),
     Reason(
         code="markdown_too_costly",
@@ -43,6 +43,6 @@ REASONS: tuple[Reason, ...] = (
             "link definitions over thousands of lines, an enormous number of tiny lines. Nobody writes them by hand."
         ),
         remedy="Remove the repeated quote marks, brackets or short lines at this place, or put them into a code fence.",
-        family="text",
+        family="reading",
     ),
 )

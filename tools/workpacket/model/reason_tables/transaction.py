@@ -68,7 +68,7 @@ REASONS: tuple[Reason, ...] = (
         "Replace it by a regular file.",
     ),
     _environment(
-        "disk_full",
+        "no_space_left",
         "The disk is full",
         "The new files are written completely before the first old one is replaced; there was no room for them.",
         "Free some space and repeat the command.",
@@ -80,7 +80,7 @@ REASONS: tuple[Reason, ...] = (
         "Correct the permissions of the path named, or work as the user who owns it.",
     ),
     _environment(
-        "storage_failed",
+        "disk_failed",
         "The disk reported an error",
         "What the disk does not confirm is not believed.",
         "Check the disk, then repeat the command.",

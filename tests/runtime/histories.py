@@ -1,0 +1,109 @@
+"""Makes the recorded histories: runs as a released version stored them, which every later version must still read.
+
+    PYTHONPATH=tools:tests python -m runtime.histories FOLDER
+
+writes one file per run in the export format, and beside it what the fold made of it then. Records of a schema version
+that was released are never made anew: a new version gets a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runtime.worlds import World
+from workpacket.runtime import NotDone, Retry
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.state import RunState
+from workpacket.runtime.transfer import export_lines
+
+
+def finished(world: World) -> str:
+    with world.runtime.run("finished", packet="WP-1-Example-v1", inputs={"month": "2026-10", "rate": 0.5}) as run:
+        run.step("fetch", world.note, "rows")
+        run.effect("mail", world.note, "mail", key="mail-1")
+        run.checkpoint({"offset": 2}, name="middle", token=True)
+        run.map("load", world.note, ["a", "b"])
+    return run.id
+
+
+def interrupted(world: World) -> str:
+    with world.crashing(world.runtime.run("interrupted", code_version="1", scope=["src", "docs"])) as run:
+        run.step("first", world.note, "1")
+        run.step("second", world.crash)
+    with world.crashing(world.runtime.run("interrupted", code_version="1", scope=["src"])) as run:
+        run.step("first", world.note, "1")
+        run.step("second", world.note, "2")
+        run.effect("send", world.crash)
+    return run.id
+
+
+def retried(world: World) -> str:
+    def flaky() -> str:
+        world.note("try")
+        if len(world.calls) < 3:
+            raise NotDone("not yet")
+        return "done"
+
+    with world.runtime.run("retried", steps=9) as run:
+        run.using(retry=Retry(attempts=5, first=0.1), version="7").step("flaky", flaky)
+        world.calls.clear()
+        run.using(retry=Retry(attempts=5, first=0.1)).effect("flaky effect", flaky)
+    return run.id
+
+
+def refused(world: World) -> str:
+    with world.crashing(world.runtime.run("refused", inputs={"month": 10})) as run:
+        token = run.checkpoint({"at": 1}, token=True).token
+        world.crash()
+    try:
+        world.runtime.run("refused", inputs={"month": 11})
+    except RuntimeFault as fault:
+        world.runtime.confirm("refused@00000001", str(fault.details["subject"]), yes=True, note="looked at it")
+    with world.crashing(world.runtime.run("refused", inputs={"month": 11}, retry_token=token)) as run:
+        run.effect("doubtful", world.crash)
+    (record,) = world.runtime.state(run.id).unknown_effects
+    world.runtime.settle(run.id, record.effect, "mark_done", "it is in the outbox")
+    world.runtime.cancel(run.id, "no longer needed")
+    return run.id
+
+
+HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused)
+
+
+def summary(state: RunState) -> dict[str, Any]:
+    """What a history means, in terms that outlive the shape of the state."""
+    return {
+        "status": state.status,
+        "stop_code": state.stop_code,
+        "name": state.name,
+        "packet": state.packet,
+        "attempt": state.attempt,
+        "interrupted": state.interrupted,
+        "scope": list(state.scope),
+        "inputs": dict(state.inputs),
+        "steps": sorted(state.steps),
+        "effects": sorted([record.step, record.status] for record in state.effects.values()),
+        "checkpoints": [point.name for point in state.checkpoints],
+        "confirmations": sorted(state.confirmations.values()),
+        "tokens_spent": len(state.tokens_spent),
+        "blocks": list(state.blocks),
+        "version": state.version,
+    }
+
+
+def main(folder: Path) -> None:
+    for history in HISTORIES:
+        world = World()
+        stream = history(world)
+        lines = "".join(f"{line}\n" for line in export_lines(world.store, stream))
+        (folder / f"{history.__name__}.jsonl").write_text(lines, "utf-8")
+        expected = json.dumps(summary(world.runtime.state(stream)), indent=2, sort_keys=True)
+        (folder / f"{history.__name__}.expected.json").write_text(f"{expected}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

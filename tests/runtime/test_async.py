@@ -1,0 +1,204 @@
+"""Async runs follow the same rules; their steps may be gathered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from runtime.worlds import Crash, World
+from workpacket.runtime import NotDone, Retry, RunBlocked, RunCancelled
+
+
+def play(world: World, program: Any, **request: Any) -> Any:
+    """One life of an async program; a `Crash` inside ends it as the end of a process would."""
+
+    async def life() -> Any:
+        run = world.runtime.async_run("flow", **request)
+        await run.__aenter__()
+        try:
+            result = await program(run)
+        except Crash:
+            run._session._over.set()
+            world.clock.advance(60)
+            return "crashed"
+        except BaseException as error:
+            await run.__aexit__(type(error), error, None)
+            raise
+        await run.__aexit__(None, None, None)
+        return result
+
+    return asyncio.run(life())
+
+
+async def note(world: World, what: str) -> str:
+    await asyncio.sleep(0)
+    return world.note(what)
+
+
+async def crash(world: World) -> str:
+    await asyncio.sleep(0)
+    raise Crash
+
+
+def test_gathered_steps_have_the_same_keys_in_every_attempt_and_are_done_once() -> None:
+    world = World()
+
+    async def program(run: Any) -> Any:
+        done = await asyncio.gather(*[run.step("load", note, world, str(n)) for n in range(5)])
+        if run.attempt == 1:
+            raise Crash
+        return done
+
+    # The world cannot be hashed, so it is not compared; the number is.
+    assert play(world, program) == "crashed"
+    assert play(world, program) == ["0", "1", "2", "3", "4"]
+    assert sorted(world.calls) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_step_in_flight_is_reported() -> None:
+    world = World()
+
+    async def program(run: Any) -> Any:
+        await run.step("first", note, world, "1")
+        await run.step("second", crash if run.attempt == 1 else note, world, *([] if run.attempt == 1 else ["2"]))
+        return run.repeated
+
+    assert play(world, program) == "crashed"
+    assert play(world, program) == ("second",)
+
+
+def test_nested_steps_keep_their_place() -> None:
+    world = World()
+
+    async def outer(run: Any) -> str:
+        inner: str = await run.step("inner", note, world, "inner")
+        if run.attempt == 1:
+            raise Crash
+        return f"outer of {inner}"
+
+    async def program(run: Any) -> Any:
+        return await run.step("outer", outer, run)
+
+    assert play(world, program) == "crashed"
+    assert play(world, program) == "outer of inner"
+    assert world.calls == ["inner"]
+
+
+def test_retry_cursor_confirmation_and_checkpoint_work_as_in_sync_code() -> None:
+    world = World(ask=lambda _, __: True)
+    tries: list[int] = []
+
+    async def flaky() -> str:
+        tries.append(1)
+        if len(tries) < 2:
+            raise OSError
+        return "done"
+
+    async def program(run: Any) -> Any:
+        assert await run.cursor(0) == 0
+        assert await run.using(retry=Retry(attempts=2, first=0.01)).step(flaky) == "done"
+        await run.checkpoint({"at": 1})
+        await run.confirm("Go on?")
+        return await run.cursor()
+
+    assert play(world, program) == {"at": 1}
+
+
+def test_a_stream_ends_between_two_chunks_when_the_run_is_cancelled() -> None:
+    world = World()
+
+    async def chunks() -> AsyncIterator[int]:
+        for number in range(5):
+            yield number
+
+    async def program(run: Any) -> Any:
+        async for number in run.boundary(chunks()):
+            world.note(str(number))
+            if number == 1:
+                world.runtime.cancel(run.id, "enough")
+
+    with pytest.raises(RunCancelled):
+        play(world, program)
+    assert world.calls == ["0", "1"]
+    assert world.runtime.state("flow@00000001").status == "cancelled"
+
+
+def test_a_cancelled_task_writes_how_the_run_ended() -> None:
+    world = World()
+
+    async def program(run: Any) -> Any:
+        await run.step("first", note, world, "1")
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        play(world, program)
+    assert world.runtime.state("flow@00000001").stop_code == "user_stopped"
+
+
+@pytest.mark.parametrize(
+    ("recovery", "found", "calls"), [("probe", True, []), ("probe", False, ["k"]), ("keyed", 0, ["k"])]
+)
+def test_effects_recover_as_in_sync_code(recovery: Any, found: bool, calls: list[str]) -> None:
+    world = World()
+
+    async def probe() -> str:
+        if found:
+            return "found"
+        raise NotDone
+
+    async def send(key: str) -> str:
+        if world.runtime.state("flow@00000001").attempt == 1:
+            raise Crash
+        return world.note(key)
+
+    async def program(run: Any) -> Any:
+        return await run.effect("send", send, key="k", recovery=recovery, probe=probe)
+
+    assert play(world, program) == "crashed"
+    assert play(world, program) == ("found" if found else "k")
+    assert world.calls == calls
+
+
+def test_effects_are_settled_compensated_confirmed_and_retried_as_in_sync_code() -> None:
+    world = World()
+
+    async def program(run: Any) -> Any:
+        async def send() -> str:
+            if run.attempt == 1:
+                raise Crash
+            return await note(world, "sent")
+
+        async def undo() -> None:
+            await note(world, "undone")
+
+        await run.effect("send", send, compensate=undo)
+        return await run.effect("send", send, compensate=undo, key="second")
+
+    assert play(world, program) == "crashed"
+    (record,) = world.runtime.state("flow@00000001").unknown_effects
+    world.runtime.settle("flow@00000001", record.effect, "compensate")
+    with pytest.raises(RunBlocked):
+        play(world, program)
+    assert play(world, program) == "sent"
+    assert world.calls == ["undone", "sent", "sent"]
+
+
+def test_an_effect_waits_for_its_confirmation_and_certain_failures_are_retried() -> None:
+    world = World()
+
+    async def flaky() -> str:
+        if world.note("try") and len(world.calls) == 1:
+            raise NotDone
+        return "receipt"
+
+    async def program(run: Any) -> Any:
+        return await run.using(retry=Retry(attempts=2, first=0.01)).effect("send", flaky, confirm=True)
+
+    with pytest.raises(RunBlocked) as caught:
+        play(world, program)
+    world.runtime.confirm("flow@00000001", str(caught.value.details["subject"]), yes=True)
+    assert play(world, program) == "receipt"
+    assert world.calls == ["try", "try"]

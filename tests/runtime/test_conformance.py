@@ -1,0 +1,30 @@
+"""Both stores keep the contract: the suite that ships with the package, run on each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workpacket.runtime.contract import Store
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.testing import ManualClock, StoreConformance
+
+
+class TestMemoryStore(StoreConformance):
+    def open_store(self, clock: ManualClock) -> Store:
+        return MemoryStore(clock)
+
+
+class TestSQLiteStore(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "runs.db"
+        self.opener = (
+            "from pathlib import Path\nfrom workpacket.runtime.sqlite_store import SQLiteStore\n"
+            f"store = SQLiteStore(Path({str(self.path)!r}))"
+        )
+
+    def open_store(self, clock: ManualClock) -> Store:
+        return SQLiteStore(self.path, clock=clock)

@@ -1,0 +1,279 @@
+"""Effects: what happens when one is reached, for every state the log can be in."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from runtime.worlds import World
+from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
+from workpacket.runtime.effects import KEYED, Recovery, identity, next_move
+from workpacket.runtime.events import Event
+from workpacket.runtime.state import EffectRecord, EffectStatus
+
+EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
+TABLE = {
+    "intended": dict.fromkeys(get_args(Recovery), "start"),
+    "failed": dict.fromkeys(get_args(Recovery), "start"),
+    "retry": dict.fromkeys(get_args(Recovery), "start"),
+    "succeeded": dict.fromkeys(get_args(Recovery), "return"),
+    "mark_done": dict.fromkeys(get_args(Recovery), "return"),
+    "compensate": dict.fromkeys(get_args(Recovery), "compensate"),
+    "started": {"manual": "block", "probe": "probe", "read": "repeat", "idempotent": "repeat", "keyed": "repeat"},
+    "failed_unknown": {
+        "manual": "block",
+        "probe": "probe",
+        "read": "repeat",
+        "idempotent": "repeat",
+        "keyed": "repeat",
+    },
+}
+
+
+def test_the_table_is_complete() -> None:
+    assert set(TABLE) == set(get_args(EffectStatus))
+
+
+@pytest.mark.parametrize(
+    ("status", "recovery", "move"), [(s, r, m) for s, row in TABLE.items() for r, m in row.items()]
+)
+def test_each_state_has_its_move(status: EffectStatus, recovery: Recovery, move: str) -> None:
+    record = EffectRecord("e", "s", recovery, "t", "", status, 1, EVENT)
+    assert next_move(record, recovery) == move
+
+
+def test_an_effect_nobody_knows_of_is_started() -> None:
+    assert all(next_move(None, recovery) == "start" for recovery in get_args(Recovery))
+
+
+def interrupted(world: World, **options: Any) -> None:
+    """A run whose process died between the intent and the outcome of an effect."""
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", world.crash, **options)
+
+
+def test_the_intent_is_stored_before_the_act_and_the_receipt_after() -> None:
+    world = World()
+
+    def act() -> str:
+        assert [event.type for event in world.store.read("mail@00000001")][-1] == "effect.started"
+        return "receipt"
+
+    with world.runtime.run("mail") as run:
+        assert run.effect("send", act) == "receipt"
+    types = [event.type for event in world.store.read("mail@00000001")]
+    assert types == ["run.started", "effect.started", "effect.succeeded", "run.completed"]
+
+
+def test_an_effect_of_unknown_outcome_blocks_the_run_before_anything_is_done() -> None:
+    world = World()
+    interrupted(world)
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.run("mail")
+    assert caught.value.code == "effect_outcome_unknown"
+
+
+@pytest.mark.parametrize(("choice", "calls"), [("mark_done", []), ("retry", ["sent"])])
+def test_a_person_settles_what_nobody_knows(choice: Any, calls: list[str]) -> None:
+    world = World()
+    interrupted(world)
+    (record,) = world.runtime.state("mail@00000001").unknown_effects
+    world.runtime.settle("mail@00000001", record.effect, choice, note="looked in the outbox")
+    with world.runtime.run("mail") as run:
+        run.effect("send", lambda: world.note("sent"))
+    assert world.calls == calls
+
+
+def test_compensation_undoes_the_effect_and_stops_the_run() -> None:
+    world = World()
+    interrupted(world)
+    (record,) = world.runtime.state("mail@00000001").unknown_effects
+    world.runtime.settle("mail@00000001", record.effect, "compensate")
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+        run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+    assert caught.value.code == "effect_failed"
+    assert world.calls == ["undone"]
+    with world.runtime.run("mail") as run:
+        run.effect("send", lambda: world.note("sent"), compensate=lambda: world.note("undone"))
+    assert world.calls == ["undone", "sent"]
+
+
+def test_compensation_without_a_way_to_undo_blocks() -> None:
+    world = World()
+    interrupted(world)
+    (record,) = world.runtime.state("mail@00000001").unknown_effects
+    world.runtime.settle("mail@00000001", record.effect, "compensate")
+    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+        run.effect("send", lambda: world.note("sent"))
+    assert world.calls == []
+
+
+def test_only_an_effect_in_doubt_can_be_settled() -> None:
+    world = World()
+    with world.runtime.run("mail") as run:
+        run.effect("send", lambda: "sent")
+    with pytest.raises(RunBlocked):
+        world.runtime.settle(run.id, next(iter(run.state.effects)), "retry")
+
+
+@pytest.mark.parametrize("recovery", ["read", "idempotent", "keyed"])
+def test_what_may_be_repeated_is_repeated_with_the_same_key_and_reported(recovery: Recovery) -> None:
+    world = World()
+
+    def send(key: str) -> str:
+        return world.note(key)
+
+    interrupted(world, key="invoice-10", recovery=recovery)
+    with world.runtime.run("mail") as run:
+        run.effect("send", send, key="invoice-10", recovery=recovery)
+        assert run.repeated == ("send",)
+    assert world.calls == ["invoice-10"]
+
+
+@pytest.mark.parametrize(("happened", "calls"), [(True, []), (False, ["sent"])])
+def test_the_probe_decides(happened: bool, calls: list[str]) -> None:
+    world = World()
+
+    def probe() -> str:
+        if happened:
+            return "found"
+        raise NotDone
+
+    interrupted(world, recovery="probe", probe=probe)
+    with world.runtime.run("mail") as run:
+        receipt = run.effect("send", lambda: world.note("sent"), recovery="probe", probe=probe)
+    assert receipt == ("found" if happened else "sent")
+    assert world.calls == calls
+    (last,) = [event for event in world.store.read("mail@00000001") if event.type == "effect.succeeded"]
+    assert last.values().get("by_probe", False) == happened
+
+
+def test_a_probe_that_was_promised_and_is_missing_blocks() -> None:
+    world = World()
+    interrupted(world, recovery="probe", probe=world.crash)
+    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+        run.effect("send", lambda: world.note("sent"), recovery="probe")
+    assert world.calls == []
+
+
+def test_an_error_in_a_manual_effect_leaves_its_outcome_unknown_and_is_not_retried() -> None:
+    world = World()
+
+    def times_out() -> str:
+        world.note("try")
+        raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError), world.runtime.run("mail") as run:
+        run.using(retry=Retry(attempts=5, first=0.1)).effect("send", times_out)
+    assert world.calls == ["try"]
+    with pytest.raises(RunBlocked) as caught:
+        world.runtime.run("mail")
+    assert caught.value.code == "effect_outcome_unknown"
+
+
+def test_an_error_in_an_idempotent_effect_is_retried() -> None:
+    world = World()
+
+    def flaky() -> str:
+        world.note("try")
+        if len(world.calls) < 3:
+            raise TimeoutError("no answer")
+        return "receipt"
+
+    with world.runtime.run("mail") as run:
+        options = run.using(retry=Retry(attempts=5, first=0.1))
+        assert options.effect("send", flaky, recovery="idempotent") == "receipt"
+
+
+def test_one_key_succeeds_once_wherever_it_is_asked_for() -> None:
+    world = World()
+    with world.runtime.run("mail") as run:
+        assert run.effect("send", world.note, "first", key="k") == "first"
+        assert run.effect("again", world.note, "second", key="k") == "first"
+    assert world.calls == ["first"]
+
+
+def test_an_effect_asked_for_with_other_arguments_is_refused() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", world.note, "a@example.org")
+        world.crash()
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+        run.effect("send", world.note, "b@example.org")
+    assert caught.value.code == "step_changed"
+    assert world.calls == ["a@example.org"]
+
+
+def test_arguments_that_have_no_hash_need_a_key() -> None:
+    world = World()
+    with pytest.raises(ValueError, match="/0: object"), world.runtime.run("mail") as run:
+        run.effect("send", lambda _: None, object())
+    with world.runtime.run("mail") as run:
+        run.effect("send", lambda _: None, object(), key="named")
+
+
+def test_an_effect_that_has_to_be_confirmed_waits_with_its_intent_stored() -> None:
+    world = World()
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+        run.effect("send", world.note, "sent", confirm=True)
+    assert caught.value.code == "needs_confirmation"
+    assert world.calls == []
+    world.runtime.confirm("mail@00000001", str(caught.value.details["subject"]), yes=True)
+    with world.runtime.run("mail") as run:
+        run.effect("send", world.note, "sent", confirm=True)
+    assert world.calls == ["sent"]
+
+
+def test_an_effect_nobody_confirmed_is_never_started() -> None:
+    world = World()
+    for _ in range(2):
+        with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+            run.effect("send", world.note, "sent", confirm=True)
+    assert world.calls == []
+
+
+def test_a_cancelled_run_gives_stored_receipts_and_begins_no_further_effect() -> None:
+    world = World()
+
+    def acts(run: Run) -> None:
+        run.effect("send", world.note, "first", key="k")
+        world.runtime.cancel(run.id, "enough")
+        world.clock.advance(1)
+        run._session.recorder.catch_up()
+        world.note(f"still {run.effect('again', world.note, 'first', key='k')}")
+        run.effect("another", world.note, "second", key="l")
+
+    with pytest.raises(RunCancelled), world.runtime.run("mail") as run:
+        acts(run)
+    assert world.calls == ["first", "still first"]
+
+
+def test_the_identity_of_an_effect_is_its_place_and_its_arguments_or_its_key() -> None:
+    by_place = {identity("s", step, "manual", "t", args) for step in "ab" for args in ("jcs-1:1", "jcs-1:2")}
+    by_key = {identity("s", step, "manual", "t", KEYED + "1") for step in "ab"}
+    assert (len(by_place), len(by_key)) == (4, 1)
+    assert not by_place & by_key
+
+
+def test_a_receipt_that_held_a_secret_is_kept_without_it_and_counted() -> None:
+    world = World()
+    secret = "ghp_" + "A" * 36
+    with world.crashing(world.runtime.run("mail")) as run:
+        assert run.effect("send", lambda: {"token": secret, "id": 7}) == {"token": secret, "id": 7}
+        run.effect("plain", lambda: "receipt")
+        world.crash()
+    with world.runtime.run("mail") as run:
+        assert run.effect("send", world.crash) == {"token": "[redacted:github-token]", "id": 7}
+    counted = [e.values().get("redactions") for e in world.store.read(run.id) if e.type == "effect.succeeded"]
+    assert counted == [1, None]
+
+
+def test_an_intent_is_stored_once_however_often_the_question_is_asked() -> None:
+    world = World()
+    for _ in range(3):
+        with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+            run.effect("send", world.note, "sent", confirm=True)
+    types = [event.type for event in world.store.read("mail@00000001")]
+    assert types.count("effect.intended") == 1
+    assert types.count("confirmation.requested") == 1

@@ -1,0 +1,50 @@
+"""Every history that a version ever recorded is still read, verifies, and means what it meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.histories import HISTORIES, refused, summary
+from runtime.worlds import World
+from workpacket.runtime.kinds import KINDS
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.sqlite_health import examine
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.state import fold
+from workpacket.runtime.transfer import export_lines, import_lines
+
+FOLDER = Path(__file__).parents[1] / "histories"
+RECORDED = sorted(FOLDER.glob("*/*.jsonl"))
+
+
+def test_each_kind_of_history_was_recorded() -> None:
+    assert {path.stem for path in RECORDED} >= {history.__name__ for history in HISTORIES}
+
+
+def test_the_histories_hold_records_of_nearly_every_kind() -> None:
+    types = {json.loads(line).get("type") for path in RECORDED for line in path.read_text("utf-8").splitlines()}
+    assert set(KINDS) - types <= {"run.stopped", "payload.erased", "confirmation.requested", "effect.intended"}
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_history_means_what_it_meant(path: Path, tmp_path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines()
+    expected = json.loads(path.with_suffix(".expected.json").read_text("utf-8"))
+    memory, sqlite = MemoryStore(), SQLiteStore(tmp_path / "runs.db")
+    for store in (memory, sqlite):
+        stream = import_lines(store, lines)
+        assert summary(fold(store.read(stream))) == expected
+        assert list(export_lines(store, stream)) == lines
+    assert examine(sqlite) == ()
+
+
+def test_the_same_life_makes_the_same_bytes() -> None:
+    lives = []
+    for _ in range(2):
+        world = World()
+        stream = refused(world)
+        lives.append(list(export_lines(world.store, stream)))
+    assert lives[0] == lives[1]

@@ -1,0 +1,130 @@
+"""Secrets are taken out before anything is stored, or nothing is stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.worlds import World
+from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.kinds import KINDS, Kind
+from workpacket.runtime.redaction import Redactor, clean_record
+from workpacket.runtime.secret_rules import RULES, SecretRule
+
+REDACTOR = Redactor()
+
+
+def example_of(rule: SecretRule) -> str:
+    return rule.begins + min(rule.alphabet & set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) * rule.at_least
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.begins.strip())
+def test_each_rule_finds_its_secret_wherever_it_stands(rule: SecretRule) -> None:
+    secret = example_of(rule)
+    value: Any = {"list": [f"before {secret}\n"], secret: 1}
+    cleaned, found = REDACTOR.clean_value(value, json.dumps(value, ensure_ascii=False))
+    assert found == 2
+    assert secret not in json.dumps(cleaned)
+    assert f"[redacted:{rule.name}]" in json.dumps(cleaned)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.begins.strip())
+def test_a_mere_beginning_is_no_secret(rule: SecretRule) -> None:
+    assert REDACTOR.clean_value(rule.begins, json.dumps(rule.begins)) == (rule.begins, 0)
+
+
+@pytest.mark.parametrize("text", ["task-based", "the sky-high risk-", "high_five", "Basic idea", "through the night"])
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert REDACTOR.clean_value(text, json.dumps(text)) == (text, 0)
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_what_is_not_secret_is_not_touched(value: Any) -> None:
+    assert REDACTOR.clean_value(value, json.dumps(value, ensure_ascii=False)) == (value, 0)
+
+
+def test_values_of_secret_environment_variables_are_found_verbatim() -> None:
+    redactor = Redactor.from_environment({"DB_PASSWORD": 'pa"ss\nword', "HOME": "/home/me", "API_TOKEN": "short"})
+    value = ['x pa"ss\nword y', "/home/me short"]
+    cleaned, found = redactor.clean_value(list(value), json.dumps(value, ensure_ascii=False))
+    assert cleaned == ["x [redacted:environment] y", "/home/me short"]
+    assert found == 1
+
+
+def test_unknown_fields_are_dropped_and_counted() -> None:
+    text = clean_record(KINDS["step.failed"], {"step": "a", "argv": ["x"], "env": {"A": "b"}}, REDACTOR)
+    assert json.loads(text) == {"dropped": 2, "step": "a"}
+
+
+def test_listed_fields_that_must_not_be_kept_are_dropped() -> None:
+    text = clean_record(KINDS["attempt.started"], {"attempt": 1, "env": {"A": "b"}}, REDACTOR)
+    assert json.loads(text) == {"attempt": 1, "dropped": 1}
+
+
+def test_fields_that_are_kept_as_hashes_only_are_hashed() -> None:
+    kind = Kind("x", {"who": "hash"})
+    assert clean_record(kind, {"who": "me"}, REDACTOR) == json.dumps({"who": jcs_hash("me")}, separators=(",", ":"))
+
+
+SECRET = example_of(RULES[0])
+
+
+def dump(world: World) -> str:
+    events = [event for head in world.store.heads() for event in world.store.read(head.stream)]
+    payloads = [world.store.payload(event) or b"" for event in events]
+    return repr(events) + repr(payloads)
+
+
+def test_no_secret_reaches_the_store_by_any_way() -> None:
+    world = World(redactor=Redactor.from_environment({"MY_SECRET": "correct horse"}))
+
+    def failing() -> None:
+        raise ValueError(f"cannot log in with {SECRET}")
+
+    with pytest.raises(ValueError), world.runtime.run("a", inputs={"token": SECRET}) as run:  # noqa: PT012
+        run.step("result", lambda: {"got": SECRET, "and": "correct horse"})
+        run.effect("send", lambda: SECRET, key=SECRET)
+        run.step("fails", failing)
+    world.runtime.cancel(run.id, f"because of {SECRET}")
+    assert SECRET not in dump(world)
+    assert "correct horse" not in dump(world)
+
+
+def test_a_step_whose_result_held_a_secret_is_done_again_and_that_is_reported() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("a")) as run:
+        assert run.step("login", world.note, SECRET) == SECRET
+        world.crash()
+    with world.runtime.run("a") as run:
+        assert run.step("login", world.note, SECRET) == SECRET
+        assert run.repeated == ("login",)
+    assert world.calls == [SECRET, SECRET]
+
+
+def test_a_cursor_that_holds_a_secret_is_refused() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("a")) as run:
+        with pytest.raises(RedactionFailed, match="cursor"):
+            run.checkpoint({"token": SECRET})
+        world.crash()
+
+
+def test_if_redaction_fails_nothing_is_stored() -> None:
+    class Broken(str):
+        def find(self, *_: Any) -> int:
+            raise MemoryError
+
+    world = World(redactor=Redactor(rules=(SecretRule("broken", Broken("x"), frozenset("x"), 1),)))
+    world.redactor.values = ()
+    with world.crashing(world.runtime.run("a")) as run:
+        before = len(list(world.store.read(run.id)))
+        world.redactor.rules = (None,)  # type: ignore[assignment]  # a rule that cannot be applied
+        with pytest.raises(RedactionFailed):
+            run.step("leak", lambda: "x" * 9)
+        assert len(list(world.store.read(run.id))) == before
+        world.crash()

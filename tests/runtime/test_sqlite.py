@@ -1,0 +1,516 @@
+"""What the SQLite store does when its surroundings are not as they should be: each case a named outcome."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from workpacket.runtime.errors import (
+    LogDamaged,
+    NewerSchema,
+    RuntimeFault,
+    StorageFailed,
+    StoreCorrupt,
+    StoreRolledBack,
+    StoreUnavailable,
+)
+from workpacket.runtime.events import Chain
+from workpacket.runtime.sqlite_files import SideFile, file_system_of
+from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
+from workpacket.runtime.sqlite_schema import MIGRATIONS, SCHEMA_VERSION, row_crc
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.testing import STREAM, ManualClock, Writer
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # os.fork beside threads, on purpose
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "er" / "runs.db"
+
+
+def filled(path: Path, events: int = 3) -> SQLiteStore:
+    store = SQLiteStore(path)
+    writer = Writer("w")
+    for _ in range(events):
+        store.append(writer.request("checkpoint"))
+    return store
+
+
+@contextmanager
+def raw(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file without its store around it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+def change(path: Path, *statements: str) -> None:
+    """Alter the file behind the store's back, with its triggers out of the way."""
+    with raw(path) as connection:
+        connection.execute("DROP TRIGGER IF EXISTS events_stay_as_they_are")
+        connection.execute("DROP TRIGGER IF EXISTS events_stay")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def code_of(action: Callable[[], object]) -> str:
+    with pytest.raises(RuntimeFault) as caught:
+        action()
+    return caught.value.code
+
+
+def test_the_durability_that_was_asked_for_is_in_force(path: Path) -> None:
+    store = SQLiteStore(path)
+    with store.access.reading as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_setting_that_does_not_hold_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pragmas = (("synchronous", "NORMAL", 2),)
+    monkeypatch.setattr("workpacket.runtime.sqlite_access._PRAGMAS", pragmas)
+    assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
+
+
+def test_a_network_file_system_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workpacket.runtime.sqlite_files.file_system_of", lambda _: "nfs4")
+    assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
+
+
+def test_the_file_system_is_known_where_the_system_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mountinfo"
+    device = tmp_path.stat().st_dev
+    mounts.write_text(f"36 35 {os.major(device)}:{os.minor(device)} / / rw master:1 - ext9 /dev/x rw\n")
+    monkeypatch.setattr("workpacket.runtime.sqlite_files._MOUNTS", mounts)
+    assert file_system_of(tmp_path) == "ext9"
+    mounts.write_text("36 35 0:0 / / rw - other x rw\n")
+    assert file_system_of(tmp_path) == ""
+    mounts.unlink()
+    assert file_system_of(tmp_path) == ""
+
+
+def test_a_memory_file_system_works_and_is_mentioned(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workpacket.runtime.sqlite_health.file_system_of", lambda _: "tmpfs")
+    (problem,) = suitability(path)
+    assert problem.code == "storage_unsuitable"
+    monkeypatch.setattr("workpacket.runtime.sqlite_health.file_system_of", lambda _: "ext4")
+    assert suitability(path) == ()
+
+
+def test_events_cannot_be_changed_or_deleted(path: Path) -> None:
+    filled(path).close()
+    for statement in ("UPDATE events SET actor = 'x'", "DELETE FROM events"):
+        with raw(path) as connection, pytest.raises(sqlite3.IntegrityError, match="never"):
+            connection.execute(statement)
+
+
+def test_a_database_of_another_program_is_refused(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    with raw(path) as connection:
+        connection.execute("PRAGMA application_id = 7")
+    assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a database at all, but long enough to look at" * 9)
+    assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
+
+
+def test_a_store_without_a_write_ahead_log_is_refused(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: sqlite3.Connection(":memory:", isolation_level=None))
+    assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
+
+
+def test_a_lock_that_fails_is_an_error_of_the_storage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(path)
+
+    def fails(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("workpacket.runtime.sqlite_files.fcntl.flock", fails)
+    with pytest.raises(StorageFailed):
+        store.append(Writer("v").request("a"))
+
+
+def test_a_database_behind_its_anchor_is_found_by_the_examination(path: Path) -> None:
+    store = filled(path)
+    store.access.side.set_anchor(99)
+    assert [problem.code for problem in examine(store)] == ["store_rolled_back"]
+
+
+def test_an_event_of_another_stream_is_not_let_through(path: Path) -> None:
+    event = next(filled(path).read(STREAM))
+    with pytest.raises(LogDamaged, match="belongs to"):
+        Chain("another").check(event)
+
+
+def test_a_stream_whose_last_event_is_not_its_head_is_noticed(path: Path) -> None:
+    filled(path).close()
+    with raw(path) as connection:
+        name, number, version, _, *rest = connection.execute("SELECT * FROM streams").fetchone()
+        row = (name, number, version, "0" * 64, *rest[:-1])
+        connection.execute("UPDATE streams SET hash = ?, crc = ?", ("0" * 64, row_crc(*row)))
+    with pytest.raises(LogDamaged, match="does not end in its head"):
+        list(SQLiteStore(path).read(STREAM))
+
+
+def test_the_index_is_made_anew_without_removed_streams(path: Path) -> None:
+    store = filled(path)
+    head = store.head(STREAM)
+    assert head is not None
+    store.remove(STREAM, head.hash)
+    store.append(Writer("v", "kept@1").request("checkpoint"))
+    store.rebuild_index()
+    assert [entry.stream for entry in store.entries("checkpoints")] == ["kept@1"]
+
+
+def test_a_store_that_cannot_be_opened_leaves_no_file_open(path: Path) -> None:
+    filled(path).close()
+    path.write_bytes(b"not a database at all, but long enough to look at" * 9)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        assert code_of(lambda: SQLiteStore(path)) == "store_corrupt"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> None:
+    filled(path).close()
+    change(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    store = SQLiteStore(path)
+    assert len(list(store.read(STREAM))) == 3
+    assert any("INSERT INTO" in line for line in raw_dump(store))
+    with pytest.raises(NewerSchema):
+        store.append(Writer("v").request("a"))
+    with pytest.raises(NewerSchema):
+        store.acquire(STREAM, "x", 1)
+
+
+def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", (("CREATE TABLE meta(x)", "CREATE NONSENSE"),))
+    with pytest.raises(RuntimeFault):
+        SQLiteStore(path)
+    monkeypatch.undo()
+    SQLiteStore(path).append(Writer("w").request("a"))
+
+
+def test_an_older_file_is_brought_to_the_present_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path).close()
+    grown = (*MIGRATIONS, ("CREATE TABLE added(x)",))
+    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", grown)
+    monkeypatch.setattr("workpacket.runtime.sqlite_access.SCHEMA_VERSION", len(grown))
+    store = SQLiteStore(path)
+    assert len(list(store.read(STREAM))) == 3
+    with store.access.reading as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (len(grown),)
+        assert [row[0] for row in db.execute("SELECT version FROM schema_migrations")] == [1, 2]
+        assert db.execute("SELECT count(*) FROM added").fetchone() == (0,)
+
+
+def test_a_file_that_cannot_be_opened_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", refuses)
+    assert code_of(lambda: SQLiteStore(path)) == "store_read_only"
+
+
+def test_a_store_that_lost_the_number_of_its_streams_is_not_believed(path: Path) -> None:
+    SQLiteStore(path).close()
+    change(path, "DELETE FROM meta")
+    assert code_of(lambda: SQLiteStore(path).head("anything")) == "store_corrupt"
+
+
+def test_a_handle_of_another_process_is_refused_and_not_closed_for_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        assert code_of(lambda: store.head(STREAM)) == "store_busy"
+        store.close()
+    with store.access.reading as db:
+        assert db.execute("SELECT count(*) FROM events").fetchone() == (3,)
+
+
+def test_an_older_copy_of_the_store_is_noticed(path: Path) -> None:
+    filled(path).close()
+    older = path.read_bytes()
+    store = SQLiteStore(path)
+    store.append(Writer("v").request("b"))
+    store.close()
+    path.write_bytes(older)
+    with pytest.raises(StoreRolledBack):
+        SQLiteStore(path)
+    assert len(list(SQLiteStore(path, accept_rollback=True).read(STREAM))) == 3
+    SQLiteStore(path)
+
+
+def test_a_read_only_folder_is_named(path: Path) -> None:
+    if os.geteuid() == 0:
+        path = Path("/proc/workpacket/runs.db")
+    else:
+        path.parent.mkdir(parents=True)
+        path.parent.chmod(0o500)
+    assert code_of(lambda: SQLiteStore(path)) == "store_read_only"
+
+
+def test_a_side_file_that_is_a_link_is_refused(path: Path, tmp_path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.with_name("runs.db.lock").symlink_to(tmp_path / "elsewhere")
+    assert code_of(lambda: SQLiteStore(path)) == "store_read_only"
+
+
+def test_a_full_disk_is_named_and_nothing_was_written(path: Path) -> None:
+    store = filled(path)
+    with store.access.reading as db:
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {pages}")
+    writer = Writer("v")
+    request = writer.request("a")
+    big = request._replace(events=(request.events[0]._replace(payload=b'"' + b"x" * 100_000 + b'"'),))
+    assert code_of(lambda: store.append(big)) == "disk_full"
+    with store.access.reading as db:
+        db.execute("PRAGMA max_page_count = 100000")
+    assert store.append(big).events[0].version == 4
+    assert examine(store) == ()
+
+
+class Failing:
+    """A connection whose next statement of a kind fails as the storage would make it fail."""
+
+    def __init__(self, db: sqlite3.Connection, statement: str, code: int) -> None:
+        self._db = db
+        self._statement = statement
+        self._code = code
+
+    def execute(self, statement: str, *arguments: object) -> object:
+        if statement.startswith(self._statement):
+            error = sqlite3.OperationalError("made to fail")
+            error.sqlite_errorcode = self._code
+            raise error
+        run: Callable[..., object] = self._db.execute
+        return run(statement, *arguments)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._db, name)
+
+
+def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(path)
+    failing = Failing(store.access.db, "COMMIT", sqlite3.SQLITE_IOERR | (4 << 8))
+    monkeypatch.setattr(store.access, "db", failing)
+    with pytest.raises(StorageFailed):
+        store.append(Writer("v").request("a"))
+    monkeypatch.undo()
+    for action in (lambda: store.append(Writer("v").request("a")), lambda: store.head(STREAM)):
+        with pytest.raises(StorageFailed, match="was closed after"):
+            action()
+    store.close()
+    assert len(list(SQLiteStore(path).read(STREAM))) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        (sqlite3.SQLITE_BUSY, "store_busy"),
+        (sqlite3.SQLITE_READONLY, "store_read_only"),
+        (sqlite3.SQLITE_CANTOPEN, "store_read_only"),
+        (sqlite3.SQLITE_CORRUPT, "store_corrupt"),
+    ],
+)
+def test_failures_of_sqlite_have_names(path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str) -> None:
+    store = filled(path)
+    monkeypatch.setattr(store.access, "db", Failing(store.access.db, "BEGIN", code))
+    assert code_of(lambda: store.append(Writer("v").request("a"))) == named
+    monkeypatch.undo()
+    assert store.append(Writer("v").request("a")).events[0].version == 4
+
+
+def test_a_locked_store_is_busy_after_the_waiting_time(path: Path) -> None:
+    store = SQLiteStore(path, timeout=0.05)
+    other = SideFile(path.with_name("runs.db.lock"))
+    other.lock(1)
+    assert code_of(lambda: store.append(Writer("w").request("a"))) == "store_busy"
+    other.unlock()
+    store.append(Writer("w").request("a"))
+
+
+def test_a_waiting_writer_gets_its_turn(path: Path) -> None:
+    store = SQLiteStore(path)
+    other = SideFile(path.with_name("runs.db.lock"))
+    other.lock(1)
+    unlocked: list[float] = []
+
+    def unlock() -> None:
+        unlocked.append(time.monotonic())
+        other.unlock()
+
+    threading.Timer(0.05, unlock).start()
+    store.append(Writer("w").request("a"))
+    assert time.monotonic() >= unlocked[0]
+
+
+def test_a_forked_process_does_not_use_its_parents_handle(path: Path) -> None:
+    store = filled(path)
+    child = os.fork()
+    if child == 0:
+        try:
+            store.append(Writer("v").request("a"))
+        except StoreUnavailable:
+            store.close()
+            os._exit(17)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WEXITSTATUS(status) == 17
+    assert store.append(Writer("v").request("a")).events[0].version == 4
+
+
+DAMAGE = [
+    ("UPDATE events SET data = '{}' WHERE version = 2", "log_damaged"),
+    ("UPDATE events SET recorded_at = 5 WHERE version = 2", "log_damaged"),
+    ("UPDATE events SET actor = x'ff' WHERE version = 2", "log_damaged"),
+    ("UPDATE events SET version = 9 WHERE version = 2", "log_damaged"),
+    ("DELETE FROM events WHERE version = 2", "log_damaged"),
+    ("DELETE FROM events WHERE version = 3", "log_damaged"),
+    ("DELETE FROM payloads", "log_damaged"),
+    ("UPDATE payloads SET bytes = x'00'", "log_damaged"),
+    ("UPDATE streams SET version = 2", "store_corrupt"),
+    ("DELETE FROM streams", "store_corrupt"),
+    ("DELETE FROM meta", "store_corrupt"),
+    ("DELETE FROM entries", "store_corrupt"),
+    ("UPDATE entries SET version = 1", "store_corrupt"),
+]
+
+
+@pytest.mark.parametrize(("statement", "code"), DAMAGE)
+def test_the_examination_finds(path: Path, statement: str, code: str) -> None:
+    filled(path).close()
+    change(path, statement)
+    store = SQLiteStore(path, accept_rollback=True)
+    found = {problem.code for problem in examine(store)}
+    if statement in {"DELETE FROM streams", "DELETE FROM meta"}:
+        assert code_of(lambda: store.head("never heard of")) == code
+    else:
+        assert code in found
+
+
+def test_a_stream_that_ends_before_its_head_is_noticed_when_read(path: Path) -> None:
+    filled(path).close()
+    change(path, "DELETE FROM events WHERE version = 3")
+    with pytest.raises(LogDamaged, match="missing"):
+        list(SQLiteStore(path, accept_rollback=True).read(STREAM))
+
+
+def test_a_rehashed_event_does_not_fit_the_head(path: Path) -> None:
+    store = filled(path)
+    events = list(store.read(STREAM))
+    store.close()
+    other = SQLiteStore(path.with_name("other.db"))
+    forged = [*events[:2], other.append(Writer("w").request("a", "b", "checkpoint", expected=0)).events[2]]
+    change(path, f"UPDATE events SET hash = '{forged[2].hash}', previous = '{forged[2].previous}' WHERE version = 3")
+    with pytest.raises(LogDamaged):
+        list(SQLiteStore(path).read(STREAM))
+
+
+def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> None:
+    filled(path).close()
+    with raw(path) as connection:
+        (kind, stream, key, _, status, _) = connection.execute("SELECT * FROM entries").fetchone()
+    for version in (9, 4):
+        crc = row_crc(kind, stream, key, version, status)
+        with raw(path) as connection:
+            connection.execute("UPDATE entries SET version = ?, crc = ?", (version, crc))
+        with pytest.raises(LogDamaged, match="points at something else"):
+            SQLiteStore(path).latest("checkpoints", STREAM)
+
+
+def test_a_lease_of_another_boot_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SQLiteStore(path).acquire(STREAM, "one", 3600)
+    monkeypatch.setattr("workpacket.runtime.sqlite_store.boot_id", lambda: "another boot")
+    store = SQLiteStore(path)
+    assert store.lease(STREAM) is None
+    assert store.acquire(STREAM, "two", 30).token == 2
+
+
+def test_a_wall_clock_that_goes_back_changes_neither_order_nor_leases(path: Path) -> None:
+    clock = ManualClock()
+    store = SQLiteStore(path, clock=clock)
+    lease = store.acquire(STREAM, "one", 30)
+    clock.wall -= 10**12
+    store.append(Writer("w").request("a", fence=lease.token))
+    with pytest.raises(RuntimeFault):
+        store.acquire(STREAM, "two", 30)
+
+
+def test_a_backup_is_made_while_others_write_and_is_good(path: Path, tmp_path: Path) -> None:
+    store = filled(path, 50)
+    back_up(store, tmp_path / "backup.db")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["backup.db", "deep"]
+    copy = SQLiteStore(tmp_path / "backup.db")
+    assert list(copy.read(STREAM)) == list(store.read(STREAM))
+    assert code_of(lambda: back_up(store, tmp_path / "backup.db")) == "store_read_only"
+
+
+def test_a_backup_of_a_damaged_store_is_refused(path: Path, tmp_path: Path) -> None:
+    filled(path).close()
+    change(path, "UPDATE events SET data = '{}' WHERE version = 2")
+    with pytest.raises(StoreCorrupt, match="backup is not good"):
+        back_up(SQLiteStore(path), tmp_path / "backup.db")
+    assert not (tmp_path / "backup.db").exists()
+
+
+def test_space_is_given_back_after_retention(path: Path) -> None:
+    store = filled(path, 200)
+    head = store.head(STREAM)
+    assert head is not None
+    store.remove(STREAM, head.hash)
+    store.append(Writer("v", "kept@1").request("a"))
+    before = path.stat().st_size
+    give_back_space(store)
+    assert path.stat().st_size < before
+    assert examine(store) == ()
+    store.close()
+    assert len(list(SQLiteStore(path).read("kept@1"))) == 1
+
+
+APPENDER = """
+import sys, time
+from pathlib import Path
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.testing import Writer
+name = sys.argv[2]
+store = SQLiteStore(Path(sys.argv[1]))
+writer = Writer(name, f"run@{name}")
+slowest = 0.0
+for _ in range(60):
+    began = time.perf_counter()
+    store.append(writer.request("step.completed"))
+    slowest = max(slowest, time.perf_counter() - began)
+print(slowest)
+"""
+
+
+def test_eight_processes_write_one_file_without_an_error(path: Path) -> None:
+    SQLiteStore(path).close()
+    names = [f"w{number}" for number in range(8)]
+    children = [
+        subprocess.Popen([sys.executable, "-c", APPENDER, str(path), name], stdout=subprocess.PIPE) for name in names
+    ]
+    assert [child.wait() for child in children] == [0] * 8
+    for child in children:
+        child.communicate()
+    store = SQLiteStore(path)
+    assert [head.version for head in store.heads()] == [60] * 8
+    assert examine(store) == ()

@@ -1,0 +1,46 @@
+"""Why a run stopped: a reason code with what a resume, a report and a hook need to know about it.
+
+Exit statuses follow the family: a script can tell "the work was wrong" from "the disk was full" without reading text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.model import exits
+from workpacket.model.reasons import Reason
+
+StopFamily = Literal[
+    "constraint", "verification", "review", "worker", "resource", "stale", "integrity", "user", "internal"
+]
+AutoResume = Literal["never", "with_backoff", "after_confirm"]
+
+EXIT_RANGES: dict[StopFamily, range] = {
+    "constraint": range(10, 20),
+    "verification": range(20, 30),
+    "review": range(30, 40),
+    "worker": range(40, 50),
+    "resource": range(50, 60),
+    "stale": range(60, 70),
+    "integrity": range(70, 80),
+    "user": range(exits.INTERRUPTED, exits.INTERRUPTED + 1),
+    "internal": range(exits.INTERNAL, exits.INTERNAL + 1),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReason(Reason):
+    """`diagnosis` says how to find out what happened; `remedies` are the choices, the usual one first."""
+
+    stops: StopFamily
+    auto_resume: AutoResume
+    diagnosis: str
+    remedies: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        Reason.__post_init__(self)  # zero-argument super() does not survive slots=True
+        if self.exit_code not in EXIT_RANGES[self.stops]:
+            raise ValueError(f"{self.code}: exit status {self.exit_code} is outside the family {self.stops!r}")
+        if not self.remedies:
+            raise ValueError(f"{self.code}: a stop without a choice strands the run")

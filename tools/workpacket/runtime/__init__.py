@@ -1,0 +1,51 @@
+"""Checkpoint and resume: runs that lose nothing and repeat nothing. Usable alone; see docs/runtime/tutorial.md.
+
+The names below are loaded when they are first used, so that `import workpacket.runtime` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workpacket.runtime.async_run import AsyncRun
+    from workpacket.runtime.errors import NotDone, RunBlocked, RunCancelled, RuntimeFault
+    from workpacket.runtime.observations import Observations, ResumePolicy
+    from workpacket.runtime.retry import Retry
+    from workpacket.runtime.run import Run
+    from workpacket.runtime.runtime import Runtime, Settings
+
+__all__ = [
+    "AsyncRun",
+    "NotDone",
+    "Observations",
+    "ResumePolicy",
+    "Retry",
+    "Run",
+    "RunBlocked",
+    "RunCancelled",
+    "Runtime",
+    "RuntimeFault",
+    "Settings",
+]
+
+_HOME = {
+    "AsyncRun": "async_run",
+    "NotDone": "errors",
+    "Observations": "observations",
+    "ResumePolicy": "observations",
+    "Retry": "retry",
+    "Run": "run",
+    "RunBlocked": "errors",
+    "RunCancelled": "errors",
+    "Runtime": "runtime",
+    "RuntimeFault": "errors",
+    "Settings": "runtime",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

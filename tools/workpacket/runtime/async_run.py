@@ -1,0 +1,188 @@
+"""A run as async code sees it: the same rules, awaited. The store is called in threads, so the loop never waits for it.
+
+Async functions only: a sync one would stop the loop; wrap it in `asyncio.to_thread`. Steps that are gathered get their
+keys when they are called, not when they begin, so the keys are the same in every attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.effects import Plan, Recovery
+from workpacket.runtime.errors import NotDone
+from workpacket.runtime.retry import Retry
+from workpacket.runtime.run import BaseRun, Call, takes_key
+from workpacket.runtime.session import SavedCheckpoint, Session
+from workpacket.runtime.steps import Pending
+from workpacket.runtime.values import Codec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+TICK = 0.2  # seconds between two looks for a cancellation while waiting
+
+
+class AsyncRun(BaseRun):
+    def __init__(self, opening: Callable[[], Session]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> AsyncRun:
+        super().__init__(await asyncio.to_thread(self._opening))
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> Literal[False]:
+        # Shielded: however the task was cancelled, how the run ended is written down.
+        await asyncio.shield(asyncio.to_thread(self._session.end, error))
+        return False
+
+    def using(
+        self,
+        *,
+        retry: Retry | None = None,
+        version: str | None = None,
+        changed: Literal["block", "redo"] | None = None,
+        codec: Codec[Any] | None = None,
+    ) -> AsyncRun:
+        """This run with other options for the steps called through the result."""
+        run = copy.copy(self)
+        run._options = self._configured(retry, version, changed, codec)
+        return run
+
+    # ---- steps ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def step(
+        self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]: ...
+    @overload
+    def step(
+        self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]: ...
+    def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Do this once. In a later attempt the stored result is returned and the function is not called."""
+        return self._perform(self._call(first, args, kwargs))
+
+    async def _perform(self, call: Call[Any]) -> Any:
+        steps = self._session.steps
+        begun = await asyncio.to_thread(self._begin, call)
+        while isinstance(begun, Pending):
+            leave = self._session.enter(call.scope.inner(call.key))
+            try:
+                value = await call.function(*call.args, **call.kwargs)
+            except Exception as error:
+                begun, wait = await asyncio.to_thread(steps.fail, begun, error)
+                await self._wait(wait)
+            else:
+                await asyncio.to_thread(steps.finish, begun, value)
+                return value
+            finally:
+                leave()
+        return begun.value
+
+    async def _wait(self, seconds: float) -> None:
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, TICK))
+            seconds -= TICK
+            await self._check()
+
+    async def _check(self) -> None:
+        await asyncio.to_thread(self._session.boundary.check_now)
+
+    # ---- effects -------------------------------------------------------------------------------------------------
+
+    async def effect(  # each is a named property of one act
+        self,
+        name: str,
+        function: Callable[..., Awaitable[T]],
+        /,
+        *args: Any,
+        key: str | None = None,
+        recovery: Recovery = "manual",
+        target: str = "",
+        confirm: bool = False,
+        probe: Callable[[], Awaitable[T]] | None = None,
+        compensate: Callable[[], Awaitable[object]] | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Act on the world outside. The intent is stored before, the outcome after; never twice without a word."""
+        if key is not None and takes_key(function):
+            kwargs["key"] = key
+        after = (probe, compensate)
+        plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
+            await self.confirm(f"{name}: {plan.target}", plan.effect)
+        effect: T = await self._act(plan, function, args, kwargs)
+        return effect
+
+    async def _act(self, plan: Plan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+        effects = self._session.effects
+        move = await asyncio.to_thread(effects.move, plan)
+        if move == "return":
+            return await asyncio.to_thread(effects.receipt, plan)
+        if move == "compensate" and plan.compensate is not None:
+            await plan.compensate()
+            await asyncio.to_thread(effects.compensated, plan)
+        if move == "probe" and plan.probe is not None:
+            try:
+                found = await plan.probe()
+            except NotDone:
+                move = "start"
+            else:
+                await asyncio.to_thread(effects.succeed, plan, found, by_probe=True)
+                return found
+        return await self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
+
+    async def _attempt(
+        self, plan: Plan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
+    ) -> Any:
+        tries = 0
+        while True:
+            await asyncio.to_thread(self._session.effects.start, plan, repeated=repeated)
+            try:
+                value = await function(*args, **kwargs)
+            except Exception as error:
+                tries += 1
+                await self._wait(await asyncio.to_thread(self._session.effects.fail, plan, error, tries))
+                repeated = not isinstance(error, NotDone)
+            else:
+                await asyncio.shield(asyncio.to_thread(self._session.effects.succeed, plan, value))
+                return value
+
+    # ---- checkpoints, boundaries, questions ----------------------------------------------------------------------
+
+    async def checkpoint(
+        self,
+        cursor: Json = None,
+        *,
+        name: str = "",
+        kind: str = "run",
+        preconditions: Mapping[str, Json] | None = None,
+        token: bool = False,
+    ) -> SavedCheckpoint:
+        """Everything up to here is durable, and from here the next action is `cursor`."""
+        return await asyncio.to_thread(
+            self._session.checkpoint, cursor, name, kind, preconditions or {}, with_token=token
+        )
+
+    async def cursor(self, default: Json = None) -> Json:
+        """The cursor of the last checkpoint, or `default`. Taking it means going on from there."""
+        return await asyncio.to_thread(self._session.cursor, default)
+
+    async def boundary(self, items: AsyncIterable[Item]) -> AsyncIterator[Item]:
+        """The items one by one, ending the run between two of them if it was cancelled."""
+        await self._check()
+        async for item in items:
+            yield item
+            await self._check()
+
+    async def confirm(self, question: str, about: Json = None) -> None:
+        """Go on only if a person says yes; without one at hand the run stops here and can be resumed."""
+        await asyncio.to_thread(self._session.confirm, question, about)

@@ -1,0 +1,103 @@
+"""Names of runs, and what a list of them says. Reads the store, writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.runtime.contract import Store
+from workpacket.runtime.observations import Observations
+from workpacket.runtime.observe import read_state
+from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.state import RunState, Status, fold
+
+Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of `runs list`. `attention` is the stop reason somebody has to look at, '' if nobody has to."""
+
+    id: str
+    name: str
+    packet: str
+    liveness: Liveness
+    attempt: int
+    steps: int
+    effects: int
+    checkpoints: int
+    attention: str
+    holder: str
+    updated_at: int
+
+
+def stream_prefix(name: str, packet: str) -> str:
+    for part in (name, packet):
+        if "@" in part or "/" in part or not part.isprintable():
+            raise ValueError(f"{part!r}: the name of a run or packet has no '/', '@' or control characters")
+    if not name:
+        raise ValueError("a run needs a name")
+    return f"{packet}/{name}@" if packet else f"{name}@"
+
+
+def next_in_line(stream: str, prefix: str) -> str:
+    """The name of the run after `stream`; '' stands for none before it."""
+    number = stream.removeprefix(prefix)
+    return f"{prefix}{int(number) + 1 if number.isdigit() else 1:08d}"
+
+
+def newest_numbered(store: Store, prefix: str) -> str:
+    """The newest run of this name that was numbered, not keyed, by us."""
+    for limit in (20, None):  # keyed runs stand between the numbered ones, but seldom many
+        for head in store.heads(f"{prefix}0", newest_first=True, limit=limit):
+            if len(head.stream) == len(prefix) + 8 and head.stream[len(prefix) :].isdigit():
+                return head.stream
+    return ""
+
+
+def state_of(store: Store, stream: str) -> RunState:
+    return fold(store.read(stream))
+
+
+def summary_of(store: Store, stream: str) -> RunSummary:
+    state, seen = read_state(store, stream, Observations())
+    lease = store.lease(stream)
+    holder = lease.holder if lease is not None and not is_certainly_dead(lease.holder) else ""
+    liveness: dict[Status, Liveness] = {"completed": "completed", "cancelled": "cancelled", "stopped": "stopped"}
+    alive: Liveness = "live" if holder else "interrupted"
+    return RunSummary(
+        stream,
+        state.name,
+        state.packet,
+        liveness.get(state.status, alive),
+        state.attempt,
+        len(state.steps),
+        len(state.effects),
+        len(state.checkpoints),
+        _fault(seen) or _attention(state, holder),
+        holder,
+        state.last_recorded_at,
+    )
+
+
+def _fault(seen: Observations) -> str:
+    if seen.log_fault:
+        return "log_damaged"
+    return "newer_schema" if seen.newer_schema else ""
+
+
+def _attention(state: RunState, holder: str) -> str:
+    if state.status == "completed":
+        return ""
+    if any(effect.kind == "manual" for effect in state.unknown_effects) and not holder:
+        return "effect_outcome_unknown"
+    if state.status == "running":
+        return "" if holder else "worker_lost"
+    return state.stop_code
+
+
+def removable(runs: tuple[RunSummary, ...], before: int) -> tuple[str, ...]:
+    """Retention: finished runs last touched before that time. What can still be resumed is never among them."""
+    return tuple(
+        run.id for run in runs if run.liveness == "completed" and not run.attention and run.updated_at < before
+    )

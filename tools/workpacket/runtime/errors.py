@@ -1,0 +1,101 @@
+"""What the runtime raises. Each code is a stop reason, so the exit status and the remedies follow from the code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+
+
+class RuntimeFault(WorkpacketError):
+    """The base of everything below; `details` are the facts of this case, for --json and for reports."""
+
+    default_code = "unregistered"
+
+    def __init__(
+        self, message: str, *, code: str = "", hint: str = "", details: Mapping[str, Json] | None = None
+    ) -> None:
+        super().__init__(code or self.default_code, message, hint=hint)
+        self.details: Mapping[str, Json] = details or {}
+
+
+class LogDamaged(RuntimeFault):
+    default_code = "log_damaged"
+
+    def __init__(self, stream: str, version: int, why: str) -> None:
+        super().__init__(f"{stream}, version {version}: {why}", details={"stream": stream, "version": version})
+
+
+class StoreCorrupt(RuntimeFault):
+    default_code = "store_corrupt"
+
+
+class StoreRolledBack(RuntimeFault):
+    default_code = "store_rolled_back"
+
+
+class StorageFailed(RuntimeFault):
+    default_code = "storage_failed"
+
+
+class StoreUnavailable(RuntimeFault):
+    """Nothing was written; the code says which resource is missing (disk_full, store_busy, store_read_only)."""
+
+
+class NewerSchema(RuntimeFault):
+    default_code = "newer_schema"
+
+
+class LeaseLost(RuntimeFault):
+    default_code = "lease_lost"
+
+
+class LeaseHeld(RuntimeFault):
+    default_code = "run_busy"
+
+
+class VersionConflict(RuntimeFault):
+    """Somebody else appended first; nothing was written."""
+
+    default_code = "run_busy"
+
+
+class WriterConflict(RuntimeFault):
+    default_code = "writer_conflict"
+
+
+class KeyConflict(RuntimeFault):
+    default_code = "key_conflict"
+
+
+class PayloadErased(RuntimeFault):
+    default_code = "payload_erased"
+
+
+class RedactionFailed(RuntimeFault):
+    default_code = "redaction_failed"
+
+
+class RunBlocked(RuntimeFault):
+    """The run cannot go on without somebody's choice. `hint` is the usual choice."""
+
+    default_code = "worker_blocked"
+
+
+class StepFailed(RuntimeFault):
+    """A step raised after its last try; the cause is the error itself."""
+
+    default_code = "worker_failed"
+
+
+class NotDone(Exception):
+    """Raise it in an effect when the effect certainly did not happen: then it may be tried again."""
+
+
+class RunCancelled(BaseException):
+    """The run was cancelled at a boundary. Not an `Exception`, so that a broad `except` in a step does not eat it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

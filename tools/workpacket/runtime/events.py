@@ -1,0 +1,130 @@
+"""One event of a stream, and the hash chain that makes a stream tell when it was altered.
+
+    hash = sha256( canonical header || LF || data )
+
+The header is canonical JSON and holds every field but `data` and `hash`: the address of the payload and the hash of
+the event before are in it, so an event vouches for its payload and for its whole past. A payload lies outside the hash
+except for its address; erasing one leaves the chain verifying. `data` is the canonical text (RFC 8785) as it was
+stored, so that verifying never depends on how a later version would write it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import LogDamaged
+from workpacket.runtime.json_text import text_encoder
+from workpacket.runtime.values import address_of
+
+CHAIN_FORMAT = 1
+GENESIS = "0" * 64
+
+_encode_header = text_encoder(sort_keys=True)
+
+
+class NewEvent(NamedTuple):
+    """What somebody wants to append. `type_version` is the schema version of this kind of record."""
+
+    type: str
+    data: str
+    type_version: int = 1
+    payload: bytes | None = None
+
+
+class Event(NamedTuple):
+    """A stored event. Times are microseconds since 1970 in UTC and only claims: nothing is ordered by them."""
+
+    stream: str
+    version: int
+    type: str
+    type_version: int
+    occurred_at: int
+    recorded_at: int
+    actor: str
+    writer: str
+    writer_seq: int
+    key: str | None
+    fence: int
+    data: str
+    payload: str | None
+    previous: str
+    hash: str
+
+    def values(self) -> Mapping[str, Json]:
+        return cast("Mapping[str, Json]", json.loads(self.data))
+
+
+def event_hash(event: Event) -> str:
+    """What `event.hash` must be."""
+    header = {
+        "actor": event.actor,
+        "fence": event.fence,
+        "key": event.key,
+        "occurred_at": event.occurred_at,
+        "payload": event.payload,
+        "previous": event.previous,
+        "recorded_at": event.recorded_at,
+        "stream": event.stream,
+        "type": event.type,
+        "type_version": event.type_version,
+        "v": CHAIN_FORMAT,
+        "version": event.version,
+        "writer": event.writer,
+        "writer_seq": event.writer_seq,
+    }
+    return hashlib.sha256(f"{_encode_header(header)}\n{event.data}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sealed(event: Event) -> Event:
+    """The event with its own hash filled in."""
+    return Event(*event[:-1], event_hash(event))
+
+
+@dataclass(slots=True)
+class Chain:
+    """Verifies the events of one stream one after the other; what it lets through may be believed."""
+
+    stream: str
+    version: int = 0
+    hash: str = GENESIS
+
+    def check(self, event: Event) -> Event:
+        if event.stream != self.stream:
+            raise LogDamaged(self.stream, event.version, f"the record belongs to the stream {event.stream!r}")
+        if event.version != self.version + 1:
+            raise LogDamaged(self.stream, event.version, f"version {self.version + 1} is missing before it")
+        if event.previous != self.hash:
+            raise LogDamaged(self.stream, event.version, "it does not follow from the event before it")
+        require_intact(event)
+        self.version, self.hash = event.version, event.hash
+        return event
+
+
+def require_intact(event: Event) -> Event:
+    """The event itself, if its hash says that no field of it was altered."""
+    try:
+        intact = event_hash(event) == event.hash
+    except (TypeError, ValueError):  # a damaged column need not even be text
+        intact = False
+    if not intact:
+        raise LogDamaged(event.stream, event.version, "its content does not have its hash")
+    return event
+
+
+def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str = GENESIS) -> Iterator[Event]:
+    """The events in turn, each one checked before it is handed out."""
+    chain = Chain(stream, after, previous)
+    for event in events:
+        yield chain.check(event)
+
+
+def require_payload(event: Event, stored: object) -> bytes:
+    """The payload's bytes, if they are the ones the event vouches for. A damaged store may give anything."""
+    if not isinstance(stored, bytes) or address_of(stored) != event.payload:
+        raise LogDamaged(event.stream, event.version, "its payload does not have its address")
+    return stored

@@ -1,0 +1,176 @@
+"""RFC 8785 in full: one JSON value, one sequence of bytes, floats included.
+
+The ledger's profile (`workpacket.model.canonical`) refuses floats; results and inputs of a run may hold them. Numbers
+are therefore written as ECMAScript writes them and keys are sorted by UTF-16 code units. What JSON cannot hold, or what
+would come back as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with the place that holds
+it. The tests compare every output with the `rfc8785` package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+
+from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
+from workpacket.runtime.json_text import text_encoder
+
+SCHEME = "jcs-1"
+DEEPEST = 100
+
+_ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
+
+_encode_text = json.JSONEncoder(ensure_ascii=False).encode
+_encode_plain = text_encoder(sort_keys=True)
+
+
+def jcs_bytes(value: object) -> bytes:
+    """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
+    return surveyed_bytes(value, plain=survey(value))
+
+
+def jcs_hash(value: object) -> str:
+    """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
+    return surveyed_hash(value, plain=survey(value))
+
+
+def surveyed_bytes(value: object, *, plain: bool) -> bytes:
+    """The canonical bytes of a value for which `survey` answered `plain`."""
+    if plain:
+        return _encode_plain(value).encode("utf-8")
+    parts: list[str] = []
+    _write(value, parts.append)
+    return "".join(parts).encode("utf-8")
+
+
+def surveyed_hash(value: object, *, plain: bool) -> str:
+    return f"{SCHEME}:{hashlib.sha256(surveyed_bytes(value, plain=plain)).hexdigest()}"
+
+
+class _Refused(Exception):
+    """What is wrong; the path is put together on the way out, so that a good value costs nothing."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path: list[str | int] = []
+
+
+def survey(value: object) -> bool:
+    """Refuse what is not strict JSON; say whether the standard encoder already writes the canonical form of `value`.
+
+    It does when there is no float and every key is ASCII, which is nearly always, and it is written in C.
+    """
+    try:
+        return _survey(value, DEEPEST)
+    except _Refused as refused:
+        place = "".join(f"/{part}" for part in reversed(refused.path))
+        raise NotCanonical(f"{place or '/'}: {refused.why}") from None
+
+
+def _survey(value: object, levels: int) -> bool:
+    if type(value) is str:
+        return value.isascii() or _is_encodable(value)
+    if value is None or type(value) is bool:
+        return True
+    if type(value) is int:
+        if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+            return True
+        raise _Refused(f"the integer {value} is not exact in every JSON reader; store it as text")
+    if type(value) is float:
+        if math.isfinite(value):
+            return False
+        raise _Refused(f"{value} is not a JSON number")
+    return _survey_members(value, levels - 1)
+
+
+def _survey_members(value: object, levels: int) -> bool:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    if type(value) is dict:
+        return _survey_items(value.items(), levels, keyed=True)
+    if type(value) is list:
+        return _survey_items(enumerate(value), levels, keyed=False)
+    name = type(value).__name__
+    raise _Refused(f"{name} is not JSON; {_ADVICE.get(name, 'convert it, or give a codec')}")
+
+
+def _survey_items(items: Iterable[tuple[str | int, object]], levels: int, *, keyed: bool) -> bool:
+    plain = True
+    place: str | int = 0
+    try:
+        for place, item in items:
+            plain = _survey(item, levels) and plain
+            if keyed:
+                plain = _survey_key(place) and plain
+    except _Refused as refused:
+        refused.path.append(place)
+        raise
+    return plain
+
+
+def _survey_key(key: str | int) -> bool:
+    if type(key) is not str:
+        raise _Refused("the key is not text")
+    return key.isascii() or not _is_encodable(key)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _Refused("the text holds a lone surrogate") from None
+    return True
+
+
+def _write(value: object, put: Callable[[str], None]) -> None:
+    if isinstance(value, dict):
+        separator = "{"
+        for key in sorted(value, key=_utf16):
+            put(f"{separator}{_encode_text(key)}:")
+            _write(value[key], put)
+            separator = ","
+        put("}" if value else "{}")
+    elif isinstance(value, list):
+        separator = "["
+        for item in value:
+            put(separator)
+            _write(item, put)
+            separator = ","
+        put("]" if value else "[]")
+    elif isinstance(value, float):
+        put(number_text(value))
+    else:
+        put(_encode_text(value))
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be")
+
+
+def number_text(value: float) -> str:
+    """The number as ECMAScript's Number::toString writes it. Python's `repr` finds the same shortest digits."""
+    if value == 0:
+        return "0"
+    if value < 0:
+        return "-" + number_text(-value)
+    mantissa, _, power = repr(value).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = fraction.rstrip("0")
+    digits = (whole + fraction).lstrip("0")
+    point = int(power or 0) - len(fraction) + len(digits)
+    digits = digits.rstrip("0")
+    return _place_point(digits, point)
+
+
+def _place_point(digits: str, point: int) -> str:
+    """`digits` with the decimal point after the first `point` of them, in the notation ECMAScript picks."""
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"

@@ -1,0 +1,38 @@
+"""Where the store of a project lies: in the git common dir, which worktrees share and `git clean` spares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workpacket.errors import WorkpacketError
+
+STORE = Path("workpacket") / "runs.db"
+OUTSIDE_GIT = Path(".workpacket") / "runs.db"
+
+
+def work_tree_of(start: Path) -> Path | None:
+    """The nearest folder at or above `start` that holds `.git`."""
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+
+
+def git_common_dir(work_tree: Path) -> Path:
+    """What `git rev-parse --git-common-dir` answers, read from the same files, without starting a process."""
+    entry = work_tree / ".git"
+    if entry.is_dir():
+        return entry
+    target = _single_line(entry).removeprefix("gitdir:").strip()
+    git_dir = (work_tree / target).resolve()
+    common = git_dir / "commondir"
+    return (git_dir / _single_line(common)).resolve() if common.exists() else git_dir
+
+
+def store_path(start: Path) -> Path:
+    work_tree = work_tree_of(start)
+    return start / OUTSIDE_GIT if work_tree is None else git_common_dir(work_tree) / STORE
+
+
+def _single_line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkpacketError("storage_unsuitable", f"{path} cannot be read: {error}", path=str(path)) from None

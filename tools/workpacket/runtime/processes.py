@@ -1,0 +1,51 @@
+"""Which process holds a run, and whether it is certainly dead.
+
+A holder is written as host/pid/start/place. The place names the boot and the process namespace: only there does the
+pid mean anything. Start time and pid together name one process even if the pid is used again.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from workpacket.runtime.ticks import boot_id
+
+
+def this_process() -> str:
+    pid = os.getpid()
+    return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
+
+
+def is_certainly_dead(holder: str) -> bool:
+    """True only if the holder lived here and is gone; of a process of another machine nothing is known."""
+    parts = holder.split("/")
+    if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
+        return False
+    pid = int(parts[1])
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    start = _start_of(pid)
+    return bool(start) and start != parts[2]
+
+
+def _start_of(pid: int) -> str:
+    """When the process began, in the system's own unit; 'ended' if it only waits to be collected; '' if unknown."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+    fields = status.rpartition(")")[2].split()
+    return "ended" if fields[0] == "Z" else fields[19]
+
+
+def _place() -> str:
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return f"{boot_id()}{namespace.strip('pid:')}"

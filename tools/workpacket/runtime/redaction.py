@@ -1,0 +1,123 @@
+"""Secrets are taken out before anything is stored; if that cannot be done, nothing is stored.
+
+Two searches over every text: what looks like a secret (`secret_rules`), and the very values of the environment
+variables whose names say that they hold one. The whole encoded value is searched first, because nearly always it holds
+nothing; only on a hit is the value walked and its texts replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.jcs import jcs_bytes, jcs_hash
+from workpacket.runtime.kinds import Data, Kind
+from workpacket.runtime.secret_rules import RULES, SecretRule, names_a_secret
+
+SHORTEST_VALUE = 8  # a shorter environment value would be found everywhere by chance
+
+_MARKS = ("-", "_")
+
+
+def _mark_of(needle: str) -> str:
+    return next((mark for mark in _MARKS if mark in needle), "")
+
+
+@dataclass(slots=True)
+class Redactor:
+    rules: tuple[SecretRule, ...] = RULES
+    values: tuple[str, ...] = ()
+    _groups: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        begins = {rule.begins for rule in self.rules}
+        shortest = {begin for begin in begins if not any(other != begin and other in begin for other in begins)}
+        needles = [*shortest, *(json.dumps(value, ensure_ascii=False)[1:-1] for value in self.values)]
+        self._groups = tuple((mark, tuple(n for n in needles if _mark_of(n) == mark)) for mark in (*_MARKS, ""))
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
+        values = {value for name, value in environment.items() if names_a_secret(name) and len(value) >= SHORTEST_VALUE}
+        return cls(values=tuple(sorted(values, key=len, reverse=True)))
+
+    def clean_value(self, value: Json, encoded: str) -> tuple[Json, int]:
+        """The value without secrets and how many were taken out; `encoded` is its JSON text."""
+        if not self._may_hold_secret(encoded):
+            return value, 0
+        try:
+            return self._walk(value)
+        except Exception as error:
+            raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
+
+    def _may_hold_secret(self, encoded: str) -> bool:
+        # Searching for one plain text after the other is ten times quicker than one pattern of all of them, and most
+        # of them hold a character that need not be there at all.
+        for mark, needles in self._groups:
+            if mark in encoded:
+                for needle in needles:
+                    if needle in encoded:
+                        return True
+        return False
+
+    def _walk(self, value: Json) -> tuple[Json, int]:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, list):
+            cleaned = [self._walk(item) for item in value]
+            return [item for item, _ in cleaned], sum(count for _, count in cleaned)
+        if isinstance(value, Mapping):
+            found = 0
+            result: dict[str, Json] = {}
+            for key, item in value.items():
+                clean_key, in_key = self._text(key)
+                result[clean_key], in_item = self._walk(item)
+                found += in_key + in_item
+            return result, found
+        return value, 0
+
+    def _text(self, text: str) -> tuple[str, int]:
+        found = 0
+        for value in self.values:
+            found += text.count(value)
+            text = text.replace(value, "[redacted:environment]")
+        for rule in self.rules:
+            text, hits = _replace(text, rule)
+            found += hits
+        return text, found
+
+
+def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
+    kept: list[str] = []
+    start = position = found = 0
+    while (position := text.find(rule.begins, position)) >= 0:
+        end = position + len(rule.begins)
+        while end < len(text) and text[end] in rule.alphabet:
+            end += 1
+        if end - position - len(rule.begins) >= rule.at_least:
+            kept += [text[start:position], f"[redacted:{rule.name}]"]
+            start = end
+            found += 1
+        position = end
+    return ("".join(kept) + text[start:], found) if found else (text, 0)
+
+
+def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
+    """The canonical text of a record: listed fields only, each treated as its sensitivity says."""
+    kept: dict[str, Json] = {}
+    dropped = 0
+    for name, value in data.items():
+        sensitivity = kind.fields.get(name, "drop")
+        if sensitivity == "public":
+            kept[name] = value
+        elif sensitivity == "scan":
+            kept[name], _ = redactor.clean_value(value, json.dumps(value, ensure_ascii=False))
+        elif sensitivity == "hash":
+            kept[name] = jcs_hash(value)
+        else:
+            dropped += 1
+    if dropped:
+        kept["dropped"] = dropped
+    return jcs_bytes(kept).decode("utf-8")

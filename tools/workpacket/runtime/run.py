@@ -1,0 +1,283 @@
+"""A run as sync code sees it. See docs/runtime/tutorial.md for how it feels."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.calls import Scope, argument_hashes, name_and_function
+from workpacket.runtime.effects import Plan, Recovery
+from workpacket.runtime.errors import NotDone
+from workpacket.runtime.retry import Retry
+from workpacket.runtime.session import SavedCheckpoint, Session
+from workpacket.runtime.state import RunState
+from workpacket.runtime.steps import Options, Pending, Stored
+from workpacket.runtime.values import Codec
+
+if TYPE_CHECKING:
+    from workpacket.runtime.commands import Outcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+class Call(NamedTuple, Generic[T]):
+    """A step that is to be done beside others. Its key is fixed when it is made, not when it runs."""
+
+    key: str
+    scope: Scope
+    function: Callable[..., T]
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
+    options: Options
+    first_of_scope: bool
+
+
+class BaseRun:
+    """What needs no waiting is the same for sync and async code."""
+
+    def __init__(self, session: Session, options: Options | None = None) -> None:
+        self._session = session
+        self._options = options or Options()
+
+    @property
+    def id(self) -> str:
+        return self._session.recorder.stream
+
+    @property
+    def attempt(self) -> int:
+        return self._session.state.attempt
+
+    @property
+    def state(self) -> RunState:
+        """What the log says so far. Read it, do not change it."""
+        return self._session.state
+
+    @property
+    def repeated(self) -> tuple[str, ...]:
+        """The steps and effects of this attempt that an earlier one may have begun already."""
+        return (*self._session.steps.repeated, *self._session.effects.repeated)
+
+    def _configured(
+        self,
+        retry: Retry | None,
+        version: str | None,
+        changed: Literal["block", "redo"] | None,
+        codec: Codec[Any] | None,
+    ) -> Options:
+        present = self._options
+        return Options(
+            retry or present.retry,
+            present.version if version is None else version,
+            changed or present.changed,
+            codec or present.codec,
+        )
+
+    def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
+        name, function, rest = name_and_function(first, args)
+        scope = self._session.scope()
+        # Looked at now and not when it begins: of steps that were called side by side each may have been in flight.
+        first = not scope.reached_new_work
+        return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
+
+    def _begin(self, call: Call[Any]) -> Stored | Pending:
+        hashed = argument_hashes(call.args, call.kwargs)
+        return self._session.steps.begin(call.scope, call.key, hashed, call.options, first=call.first_of_scope)
+
+
+class Run(BaseRun):
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> Literal[False]:
+        self._session.end(error)
+        return False
+
+    def using(
+        self,
+        *,
+        retry: Retry | None = None,
+        version: str | None = None,
+        changed: Literal["block", "redo"] | None = None,
+        codec: Codec[Any] | None = None,
+    ) -> Run:
+        """This run with other options for the steps called through the result."""
+        run = copy.copy(self)
+        run._options = self._configured(retry, version, changed, codec)
+        return run
+
+    # ---- steps ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    @overload
+    def step(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Do this once. In a later attempt the stored result is returned and the function is not called."""
+        return self._perform(self._call(first, args, kwargs))
+
+    @overload
+    def call(self, name: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Call[T]: ...
+    @overload
+    def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Call[T]: ...
+    def call(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The step, not yet done: for `gather`."""
+        return self._call(first, args, kwargs)
+
+    def gather(self, *calls: Call[T], workers: int = 4) -> list[T]:
+        """Do several steps side by side, in threads; their results in the order of the calls."""
+        from concurrent.futures import ThreadPoolExecutor  # costs start-up, and few runs need it
+        from contextvars import copy_context
+
+        self._session.boundary.check()
+        with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="workpacket-step") as pool:
+            futures = [pool.submit(copy_context().run, self._perform, call) for call in calls]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+
+    def map(self, name: str, function: Callable[[Item], T], items: Sequence[Item], workers: int = 4) -> list[T]:
+        """One step for each item, side by side."""
+        return self.gather(*[self.call(name, function, item) for item in items], workers=workers)
+
+    def _perform(self, call: Call[T]) -> T:
+        session = self._session
+        begun = self._begin(call)
+        while isinstance(begun, Pending):
+            leave = session.enter(call.scope.inner(call.key))
+            try:
+                value = call.function(*call.args, **call.kwargs)
+            except Exception as error:
+                begun, wait = session.steps.fail(begun, error)
+                session.boundary.wait(wait)
+            else:
+                session.steps.finish(begun, value)
+                return value
+            finally:
+                leave()
+        stored: T = begun.value
+        return stored
+
+    def command(
+        self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+    ) -> Outcome:
+        """Run a program as a step, in a process group of its own that a cancellation stops."""
+        from workpacket.runtime.commands import run_command  # subprocess only when it is used
+
+        def execute(argv: list[str]) -> Outcome:
+            return run_command(argv, self._session.boundary.check_now, cwd=cwd, timeout=timeout)
+
+        return self.step(name, execute, list(argv))
+
+    # ---- effects -------------------------------------------------------------------------------------------------
+
+    def effect(  # each is a named property of one act
+        self,
+        name: str,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        key: str | None = None,
+        recovery: Recovery = "manual",
+        target: str = "",
+        confirm: bool = False,
+        probe: Callable[[], T] | None = None,
+        compensate: Callable[[], object] | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Act on the world outside. The intent is stored before, the outcome after; never twice without a word.
+
+        `key` names the effect (a function that takes `key` is given it); `recovery` says what may be done if the
+        process dies in between; see `effects`.
+        """
+        if key is not None and takes_key(function):
+            kwargs["key"] = key
+        after = (probe, compensate)
+        plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        if confirm and self._session.effects.intend(plan):
+            self._session.confirm(f"{name}: {plan.target}", plan.effect)
+        return self._act(plan, function, args, kwargs)
+
+    def _act(self, plan: Plan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
+        effects = self._session.effects
+        move = effects.move(plan)
+        if move == "return":
+            stored: T = effects.receipt(plan)
+            return stored
+        if move == "compensate" and plan.compensate is not None:
+            plan.compensate()
+            effects.compensated(plan)
+        if move == "probe" and plan.probe is not None:
+            try:
+                found: T = plan.probe()
+            except NotDone:
+                move = "start"
+            else:
+                effects.succeed(plan, found, by_probe=True)
+                return found
+        return self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
+
+    def _attempt(
+        self, plan: Plan, function: Callable[..., T], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
+    ) -> T:
+        tries = 0
+        while True:
+            self._session.effects.start(plan, repeated=repeated)
+            try:
+                value = function(*args, **kwargs)
+            except Exception as error:
+                tries += 1
+                wait = self._session.effects.fail(plan, error, tries)
+                self._session.boundary.wait(wait)
+                repeated = not isinstance(error, NotDone)
+            else:
+                self._session.effects.succeed(plan, value)
+                return value
+
+    # ---- checkpoints, boundaries, questions ----------------------------------------------------------------------
+
+    def checkpoint(
+        self,
+        cursor: Json = None,
+        *,
+        name: str = "",
+        kind: str = "run",
+        preconditions: Mapping[str, Json] | None = None,
+        token: bool = False,
+    ) -> SavedCheckpoint:
+        """Everything up to here is durable, and from here the next action is `cursor`."""
+        return self._session.checkpoint(cursor, name, kind, preconditions or {}, with_token=token)
+
+    def cursor(self, default: Json = None) -> Json:
+        """The cursor of the last checkpoint, or `default`. Taking it means going on from there."""
+        return self._session.cursor(default)
+
+    def boundary(self, items: Iterable[Item] = ()) -> Iterator[Item]:
+        """The items one by one, ending the run between two of them if it was cancelled."""
+        self._session.boundary.check_now()
+        for item in items:
+            yield item
+            self._session.boundary.check_now()
+
+    def confirm(self, question: str, about: Json = None) -> None:
+        """Go on only if a person says yes; without one at hand the run stops here and can be resumed."""
+        self._session.confirm(question, about)
+
+
+def takes_key(function: Callable[..., object]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.name == "key" and p.kind in {p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD} for p in parameters)

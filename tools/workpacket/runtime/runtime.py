@@ -1,0 +1,191 @@
+"""The door to the runtime: open a store, start and resume runs, look at them, and act on them from outside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from workpacket.runtime.catalog import RunSummary, removable, state_of, summary_of
+from workpacket.runtime.contract import Store
+from workpacket.runtime.decide import Decision
+from workpacket.runtime.errors import RunBlocked, StoreUnavailable
+from workpacket.runtime.ids import Ids, random_id
+from workpacket.runtime.observations import ResumePolicy
+from workpacket.runtime.observe import Observer
+from workpacket.runtime.opening import LEASE_SECONDS, Opening
+from workpacket.runtime.place import store_path, work_tree_of
+from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.recorder import Draft, Recorder
+from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.request import RunRequest, Wanted, wanted_run
+from workpacket.runtime.run import Run
+from workpacket.runtime.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.ticks import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from workpacket.runtime.async_run import AsyncRun
+
+Choice = Literal["mark_done", "retry", "compensate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be chosen for all runs of one runtime. The default is right for a program on one machine."""
+
+    actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
+    policy: ResumePolicy = field(default_factory=ResumePolicy)
+    observers: tuple[Observer, ...] = ()
+    ask: Callable[[str, str], bool | None] | None = None
+    lease_seconds: float = LEASE_SECONDS
+    redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = random_id
+
+
+class Runtime:
+    def __init__(self, store: Store, settings: Settings | None = None, *, workdir: str | None = None) -> None:
+        self.store = store
+        self.settings = settings or Settings()
+        self._workdir = workdir
+
+    @classmethod
+    def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
+        """The runtime of the project around the present folder, or of a given file."""
+        if isinstance(where, str) and "://" in where:
+            raise StoreUnavailable(f"{where.split(':')[0]} stores are not part of this installation",
+                                   code="storage_unsuitable")  # fmt: skip
+        from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
+
+        settings = settings or Settings()
+        here = Path.cwd()
+        path = store_path(here) if where is None else Path(where)
+        return cls(SQLiteStore(path, clock=settings.clock), settings, workdir=str(work_tree_of(here) or here))
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    # ---- runs ----------------------------------------------------------------------------------------------------
+
+    def run(self, name: str, **request: Unpack[RunRequest]) -> Run:
+        """Begin a run, or go on with the unfinished one of this name. `RunRequest` lists what can be said."""
+        return Run(self._opening().open(wanted_run(name, request, self._workdir)))
+
+    def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
+        """The same for async code: `async with rt.async_run(...) as run`."""
+        from workpacket.runtime.async_run import AsyncRun  # asyncio only when it is used
+
+        opening, wanted = self._opening(), wanted_run(name, request, self._workdir)
+        return AsyncRun(lambda: opening.open(wanted))
+
+    def resume(self, run_id: str) -> Run:
+        """Go on with this run; name, inputs and scope are the recorded ones as far as nothing else is known."""
+        return Run(self._opening().resume(self._existing(run_id), Wanted("", workdir=self._workdir)))
+
+    def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
+        """What a resume would decide, and every check behind it. Writes nothing."""
+        _, decision = self._opening().plan(self._existing(run_id), wanted_run(name, request, self._workdir))
+        return decision
+
+    def state(self, run_id: str, *, at: str = "") -> RunState:
+        """The state of a run now, or as it was at one of its checkpoints."""
+        state = state_of(self.store, self._existing(run_id))
+        if not at:
+            return state
+        point = self._checkpoint(state, at)
+        return fold(self.store.read(run_id, 0, point.version))
+
+    def runs(self, prefix: str = "") -> tuple[RunSummary, ...]:
+        heads = self.store.heads(prefix)
+        return tuple(summary_of(self.store, head.stream) for head in heads)
+
+    # ---- from outside --------------------------------------------------------------------------------------------
+
+    def cancel(self, run_id: str, reason: str) -> None:
+        """Ask the run to end at its next boundary. One that nobody works on is cancelled at once."""
+        recorder = self._outsider(run_id)
+        recorder.record(Draft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
+        lease = self.store.lease(run_id)
+        if lease is None or is_certainly_dead(lease.holder):
+            recorder.record(Draft("run.cancelled", {"reason": reason}))
+
+    def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
+        """Answer the question `subject` (of a decision, or of `run.confirm`). Holds for exactly that question."""
+        answer = "yes" if yes else "no"
+        data = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
+        self._outsider(run_id).record(Draft("confirmation.given", data))
+
+    def settle(self, run_id: str, effect: str, choice: Choice, note: str = "") -> None:
+        """Say what became of an effect of unknown outcome, or what is to be done about it."""
+        recorder = self._outsider(run_id)
+        if effect not in {record.effect for record in recorder.state.unknown_effects}:
+            raise RunBlocked(f"{run_id} has no effect {effect} of unknown outcome", code="effect_outcome_unknown")
+        data = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}
+        recorder.record(Draft("effect.resolved", data))
+
+    def purge(self, run_id: str, version: int, reason: str) -> bool:
+        """Erase the payload of one event wherever it is used. The log keeps its hash and says who and why."""
+        recorder = self._outsider(run_id)
+        (event,) = self.store.read(run_id, version - 1, version)
+        if event.payload is None:
+            return False
+        data = {"digest": event.payload, "reason": reason, "by": self.settings.actor}
+        recorder.record(Draft("payload.erased", data))
+        return self.store.erase(event.payload)
+
+    def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:
+        """A new run that begins where `run_id` was at a checkpoint; gives its id. Done effects stay done."""
+        state = state_of(self.store, self._existing(run_id))
+        opening = self._opening()
+        return opening.fork(state, self._checkpoint(state, checkpoint), key)
+
+    def prune(self, before: int) -> tuple[str, ...]:
+        """Retention: remove finished runs last touched before that time (microseconds since 1970)."""
+        heads = {head.stream: head for head in self.store.heads()}
+        gone = removable(self.runs(), before)
+        for stream in gone:
+            self.store.remove(stream, heads[stream].hash)
+        return gone
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def _opening(self) -> Opening:
+        chosen = self.settings
+        return Opening(
+            self.store,
+            chosen.clock,
+            chosen.redactor,
+            chosen.policy,
+            chosen.actor,
+            chosen.observers,
+            chosen.ask,
+            chosen.ids,
+            chosen.lease_seconds,
+        )
+
+    def _existing(self, run_id: str) -> str:
+        if self.store.head(run_id) is None:
+            raise RunBlocked(f"there is no run {run_id!r}", code="checkpoint_missing", details={"run": run_id})
+        return run_id
+
+    @staticmethod
+    def _checkpoint(state: RunState, reference: str) -> CheckpointRecord:
+        point = state.checkpoint(reference)
+        if point is None:
+            raise RunBlocked(f"{state.stream} has no checkpoint {reference!r}", code="checkpoint_missing")
+        return point
+
+    def _outsider(self, run_id: str) -> Recorder:
+        """A writer without a lease: its messages are let in at any time."""
+        state = state_of(self.store, self._existing(run_id))
+        chosen = self.settings
+        return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)

@@ -1,0 +1,225 @@
+"""One handle on one database file: opening it safely, and the two ways of using it.
+
+`reading` and `writing` are the only ways to the connection. Both refuse a handle that was poisoned by an error of the
+storage or carried over a fork, and both give each failure of SQLite the name of what the user can do about it.
+`writing` is one transaction behind the write lock: durable when it is left, undone when it is left by an exception.
+They are classes and not generators because they stand on the hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from workpacket.runtime.errors import (
+    NewerSchema,
+    RuntimeFault,
+    StorageFailed,
+    StoreCorrupt,
+    StoreRolledBack,
+    StoreUnavailable,
+)
+from workpacket.runtime.sqlite_files import SideFile, prepare_folder
+from workpacket.runtime.sqlite_schema import (
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    application_id,
+    migrate,
+    schema_version,
+)
+
+WAL_PAGES = 512  # the write-ahead log is reused after 2 MiB: overwriting in place is cheaper to sync than growing
+_PRAGMAS: tuple[tuple[str, str, int], ...] = (
+    ("synchronous", "FULL", 2),
+    ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
+    ("checkpoint_fullfsync", "ON", 1),
+    ("trusted_schema", "OFF", 0),
+    ("cell_size_check", "ON", 1),
+    ("temp_store", "MEMORY", 2),
+    ("mmap_size", "0", 0),
+    ("wal_autocheckpoint", str(WAL_PAGES), WAL_PAGES),
+    ("journal_size_limit", str(2 * WAL_PAGES * 4096), 2 * WAL_PAGES * 4096),
+)
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "store_busy",
+    sqlite3.SQLITE_LOCKED: "store_busy",
+    sqlite3.SQLITE_FULL: "disk_full",
+    sqlite3.SQLITE_READONLY: "store_read_only",
+    sqlite3.SQLITE_CANTOPEN: "store_read_only",
+    sqlite3.SQLITE_PERM: "store_read_only",
+}
+
+
+# A damaged file can hold names that are no text at all; the sqlite3 module has no error of its own for that.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+class Access:
+    def __init__(self, path: Path, timeout: float, now: int, *, accept_rollback: bool) -> None:
+        self.path = path
+        self.timeout = timeout
+        self.newer = 0
+        self._poison = ""
+        self._process = os.getpid()
+        self.thread_lock = threading.RLock()
+        prepare_folder(path.parent)
+        self.side = SideFile(path.with_name(path.name + ".lock"))
+        self.reading = Reading(self)
+        self.writing = Writing(self)
+        try:
+            self._open(now, accept_rollback)
+        except BaseException:
+            self.side.close()
+            raise
+
+    def _open(self, now: int, accept_rollback: bool) -> None:
+        try:
+            self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self.timeout)
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        try:
+            self.side.lock(self.timeout)
+            try:
+                self._configure(now)
+                self._check_anchor(accept_rollback)
+            finally:
+                self.side.unlock()
+        except FAILURES as error:
+            self.db.close()
+            raise self.translated(error) from error
+        except BaseException:
+            self.db.close()
+            raise
+
+    def _configure(self, now: int) -> None:
+        mark = application_id(self.db)
+        if mark not in {0, APPLICATION_ID}:
+            raise StoreCorrupt(f"{self.path} is a database of another program (application id {mark:#x})")
+        (mode,) = self.db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise StoreUnavailable(f"{self.path}: no write-ahead log here (mode {mode!r})", code="storage_unsuitable")
+        for name, value, meant in _PRAGMAS:
+            self.db.execute(f"PRAGMA {name} = {value}")
+            row = self.db.execute(f"PRAGMA {name}").fetchone()
+            if row is not None and row[0] != meant:  # no row: this build of SQLite does not have the setting
+                raise StoreUnavailable(f"{self.path}: {name} stays {row[0]}", code="storage_unsuitable")
+        present = schema_version(self.db)
+        if present > SCHEMA_VERSION:
+            self.newer = present
+        elif present < SCHEMA_VERSION:
+            self._migrate(now)
+
+    def _migrate(self, now: int) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            migrate(self.db, now)
+            self.db.execute("COMMIT")
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+
+    def _check_anchor(self, accept_rollback: bool) -> None:
+        if self.newer:
+            return  # nobody here knows what its tables mean
+        anchor = self.side.anchor()
+        position = self.last_position()
+        if anchor is not None and position < anchor and not accept_rollback:
+            raise StoreRolledBack(
+                f"{self.path} ends at event {position}, but event {anchor} was acknowledged",
+                details={"position": position, "anchor": anchor},
+            )
+        if anchor != position:
+            self.side.set_anchor(position)
+
+    def last_position(self) -> int:
+        (position,) = self.db.execute("SELECT max(position) FROM events").fetchone()
+        return int(position or 0)
+
+    def require_usable(self) -> None:
+        if self._poison:
+            raise StorageFailed(f"{self.path} was closed after an error of the storage: {self._poison}")
+        if os.getpid() != self._process:
+            raise StoreUnavailable(
+                f"{self.path} was opened by process {self._process}; a forked process opens its own handle",
+                code="store_busy",
+            )
+
+    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
+        """A failure of SQLite under the name of what the user can do about it."""
+        primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        place = f"{self.path}: {error}"
+        if primary == sqlite3.SQLITE_IOERR:
+            self._poison = str(error)
+            return StorageFailed(place)
+        if primary in _UNAVAILABLE:
+            return StoreUnavailable(place, code=_UNAVAILABLE[primary])
+        return StoreCorrupt(place)
+
+    def close(self) -> None:
+        with self.thread_lock:
+            if os.getpid() == self._process:
+                self.db.close()
+            self.side.close()
+
+
+class Reading:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._access.thread_lock.acquire()
+        try:
+            self._access.require_usable()
+        except BaseException:
+            self._access.thread_lock.release()
+            raise
+        return self._access.db
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        self._access.thread_lock.release()
+        if isinstance(error, FAILURES):
+            raise self._access.translated(error) from error
+
+
+class Writing:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __enter__(self) -> sqlite3.Connection:
+        access = self._access
+        db = access.reading.__enter__()
+        try:
+            if access.newer:
+                raise NewerSchema(f"{access.path} has schema {access.newer}; this version knows {SCHEMA_VERSION}")
+            access.side.lock(access.timeout)
+        except BaseException:
+            access.thread_lock.release()
+            raise
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self._leave()
+            raise access.translated(error) from error
+        return db
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        db = self._access.db
+        try:
+            if error is None:
+                db.execute("COMMIT")
+        except sqlite3.Error as failed:
+            error = failed
+        try:
+            if error is not None and db.in_transaction:
+                db.execute("ROLLBACK")
+        finally:
+            self._leave()
+        if isinstance(error, FAILURES):
+            raise self._access.translated(error) from error
+
+    def _leave(self) -> None:
+        self._access.side.unlock()
+        self._access.thread_lock.release()

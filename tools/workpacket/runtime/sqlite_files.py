@@ -1,0 +1,150 @@
+"""What lies around the database file: the folder, the file system, the write lock, and the anchor.
+
+The lock is `flock` on a side file. SQLite's own locking lets writers fail in bursts when several begin at once; in
+front of it stands this queue, and the kernel empties it when a process dies.
+
+The anchor is the number of the last acknowledged event, written into the same side file after the commit and without a
+sync of its own. It can never be ahead of what is durable, so a database that is *behind* it has lost something: a
+deleted or damaged write-ahead log, or an old copy put in its place.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from workpacket.runtime.errors import StorageFailed, StoreUnavailable
+
+# Locks or durability of these are not what the store rests on.
+UNSUITABLE = frozenset(
+    {
+        "9p", "afs", "afpfs", "ceph", "cifs", "coda", "davfs", "fuse.curlftpfs", "fuse.davfs2",
+        "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
+        "ocfs2", "orangefs", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "webdav",
+    }
+)  # fmt: skip
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def file_system_of(folder: Path) -> str:
+    """The type of the file system that holds `folder`; '' where the system does not say."""
+    try:
+        mounts = _MOUNTS.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+    device = folder.stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for line in mounts.splitlines():
+        fields, _, rest = line.partition(" - ")
+        if fields.split()[2] == wanted:
+            return rest.split()[0]
+    return ""
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder and sync every new entry on the way to it; refuse a file system that cannot keep a store."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for made in missing:
+            sync_folder(made.parent)
+    except OSError as error:
+        raise StoreUnavailable(f"{folder}: {error.strerror}", code="store_read_only") from None
+    kind = file_system_of(folder)
+    if kind in UNSUITABLE:
+        raise StoreUnavailable(f"{folder} is on {kind}, where locks and fsync do not hold", code="storage_unsuitable")
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Turn(threading.Thread):
+    """Waits in the kernel's own queue, which is fair, and for a limited time, which the kernel does not offer.
+
+    The holder of the lock may be a stopped process; then this thread waits on, and gives the lock back if it gets it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(name="workpacket-turn", daemon=True)
+        self._descriptor = descriptor
+        self._decision = threading.Lock()
+        self._came = threading.Event()
+        self._abandoned = False
+
+    def came_within(self, timeout: float) -> bool:
+        self.start()
+        self._came.wait(timeout)
+        with self._decision:
+            self._abandoned = not self._came.is_set()
+            return not self._abandoned
+
+    def run(self) -> None:
+        with suppress(OSError):  # the file was closed meanwhile
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        with self._decision:
+            if self._abandoned:
+                with suppress(OSError):
+                    fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            else:
+                self._came.set()
+
+
+class SideFile:
+    """The lock and the anchor of one database, as seen by one handle of one process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            self._descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise StoreUnavailable(f"{path}: {error.strerror}", code="store_read_only") from None
+
+    def lock(self, timeout: float) -> None:
+        if not self._try():
+            self._wait(timeout)
+
+    def unlock(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in {errno.EWOULDBLOCK, errno.EINTR}:
+                return False
+            raise StorageFailed(f"{self.path}: {error.strerror}") from None
+        return True
+
+    def _wait(self, timeout: float) -> None:
+        turn = _Turn(self._descriptor)
+        if not turn.came_within(timeout):
+            raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
+
+    def anchor(self) -> int | None:
+        """The number of the last event that was acknowledged; None if it was never written or is torn."""
+        number, _, check = os.pread(self._descriptor, 64, 0).partition(b" ")
+        if not number.isdigit() or check[:8] != b"%08x" % zlib.crc32(number):
+            return None
+        return int(number)
+
+    def set_anchor(self, position: int) -> None:
+        number = b"%020d" % position
+        with suppress(OSError):  # the event is durable already; an anchor that stays behind only knows less
+            os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
+
+    def close(self) -> None:
+        """Closing twice is closing once."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

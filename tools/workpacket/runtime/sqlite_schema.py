@@ -1,0 +1,76 @@
+"""The tables of the SQLite store, and how an older file becomes a present one.
+
+Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
+meta, entries) carry a CRC over their other columns, so that a damaged one is noticed before it is believed. The table
+`streams` is one tree without a second copy, and `meta` counts its rows: a stream can not silently vanish from it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+
+APPLICATION_ID = 0x57_50_52_54  # "WPRT": tells other tools whose file this is
+SCHEMA_VERSION = 1
+
+_FIRST = (
+    """CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE schema_migrations(version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)""",
+    """CREATE TABLE streams(
+        name TEXT PRIMARY KEY, id INTEGER NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL,
+        fence INTEGER NOT NULL, removed INTEGER NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL,
+        crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE events(
+        position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
+        type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL, recorded_at INTEGER NOT NULL,
+        actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT, fence INTEGER NOT NULL,
+        data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE UNIQUE INDEX event_version ON events(stream, version)""",
+    # Only where a writer begins: an index of every sequence number would cost each append a page. The store itself
+    # keeps the numbers unique and gapless, inside the transaction.
+    """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
+    """CREATE UNIQUE INDEX event_key ON events(stream, key) WHERE key IS NOT NULL""",
+    """CREATE TABLE payloads(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, bytes BLOB)""",
+    """CREATE TABLE leases(
+        name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, ends INTEGER NOT NULL,
+        boot TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE entries(
+        kind TEXT NOT NULL, stream INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
+        status TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY(kind, stream, key)) WITHOUT ROWID""",
+    """CREATE INDEX entry_version ON entries(kind, stream, version)""",
+    """CREATE TABLE removing(stream INTEGER PRIMARY KEY)""",
+    """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
+    """CREATE TRIGGER events_stay BEFORE DELETE ON events
+        WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.stream)
+        BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+
+
+def row_crc(*columns: str | int) -> int:
+    return zlib.crc32(repr(columns).encode("utf-8", "surrogatepass"))
+
+
+def migrate(connection: sqlite3.Connection, applied_at: int) -> None:
+    """Bring the file to SCHEMA_VERSION inside the transaction the caller has begun."""
+    present = schema_version(connection)
+    for version, statements in enumerate(MIGRATIONS[present:], start=present + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO schema_migrations VALUES(?, ?)", (version, applied_at))
+        connection.execute(f"PRAGMA user_version = {version:d}")
+    if present == 0:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        connection.execute("INSERT INTO meta VALUES('streams', 0, ?)", (row_crc("streams", 0),))
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def application_id(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA application_id").fetchone()
+    return int(number)

@@ -1,0 +1,366 @@
+"""The store in one SQLite file: for all processes of one machine, with no server.
+
+One append is one transaction and one fdatasync. Writers queue at a side file (`sqlite_files`), then BEGIN IMMEDIATE;
+`synchronous=FULL` is read back, not hoped for. After an error of the storage itself the handle is poisoned: what a
+second fsync would say of the first is a lie. Nothing is believed because the database returned it: events and payloads
+must have their hashes, mutable rows their CRC, a stream must reach its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from workpacket.runtime.admission import (
+    events_to_store,
+    require_fence,
+    require_next_in_sequence,
+    require_same_as_stored,
+    require_version,
+)
+from workpacket.runtime.contract import Append, Appended, Head, Lease
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, LogDamaged, PayloadErased, VersionConflict
+from workpacket.runtime.events import GENESIS, Chain, Event, require_intact, require_payload, verified
+from workpacket.runtime.index import IndexEntry, entry_of
+from workpacket.runtime.sqlite_access import Access
+from workpacket.runtime.sqlite_rows import (
+    STREAM_COLUMNS,
+    LeaseRow,
+    StreamRow,
+    add_stream,
+    checked_entry,
+    checked_stream,
+    put_entry,
+    put_lease,
+    put_stream,
+    read_lease,
+    read_stream,
+    require_whole_directory,
+)
+from workpacket.runtime.ticks import Clock, SystemClock, boot_id
+from workpacket.runtime.values import address_of
+
+FETCH = 1000
+_COLUMNS = (
+    "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"
+)
+_INSERT = f"INSERT INTO events(stream, version, {_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
+_FIRST_OF_WRITER = "SELECT stream, version FROM events WHERE writer = ? AND writer_seq = 1"
+_SLICE = f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
+
+
+class SQLiteStore:
+    def __init__(
+        self, path: Path, *, clock: Clock | None = None, timeout: float = 30.0, accept_rollback: bool = False
+    ) -> None:
+        self.path = path
+        self._clock = clock or SystemClock()
+        self._boot = boot_id()
+        self._directory_checked = False
+        self.access = Access(path, timeout, self._clock.now(), accept_rollback=accept_rollback)
+        self._db = self.access.db
+
+    # ---- appending -----------------------------------------------------------------------------------------------
+
+    def append(self, request: Append) -> Appended:
+        with self.access.writing:
+            row = self._stream_row(request.stream)
+            if row is not None and row.removed:
+                raise VersionConflict(f"{request.stream} was removed by retention; its name is not used again")
+            stored = self._stored_before(request, row)
+            if stored:
+                return Appended(stored, duplicate=True)
+            if request.fence is not None:
+                lease = read_lease(self._db, request.stream)
+                require_fence(request, lease.token if lease else 0, self._left(lease), row.fence if row else 0)
+            require_version(request, row.version if row else 0)
+            new = events_to_store(request, row.version if row else 0, row.hash if row else GENESIS)
+            payloads = [
+                (event.payload, asked.payload)
+                for event, asked in zip(new, request.events, strict=True)
+                if event.payload is not None and asked.payload is not None
+            ]
+            position = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
+        self.access.side.set_anchor(position)
+        return Appended(new, duplicate=False)
+
+    def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
+        if request.key is not None and row is not None:
+            found = self._db.execute(
+                "SELECT version FROM events WHERE stream = ? AND key = ?", (row.id, request.key)
+            ).fetchone()
+            if found is not None:
+                stored = self._slice(request.stream, row.id, found[0], len(request.events))
+                require_same_as_stored(request, stored, by_key=True)
+                return stored
+        last, stream_id = self._last_of(request.writer, row)
+        if request.writer_seq > last:
+            require_next_in_sequence(request, last)
+            return ()
+        same_stream = row is not None and row.id == stream_id
+        version = self._version_of(request, stream_id) if same_stream else 0
+        stored = self._slice(request.stream, stream_id, version, len(request.events)) if version else ()
+        require_same_as_stored(request, stored, by_key=False)
+        return stored
+
+    def _last_of(self, writer: str, row: StreamRow | None) -> tuple[int, int]:
+        """The last sequence number of a writer, and the stream it writes to."""
+        if row is not None and row.writer == writer:
+            return row.writer_seq, row.id
+        first = self._db.execute(_FIRST_OF_WRITER, (writer,)).fetchone()
+        if first is None:
+            return 0, 0
+        (last,) = self._db.execute(
+            "SELECT max(writer_seq) FROM events WHERE stream = ? AND version >= ? AND writer = ?", (*first, writer)
+        ).fetchone()
+        return int(last), int(first[0])
+
+    def _version_of(self, request: Append, stream_id: int) -> int:
+        found = self._db.execute(
+            "SELECT version FROM events WHERE stream = ? AND writer = ? AND writer_seq = ?",
+            (stream_id, request.writer, request.writer_seq),
+        ).fetchone()
+        return int(found[0]) if found else 0
+
+    def _slice(self, stream: str, stream_id: int, version: int, count: int) -> tuple[Event, ...]:
+        rows = self._db.execute(_SLICE, (stream_id, version, count))
+        return tuple(require_intact(Event(stream, *columns)) for columns in rows)
+
+    def _stream_row(self, name: str) -> StreamRow | None:
+        row = read_stream(self._db, name)
+        if row is None and not self._directory_checked:
+            require_whole_directory(self._db)
+            self._directory_checked = True
+        return row
+
+    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> int:
+        """Write events, payloads by their address, index and head; give the position of the last event."""
+        position = 0
+        for address, payload in payloads:
+            self._db.execute(
+                "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
+                "ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NULL",
+                (bytes.fromhex(address), payload),
+            )
+        for event in events:
+            cursor = self._db.execute(_INSERT, (row.id, *event[1:]))
+            position = cursor.lastrowid or 0
+            self._index(row.id, entry_of(event))
+        last = events[-1]
+        put_stream(
+            self._db,
+            StreamRow(
+                row.name,
+                row.id,
+                last.version,
+                last.hash,
+                max(row.fence, last.fence),
+                0,
+                last.writer,
+                last.writer_seq,
+            ),
+        )
+        return position
+
+    def _index(self, stream_id: int, entry: IndexEntry | None) -> None:
+        if entry is not None:
+            put_entry(self._db, stream_id, entry)
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def head(self, stream: str) -> Head | None:
+        with self.access.reading:
+            row = self._stream_row(stream)
+        return None if row is None or row.removed else Head(stream, row.version, row.hash, row.fence)
+
+    def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        with self.access.reading:
+            row = self._stream_row(stream)
+        if row is None or row.removed:
+            return
+        chain = Chain(stream)
+        if after > 0:
+            for event in self._fetch(row, after - 1, min(after, row.version)):
+                chain = Chain(stream, after, require_intact(event).hash)
+        last = row.version if until is None else min(until, row.version)
+        while chain.version < last:
+            fetched = self._fetch(row, chain.version, min(last, chain.version + FETCH))
+            if not fetched:
+                raise LogDamaged(stream, chain.version + 1, "the record is missing")
+            for event in fetched:
+                yield chain.check(event)
+        if last == row.version and chain.hash != row.hash:
+            raise LogDamaged(stream, last, "the stream does not end in its head")
+
+    def _fetch(self, row: StreamRow, after: int, until: int) -> list[Event]:
+        with self.access.reading:
+            rows = self._db.execute(
+                f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version > ? AND version <= ? "
+                "ORDER BY version",
+                (row.id, after, until),
+            ).fetchall()
+        return [Event(row.name, *columns) for columns in rows]
+
+    def payload(self, event: Event) -> bytes | None:
+        if event.payload is None:
+            return None
+        with self.access.reading:
+            found = self._db.execute(
+                "SELECT bytes FROM payloads WHERE digest = ?", (bytes.fromhex(event.payload),)
+            ).fetchone()
+        if found is None:
+            raise LogDamaged(event.stream, event.version, "its payload is missing")
+        if found[0] is None:
+            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
+        return require_payload(event, found[0])
+
+    def erase(self, digest: str) -> bool:
+        with self.access.writing:
+            cursor = self._db.execute(
+                "UPDATE payloads SET bytes = NULL WHERE digest = ? AND bytes IS NOT NULL", (bytes.fromhex(digest),)
+            )
+            return cursor.rowcount == 1
+
+    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
+        order = "DESC" if newest_first else "ASC"
+        with self.access.reading:
+            rows = self._db.execute(
+                f"SELECT {STREAM_COLUMNS} FROM streams "
+                f"WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name {order} LIMIT ?",
+                (prefix, prefix + "\U0010ffff", -1 if limit is None else limit),
+            ).fetchall()
+        found = [checked_stream(row) for row in rows]
+        return tuple(Head(row.name, row.version, row.hash, row.fence) for row in found)
+
+    # ---- index ---------------------------------------------------------------------------------------------------
+
+    def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
+        query = (
+            f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc FROM entries e "
+            "JOIN streams s ON s.id = e.stream WHERE e.kind = :kind AND s.removed = 0"
+        )
+        if stream is not None:
+            query += " AND s.name = :stream"
+        if status is not None:
+            query += " AND e.status = :status"
+        with self.access.reading:
+            rows = self._db.execute(
+                query + " ORDER BY s.name, e.version", {"kind": kind, "stream": stream, "status": status}
+            ).fetchall()
+        width = len(StreamRow._fields) + 1
+        return tuple(checked_entry(checked_stream(row[:width]).name, row[width:]) for row in rows)
+
+    def latest(self, kind: str, stream: str) -> Event | None:
+        with self.access.reading:
+            row = self._stream_row(stream)
+            if row is None or row.removed:
+                return None
+            found = self._db.execute(
+                "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ? "
+                "ORDER BY version DESC LIMIT 1",
+                (kind, row.id),
+            ).fetchone()
+            if found is None:
+                return None
+            entry = checked_entry(stream, found)
+            events = self._slice(stream, row.id, entry.version, 1)
+        if not events or entry_of(events[0]) != entry or entry.version > row.version:
+            raise LogDamaged(stream, entry.version, f"the index of {kind} points at something else")
+        return events[0]
+
+    def index_kinds(self) -> tuple[str, ...]:
+        with self.access.reading:
+            return tuple(str(kind) for (kind,) in self._db.execute("SELECT DISTINCT kind FROM entries ORDER BY kind"))
+
+    def rebuild_index(self) -> None:
+        with self.access.writing:
+            self._db.execute("DELETE FROM entries")
+            for columns in self._db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall():
+                row = checked_stream(columns)
+                if not row.removed:
+                    for event in self.read(row.name):
+                        self._index(row.id, entry_of(event))
+
+    # ---- leases --------------------------------------------------------------------------------------------------
+
+    def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
+        with self.access.writing:
+            present = read_lease(self._db, stream)
+            left = self._left(present)
+            if present is not None and left > 0 and present.token != over:
+                raise LeaseHeld(
+                    f"{present.holder} works on {stream} for at least another {left:.0f} s",
+                    details={"stream": stream, "holder": present.holder, "token": present.token, "seconds_left": left},
+                )
+            row = self._stream_row(stream)
+            token = max(present.token if present else 0, row.fence if row else 0) + 1
+            self._put_lease(stream, token, holder, seconds)
+        return Lease(stream, token, holder, seconds)
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        with self.access.writing:
+            present = read_lease(self._db, lease.stream)
+            if present is None or present.token != lease.token or self._left(present) <= 0:
+                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+            self._put_lease(lease.stream, lease.token, lease.holder, seconds)
+        return lease._replace(seconds_left=seconds)
+
+    def release(self, lease: Lease) -> None:
+        with self.access.writing:
+            present = read_lease(self._db, lease.stream)
+            if present is not None and present.token == lease.token:
+                self._put_lease(lease.stream, lease.token, lease.holder, 0)
+
+    def lease(self, stream: str) -> Lease | None:
+        with self.access.reading:
+            present = read_lease(self._db, stream)
+        left = self._left(present)
+        return Lease(stream, present.token, present.holder, left) if present is not None and left > 0 else None
+
+    def _left(self, lease: LeaseRow | None) -> float:
+        """Seconds for which the lease is still in force. One of another boot has ended: its holder died with it."""
+        if lease is None or lease.boot != self._boot:
+            return 0.0
+        return lease.ends / 1000 - self._clock.ticks()
+
+    def _put_lease(self, stream: str, token: int, holder: str, seconds: float) -> None:
+        ends = int((self._clock.ticks() + seconds) * 1000)
+        put_lease(self._db, LeaseRow(stream, token, holder, ends, self._boot))
+
+    # ---- whole streams -------------------------------------------------------------------------------------------
+
+    def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
+        taken = list(events)
+        stream = taken[0].stream
+        checked = list(verified(stream, taken))
+        with self.access.writing:
+            if self._stream_row(stream) is not None:
+                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+            addressed = [(address_of(payload), payload) for payload in payloads]
+            position = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
+            self._db.executemany(
+                "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
+                [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
+            )
+        self.access.side.set_anchor(position)
+
+    def remove(self, stream: str, head: str) -> None:
+        with self.access.writing:
+            row = self._stream_row(stream)
+            if row is None or row.removed or row.hash != head:
+                raise VersionConflict(f"{stream} is not at the head that was to be removed")
+            # The last event stays as the tombstone: it proves what stood here, and the anchor never goes back.
+            self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
+            self._db.execute("DELETE FROM events WHERE stream = ? AND version < ?", (row.id, row.version))
+            self._db.execute("DELETE FROM removing")
+            self._db.execute("DELETE FROM entries WHERE stream = ?", (row.id,))
+            self._db.execute("DELETE FROM leases WHERE name = ?", (stream,))
+            put_stream(self._db, row._replace(removed=1))
+            self._db.execute(
+                "DELETE FROM payloads WHERE lower(hex(digest)) NOT IN (SELECT e.payload FROM events e "
+                "JOIN streams s ON s.id = e.stream WHERE e.payload IS NOT NULL AND s.removed = 0)"
+            )
+
+    def close(self) -> None:
+        self.access.close()
