@@ -13,6 +13,7 @@ from architecture.source_tree import PACKAGE, python_files
 # Module, and what it writes.
 WRITERS = {
     "cli/failure.py": "the log of an internal error, in the temporary folder",
+    "cli/main.py": "the null device, when nobody reads the output any more",
     "git/run.py": "runs git, which makes branches and work trees",
     "shell/cache.py": "the cache, in the git directory",
     "shell/evidence.py": "runs the commands that prove a criterion",

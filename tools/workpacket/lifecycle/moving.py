@@ -14,11 +14,11 @@ def move_unmet(state: PacketState, row: Transition) -> tuple[Unmet, ...]:
     packet = state.packet
     if not state.history:
         return (Unmet("log_absent", f"{packet} has no log, so its lane is not known", "workpacket adopt"),)
-    if not state.sound:
-        return (Unmet("log_unsound", f"the log of {packet} does not hold together", f"workpacket log verify {packet}"),)
     if state.forked:
         message = f"{packet} was moved independently on two branches"
         return (Unmet("packet_is_forked", message, f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
+    if not state.sound:
+        return (Unmet("log_unsound", f"the log of {packet} does not hold together", f"workpacket log verify {packet}"),)
     if state.lane not in row.origins:
         return (_wrong_lane(state, row),)
     return ()

@@ -142,20 +142,31 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
     """What makes each base's row name the packet in force, and where it stands on the board."""
-    by_base = {base.base: row for row in reversed(registry.rows) if (base := row.base_id) is not None}
+    by_base: dict[str, list[RegistryRow]] = {}
+    for row in registry.rows:
+        if row.base_id is not None:
+            by_base.setdefault(row.base_id.base, []).append(row)
     edits: list[Edit] = []
     new: list[str] = []
     for wanted in rows:
-        row = by_base.get(wanted.base)
-        if row is None:
+        found = by_base.get(wanted.base, [])
+        if not found:
             notes = "; ".join(wanted.notes) or f"active={wanted.id}"
             new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane), notes))
         else:
-            edits += _row_edits(row, wanted)
+            # A merge that took the lines of both sides leaves two rows; what the second one notes is kept.
+            noted = [token.text.value for row in found[1:] for token in row.tokens if token.kind != "active"]
+            edits += _row_edits(found[0], wanted, noted)
+            edits += [_row_removal(registry.source, row) for row in found[1:]]
     return [*edits, *_new_rows(registry, new)]
 
 
-def _row_edits(row: RegistryRow, wanted: InForce) -> Iterator[Edit]:
+def _row_removal(source: Source, row: RegistryRow) -> Edit:
+    starts = [*source.line_starts, len(source.text)]
+    return Edit(starts[row.row.line - 1], starts[row.row.line], "")
+
+
+def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str]) -> Iterator[Edit]:
     cells: Mapping[str, tuple[str, str]] = {
         "active": (row.active_path, wanted.path),
         "board": (row.board.value if row.board is not None else "", board_cell(wanted.id, wanted.lane)),
@@ -171,7 +182,8 @@ def _row_edits(row: RegistryRow, wanted: InForce) -> Iterator[Edit]:
     had_active = any(token.kind == "active" for token in row.tokens)
     active = [f"active={wanted.id}"] if had_active or any(note.startswith("active=") for note in wanted.notes) else []
     stub = ["stub"] if any(token.text.value == "stub" for token in row.tokens) and not wanted.notes else []
-    added = [note for note in wanted.notes if not note.startswith("active=") and note not in kept]
+    candidates = dict.fromkeys([*noted, *wanted.notes])
+    added = [note for note in candidates if not note.startswith("active=") and note not in {*kept, "stub"}]
     text = "; ".join([*active, *stub, *kept, *added])
     if text != notes.value:
         yield Edit(notes.start, notes.end, text)

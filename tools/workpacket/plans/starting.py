@@ -41,6 +41,15 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
+# Two branches that move different packets change neighbouring lines. With the lines of both sides, `board sync` has all
+# that it needs; and the bytes of the log are never to be touched by a conversion of line ends.
+_ATTRIBUTES = """# After a merge: workpacket board sync
+roles_shared/TASK_BOARD.md merge=union
+roles_shared/WP_TRACEABILITY_REGISTRY.md merge=union
+log/** -text
+attestations/** -text
+"""
+
 _README = """# Governance
 
 | folder | what |
@@ -61,6 +70,7 @@ _README = """# Governance
 def starting_files(moment: Moment, gov_just: str) -> Iterator[tuple[str, str]]:
     """Path and text of every file."""
     yield ".GOV/README.md", _README
+    yield ".GOV/.gitattributes", _ATTRIBUTES
     yield POLICY_PATH, _POLICY
     yield SPEC_POINTER, f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
     yield FIRST_SPECIFICATION, _SPECIFICATION
