@@ -2,111 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-
-from workpacket.cli.governing import ACTING, actor_of, conclude, refuse
-from workpacket.cli.looking import NOBODY, looking, show_json
+from workpacket.cli.lasting import lasting
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.show import log_at
-from workpacket.documents.register_text import entry_line
-from workpacket.ledger.fold import fold
-from workpacket.lifecycle.unmet import Unmet
-from workpacket.model import exits
-from workpacket.model.canonical import Json
-from workpacket.model.lanes import SECTIONS, lane_of_token, lanes_named
-from workpacket.plans.drafting import Planned, Refused
-from workpacket.plans.facts import Facts
-from workpacket.plans.syncing import hand_edits, move_to, sync
-from workpacket.shell.gathering import gather
-from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import Carried, carry_out, here
-from workpacket.shell.work_done import branch_here
+
+# As `cli.governing.ACTING`, which is too heavy for what only shows.
+_KINDS = ("human", "agent", "ci")
 
 
 def run(arguments: Arguments) -> int:
-    actions = {"show": _show, "sync": _sync, "move": _move}
-    action = actions.get(arguments.words[0]) if arguments.words else None
-    if action is None:
-        raise usage(arguments.command, "missing_argument", f"it needs one of {', '.join(actions)}")
-    return action(arguments)
+    action = arguments.words[0] if arguments.words else ""
+    if action == "show":
+        return lasting(arguments, "board_view")
+    if action not in {"sync", "move"}:
+        raise usage(arguments.command, "missing_argument", "it needs one of show, sync, move")
+    from workpacket.cli.board_moves import move_entry, sync_board
 
-
-def _show(arguments: Arguments) -> int:
-    repository = looking()
-    facts = gather(repository, None, NOBODY)
-    at = arguments.value("at")
-    lanes = {
-        name: fold(log_at(arguments, repository, packet.log, at)).lane if at else packet.lane
-        for name, packet in sorted(facts.packets.items())
-    }
-    if arguments.flag("json"):
-        shown: dict[str, Json] = {name: lane for name, lane in lanes.items() if lane}
-        return show_json(arguments, {"lanes": shown})
-    for section in SECTIONS[1:]:
-        print(f"## {section.heading}")
-        for name, token in lanes.items():
-            lane = lane_of_token(token)
-            if lane is not None and lane.section == section.key:
-                print(entry_line(name, token))
-        print()
-    print("next: workpacket board sync")
-    return exits.OK
-
-
-def _sync(arguments: Arguments) -> int:
-    repository = here()
-    if arguments.flag("adopt"):
-        return _adopt(arguments)
-    carried = carry_out(repository, "board sync", None, actor_of(arguments, repository), sync, during_merge=True)
-    return conclude(arguments, carried)
-
-
-def _adopt(arguments: Arguments) -> int:
-    """Each hand edit as the move that it stands for; those that are none are listed, and nothing of them is done."""
-    repository = here()
-    actor = actor_of(arguments, repository)
-    facts = gather(repository, None, actor)
-    wanted = arguments.words[1:]
-    edits = [(packet.id.text, token, line) for packet, token, line in hand_edits(facts)]
-    chosen = [edit for edit in edits if not wanted or edit[0] in wanted]
-    unmet: list[Unmet] = []
-    done: list[str] = []
-    for name, token, line in chosen:
-        reason = arguments.value("reason") or f"hand edit of the task board, line {line}"
-        answer = _moved(arguments, name, token, reason).answer
-        if isinstance(answer, Refused):
-            unmet += [
-                Unmet(one.code, f"{name}: {one.message}", one.command, one.path, one.line) for one in answer.unmet
-            ]
-        else:
-            done.append(name)
-            sys.stderr.write(f"{answer.said}\n")
-    if unmet:
-        adopted: list[Json] = [*done]
-        return refuse(arguments, "hand edits", unmet, {"adopted": adopted})
-    return conclude(arguments, carry_out(repository, "board sync", None, actor, sync, during_merge=True))
-
-
-def _move(arguments: Arguments) -> int:
-    if len(arguments.words) != 3:
-        raise usage(arguments.command, "missing_argument", "it needs a WP_ID and a lane")
-    name = packet_named(find_governed(str(here().root)), arguments.words[1]).text
-    lanes = lanes_named(arguments.words[2].replace("_", " "))
-    if len(lanes) != 1:
-        raise usage(arguments.command, "invalid_value", f"{arguments.words[2]!r} names no lane")
-    return conclude(
-        arguments, _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
-    )
-
-
-def _moved(arguments: Arguments, name: str, lane: str, reason: str) -> Carried:
-    repository = here()
-    branch = branch_here(repository)
-
-    def decide(facts: Facts) -> Planned | Refused:
-        return move_to(facts, facts.packets[name], lane, reason=reason, branch=branch)
-
-    return carry_out(repository, "board move", [name], actor_of(arguments, repository), decide)
+    return sync_board(arguments) if action == "sync" else move_entry(arguments)
 
 
 COMMAND = Command(
@@ -121,7 +32,8 @@ hand edits of the board over as moves, where these ask for nothing but a reason.
         Option("adopt", "take hand edits over as moves, instead of undoing them"),
         Option("at", "show it as of this day or revision", value="DATE|REV"),
         Option("reason", "why, in words", value="TEXT"),
-        *ACTING,
+        Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+        Option("kind", "what kind of actor that is", choices=_KINDS),
     ),
     examples=(
         "workpacket board sync",
