@@ -31,6 +31,11 @@ def test_the_protocols_hold_every_transition_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
+def test_our_own_protocols_are_those_of_the_lifecycle(path: str) -> None:
+    assert (ROOT / path).read_text("utf-8") == PAGES[path], "write it anew: delete it, then workpacket init"
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_a_protocol_names_only_recipes_that_there_are(path: str) -> None:
     recipes = {line.split(" ")[0] for line in gov_just().splitlines() if line.endswith("*arguments:")}
     named = {part.split(" ")[0].rstrip("`") for part in PAGES[path].split("`just ")[1:]}
