@@ -94,3 +94,5 @@ nox *sessions:
 
 # The recipes of group 'governance' carry the names that people know from their repositories: create-task-packet,
 # record-refinement, record-signature, gate-check and so on.
+
+import '.GOV/gov.just'

@@ -33,6 +33,13 @@ def make_repository(folder: Path) -> Repository:
     return find_repository(folder, {})
 
 
+def bare_bones(folder: Path) -> None:
+    """As much of a repository as it takes to be one, for tests that never ask git anything."""
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+
 def commit(folder: Path, message: str, **files: str) -> str:
     """Write the files (a double underscore in a name stands for a slash) and commit everything."""
     for name, content in files.items():

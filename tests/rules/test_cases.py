@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from git.scratch import bare_bones
 from rules.archive import Case, read_case
 from workpacket.cli.fixing import fix_files
 from workpacket.model.findings import Finding
@@ -72,6 +73,7 @@ def test_the_rule_leaves_it_alone(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
 def test_repairing_twice_is_repairing_once(path: Path, tmp_path: Path, unsafe: bool) -> None:
     written(path, tmp_path)
+    bare_bones(tmp_path)
     kinds = {found.path: found.kind for found in find_documents(str(tmp_path))}
     fix_files(str(tmp_path), kinds, findings_of(tmp_path), unsafe=unsafe)
     left = [finding for finding in findings_of(tmp_path) if finding.fix is not None and (finding.fix.safe or unsafe)]

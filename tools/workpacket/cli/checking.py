@@ -49,6 +49,9 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         )
 
     checked = examine(files)
+    base = arguments.value("base")
+    if base:
+        checked.findings += _of_the_change(base)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
     kinds = {found.path: found.kind for found in files}
@@ -60,6 +63,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
             raise WorkpacketError("nothing_to_check", "no governance document found")
         return Output(shown, exits.FINDINGS if shown else exits.OK, repeatable=False)
     repairs = arguments.flag("fix") or unsafe
+    if base and repairs:
+        raise usage(arguments.command, "conflicting_options", "either --base or a repair")
     if repairs:
         from workpacket.cli.fixing import fix_files
 
@@ -74,7 +79,9 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         fail_on=_severity(arguments.value("fail-on", "error")),
     )
     status = exit_status(outcome, reasons)
-    return Output(render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not repairs)
+    return Output(
+        render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not (repairs or base)
+    )
 
 
 def render(
@@ -132,9 +139,24 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
 
 
 def _settings(arguments: Arguments, workspace: Workspace) -> Settings:
-    settings = read_settings(workspace.root)
+    base = arguments.value("base")
+    settings = _settings_at(base) if base else read_settings(workspace.root)
     profile = arguments.value("profile")
     return replace(settings, profile=_profile(profile)) if profile else settings
+
+
+def _settings_at(base: str) -> Settings:
+    from workpacket.shell.configuration import read_settings_at
+    from workpacket.shell.governing import here
+
+    return read_settings_at(here(), base)
+
+
+def _of_the_change(base: str) -> list[Finding]:
+    from workpacket.shell.change_judging import judge
+    from workpacket.shell.governing import here
+
+    return judge(here(), base)
 
 
 def _profile(word: str) -> Profile:

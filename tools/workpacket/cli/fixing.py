@@ -12,7 +12,7 @@ from workpacket.rules.repair import repair
 from workpacket.shell.examining import examine_bytes
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import read_bytes
-from workpacket.shell.writing import replace_file
+from workpacket.shell.writing import rewrite
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 
@@ -23,15 +23,15 @@ _ROUNDS = 64
 
 def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> list[str]:
     """Repairs the files that have fixable findings, and returns their paths."""
-    changed: list[str] = []
+    changed: list[tuple[Source, Source]] = []
     codes = frozenset(finding.code for finding in findings)
     for path, group in _by_path(findings):
         before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
         after = repaired(before, kinds[path], group, codes, unsafe=unsafe)
         if after.text != before.text or after.bom != before.bom:
-            replace_file(root, path, before.digest, after.encode())
-            changed.append(path)
-    return changed
+            changed.append((before, after))
+    rewrite(root, "check --fix", changed)
+    return [before.path for before, _ in changed]
 
 
 def repaired(source: Source, kind: str, findings: Sequence[Finding], codes: frozenset[str], *, unsafe: bool) -> Source:

@@ -22,7 +22,7 @@ from workpacket.rules.upgrade import upgraded
 from workpacket.shell.examining import examine_bytes, too_large, unreadable_finding
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, read_bytes, refusal
-from workpacket.shell.writing import replace_file
+from workpacket.shell.writing import rewrite
 from workpacket.text.source import Source
 
 
@@ -30,7 +30,7 @@ def run(arguments: Arguments) -> int:
     workspace = open_workspace()
     codes = frozenset(catalogue())
     writes = not (arguments.flag("check") or arguments.flag("diff"))
-    changed: list[str] = []
+    changed: list[tuple[Source, Source]] = []
     left_out: list[Finding] = []
     files = chosen_files(arguments, workspace)
     for found in files:
@@ -41,17 +41,21 @@ def run(arguments: Arguments) -> int:
         after = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"))
         if after.encode() == before.encode():
             continue
-        changed.append(found.path)
-        if writes:
-            replace_file(workspace.root, found.path, before.digest, after.encode())
-        elif arguments.flag("diff") and not arguments.flag("json"):
+        changed.append((before, after))
+        if arguments.flag("diff") and not arguments.flag("json"):
             sys.stdout.write(render_diff(before, whole_change(before, after), style_of(arguments)))
-    status = _status(changed, left_out, len(files), writes=writes)
+    if writes:
+        rewrite(workspace.root, "fmt", changed)
+    return _say(arguments, [before.path for before, _ in changed], left_out, len(files), writes=writes)
+
+
+def _say(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> int:
+    status = _status(changed, left_out, files, writes=writes)
     if arguments.flag("json"):
-        data: dict[str, Json] = {"changed": [*changed], "written": writes, "files": len(files)}
+        data: dict[str, Json] = {"changed": [*changed], "written": writes, "files": files}
         sys.stdout.write(render_envelope("fmt", status, left_out, data))
     else:
-        _report(arguments, changed, left_out, len(files), writes=writes)
+        _report(arguments, changed, left_out, files, writes=writes)
     return status
 
 

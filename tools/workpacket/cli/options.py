@@ -75,6 +75,10 @@ class Arguments:
         """The last value given for an option."""
         return self._values[name][-1] if name in self._values else default
 
+    def all_of(self, name: str) -> list[str]:
+        """All values given for an option, as they were given."""
+        return list(self._values.get(name, ()))
+
     def values(self, name: str) -> list[str]:
         """All values given for an option; commas separate values too."""
         return [part for value in self._values.get(name, ()) for part in value.split(",") if part]

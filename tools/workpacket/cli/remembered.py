@@ -11,7 +11,7 @@ import sys
 import time
 
 from workpacket.shell.cache import RACY_NS, Cache, Shown
-from workpacket.shell.tree import Found, look_at
+from workpacket.shell.tree import Found, look_at, look_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,13 +74,18 @@ def terminal() -> tuple[bool, int | None, str]:
 
 def _state(root: str, files: Files, extras: Sequence[str]) -> str:
     """Changes when any of the files does."""
-    looked_at = [*files, *(look_at(root, path) for path in extras)]
+    looked_at = [*files, *(found for path in extras for found in _looked_at(root, path))]
     lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in looked_at]
     return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _looked_at(root: str, path: str) -> list[Found]:
+    """The file; of a folder, which ends with '/', every file below it."""
+    return look_below(root, path.rstrip("/")) if path.endswith("/") else [look_at(root, path)]
 
 
 def _at_rest(root: str, files: Files, extras: Sequence[str], started: int) -> bool:
     """Whether every file had been left alone for a while when it was read: git's rule for racily clean entries."""
     times = [found.mtime_ns for found in files]
-    times += [look_at(root, path).mtime_ns for path in extras]
+    times += [found.mtime_ns for path in extras for found in _looked_at(root, path)]
     return max(times, default=0) + RACY_NS < started

@@ -15,9 +15,12 @@ from workpacket.model.reason_tables import (
     conflict,
     document,
     environment,
+    gate,
     git,
     integrity,
     internal,
+    judging,
+    justfile,
     markdown,
     settings,
     signing,
@@ -25,6 +28,7 @@ from workpacket.model.reason_tables import (
     text,
     transaction,
     usage,
+    work_gates,
 )
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.all_rules import RULES
@@ -38,6 +42,10 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     markdown.REASONS,
     internal.REASONS,
     settings.REASONS,
+    gate.REASONS,
+    judging.REASONS,
+    justfile.REASONS,
+    work_gates.REASONS,
     git.REASONS,
     integrity.REASONS,
     transaction.REASONS,

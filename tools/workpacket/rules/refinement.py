@@ -158,7 +158,7 @@ class AnchorLines(RefinementRule):
         for anchor in document.anchors:
             window = window_of(_text(anchor, "context_start_line"), _text(anchor, "context_end_line"))
             node = anchor.get("context_start_line")
-            if window is None and node is not None:
+            if window is None and node is not None and not _text(anchor, "context_start_line").startswith("<"):
                 first, last = _text(anchor, "context_start_line"), _text(anchor, "context_end_line")
                 yield self.fault(node.span, f"lines {first!r} to {last!r} are no range of lines")
 

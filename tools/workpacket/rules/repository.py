@@ -21,9 +21,12 @@ from workpacket.rules.work_index import WorkIndex
 
 
 class Repository:
-    """Summaries by kind and path."""
+    """Summaries by kind and path, and the lane of each packet that has a log."""
 
-    def __init__(self, summaries: Iterable[tuple[str, str, Mapping[str, object]]]) -> None:
+    def __init__(
+        self, summaries: Iterable[tuple[str, str, Mapping[str, object]]], lanes: Mapping[str, str] | None = None
+    ) -> None:
+        self.lanes: Mapping[str, str] = lanes or {}
         self._by_kind: dict[str, dict[str, Mapping[str, object]]] = {}
         for kind, path, summary in summaries:
             self._by_kind.setdefault(kind, {})[path] = summary

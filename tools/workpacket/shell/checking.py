@@ -17,6 +17,8 @@ from workpacket.rules.repository import Repository
 from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, Result
 from workpacket.shell.examining import digest_of, examine_files, unreadable
+from workpacket.shell.log_files import LOG_STATE
+from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
@@ -56,7 +58,9 @@ def check(
     facts = gather_files(root, wanted_files(summaries, RULES))
     findings += references(summaries, RULES, facts.files)
     if whole:
-        findings += across(Repository(summaries), RULES)
+        logs = look_at_logs(root)
+        findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
+        facts.paths.append(LOG_STATE)
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
 from workpacket.rules.settings import Settings, settings_of
 from workpacket.shell.examining import schemas
@@ -17,17 +20,36 @@ from workpacket.text.toml_strict import load_toml
 POLICY = ".GOV/policy/policy.toml"
 PROJECT = "pyproject.toml"
 
+# The bytes of a file, None where there is none; OSError where it cannot be read.
+Read = Callable[[str], bytes | None]
+
 
 def read_settings(root: str) -> Settings:
     """The settings in force. Of a file that cannot be read, none are, and `faults` of the settings say so."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_bytes(root, path, DATA.size)
+        except FileNotFoundError:
+            return None
+
+    return _settings(read)
+
+
+def read_settings_at(repository: Repository, base: str) -> Settings:
+    """The settings as a revision has them, so that a change cannot lower what it is judged by."""
+    commit = commit_of(repository, base)
+    return _settings(lambda path: read_file_at(repository, commit, path))
+
+
+def _settings(read: Read) -> Settings:
     for path, below in ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket"))):
         try:
-            source = Source.from_bytes(path, read_bytes(root, path, DATA.size))
-        except FileNotFoundError:
-            continue
+            data = read(path)
         except OSError as error:
             return Settings(faults=(_unread(path, refusal(error)),))
-        if path == PROJECT and "tool.workpacket" not in source.text:
+        source = Source.from_bytes(path, data) if data is not None else None
+        if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
         loaded = load_toml(source)
         if loaded.root is None:

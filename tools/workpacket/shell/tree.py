@@ -78,6 +78,25 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
             yield Found(current, UNKNOWN_KIND, "", 0, problem=refusal(error))
 
 
+def look_below(root: str, folder: str) -> list[Found]:
+    """The state of every file below a folder, by path."""
+    found: list[Found] = []
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, current)) as entries:
+                for entry in entries:
+                    path = f"{current}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(path)
+                    else:
+                        found.append(_found(path, "", entry.stat(follow_symlinks=False)))
+        except OSError:
+            continue
+    return sorted(found, key=lambda file: file.path)
+
+
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
     """Whether it is a symbolic link behind which documents may lie."""
     try:

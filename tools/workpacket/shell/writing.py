@@ -1,28 +1,21 @@
-"""Replaces one file whole: readers see the old bytes or the new ones, also after a crash."""
+"""Rewrites documents as one transaction: `check --fix` and `fmt` change all of the files that they mean to, or none."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
-from workpacket.errors import WorkpacketError
-from workpacket.shell.tree import read_bytes
+from workpacket.git.repository import find_repository
+from workpacket.model.plan import FileChange, Plan
+from workpacket.shell.moment import moment
+from workpacket.shell.transaction import writing
+from workpacket.text.source import Source
 
 
-def replace_file(root: str, path: str, digest: str, data: bytes) -> None:
-    """Writes `data` to `path`, if the file still is the one with `digest`; keeps its permissions."""
-    full = os.path.join(root, path)
-    if hashlib.sha256(read_bytes(root, path, os.stat(full).st_size)).hexdigest() != digest:
-        raise WorkpacketError("changed_meanwhile", f"{path} was changed by somebody else", hint="run the command again")
-    descriptor, temporary = tempfile.mkstemp(prefix=".workpacket-", dir=os.path.dirname(full))
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fchmod(descriptor, os.stat(full).st_mode & 0o7777)
-            os.fsync(descriptor)
-        os.replace(temporary, full)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
+    """Puts the second source of each pair in the place of the first, if that is still what the file holds."""
+    if not changes:
+        return
+    files = tuple(FileChange(before.path, before.digest, after.encode()) for before, after in changes)
+    with writing(find_repository(Path(root)), command) as transaction:
+        transaction.apply(Plan(command, moment().tx, files))

@@ -1,0 +1,79 @@
+"""Governed files are written by the transaction and nobody else; the few other writers are named here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from architecture.source_tree import PACKAGE, python_files
+
+# Module, and what it writes.
+WRITERS = {
+    "cli/failure.py": "the log of an internal error, in the temporary folder",
+    "cli/main.py": "the null device, when nobody reads the output any more",
+    "git/run.py": "runs git, which makes branches and work trees",
+    "shell/cache.py": "the cache, in the git directory",
+    "shell/evidence.py": "runs the commands that prove a criterion",
+    "shell/key_doctor.py": "keys that it tries to sign with, in a temporary folder",
+    "shell/locks.py": "the lock, in the git directory",
+    "shell/ssh_keygen.py": "runs ssh-keygen, which makes keys and signatures",
+    "shell/storage.py": "what the transaction asks for: the only way to a governed file",
+    "shell/storage_windows.py": "the same on Windows",
+}
+# The runtime keeps its own store, which is not governed.
+OTHERS = ("runtime/",)
+
+_CALLS = frozenset({
+    "makedirs", "mkdir", "mkdtemp", "mkstemp", "NamedTemporaryFile", "open_code", "pwrite", "removedirs", "rename",
+    "rmdir", "rmtree", "symlink", "TemporaryDirectory", "truncate", "ftruncate", "unlink", "write_bytes", "write_text",
+    "copyfile", "copytree", "fdopen",
+})  # fmt: skip
+_MODULES = frozenset({"subprocess", "shutil", "sqlite3", "tempfile"})
+
+
+def writes(code: str) -> Iterator[str]:
+    """What in a module can write to the disk or start a process that does."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in _MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in _MODULES:
+            yield node.module
+        elif isinstance(node, ast.Call):
+            yield from _call(node)
+
+
+def _call(node: ast.Call) -> Iterator[str]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    modes = [value.value for value in [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+             if isinstance(value, ast.Constant)]  # fmt: skip
+    if name == "fdopen" and modes == ["rb"]:
+        return
+    if name in _CALLS:
+        yield name
+    elif name == "open" and any(isinstance(mode, str) and set(mode) & set("wax+") for mode in modes):
+        yield "open"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["open(p, 'w')", "open(p, mode='a')", "p.write_text('x')", "os.makedirs(p)", "import shutil", "import subprocess"],
+)
+def test_a_writer_is_recognised(code: str) -> None:
+    assert list(writes(code))
+
+
+@pytest.mark.parametrize("code", ["open(p)", "open(p, 'rb')", "sys.stdout.write('x')", "p.read_text()"])
+def test_a_reader_is_left_alone(code: str) -> None:
+    assert not list(writes(code))
+
+
+def test_only_the_modules_named_here_write() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in python_files(PACKAGE)
+        if any(writes(Path(path).read_text("utf-8")))
+    }
+    assert {path for path in found if not path.startswith(OTHERS)} == WRITERS.keys()

@@ -1,0 +1,202 @@
+"""A governed repository for one test: real git, commands run inside the test process, a clock that the test turns."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from git.scratch import git, make_repository
+from workpacket.cli.main import main
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import read_log
+from workpacket.ledger.state import PacketState
+from workpacket.model.plan import Moment
+from workpacket.shell import gathering
+
+SPECIFICATION = """# Specification
+
+## 1 Main body
+
+### 1.1 Greeting
+The program greets its user by name.
+
+## 2 Roadmap
+Later it will sing.
+"""
+TOKENS_COUNT = """
+[approvals.gates.activation]
+legacy_tokens = "accepted although anyone can type them"
+"""
+ANCHOR_LINE, ROADMAP_LINE = 6, 9
+
+
+@dataclass
+class Clock:
+    """Each look at it is a second later."""
+
+    now: datetime = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+    count: int = 0
+
+    def __call__(self) -> Moment:
+        self.count += 1
+        self.now += timedelta(seconds=1)
+        tx = f"0190a5de-ac96-774b-bcce-{self.count:012x}"
+        return Moment(self.now.strftime("%Y-%m-%dT%H:%M:%SZ"), tx, f"{self.count:032x}")
+
+    def turn(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def next(self) -> str:
+        """The line that says what to do next."""
+        lines = [line for line in (self.out + self.err).splitlines() if line.startswith("next: ")]
+        assert len(lines) == 1, self
+        return lines[0].removeprefix("next: ")
+
+    @property
+    def codes(self) -> list[str]:
+        return re.findall(r"\(([a-z_]+)\)$", self.err, re.MULTILINE)
+
+
+@dataclass
+class Governed:
+    """A repository, the clock, and the commands run in it."""
+
+    root: Path
+    capture: pytest.CaptureFixture[str]
+    clock: Clock = field(default_factory=Clock)
+
+    def __call__(self, *words: str) -> Result:
+        self.capture.readouterr()
+        status = main(list(words))
+        return Result(status, *self.capture.readouterr())
+
+    def json(self, *words: str) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(self(*words, "--json").out)
+        return value
+
+    def done(self, *words: str) -> Result:
+        """A command that is expected to succeed."""
+        result = self(*words)
+        assert result.status == 0, result
+        return result
+
+    def refused(self, *words: str) -> list[str]:
+        """The codes for which a gate refuses the command."""
+        before = self.files()
+        result = self(*words)
+        assert result.status == 3, result
+        assert self.files() == before
+        return result.codes
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text("utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        text = self.read(path)
+        assert old in text, (path, old)
+        self.write(path, text.replace(old, new))
+
+    def commit(self, message: str = "work") -> None:
+        git(self.root, "add", "--all")
+        git(self.root, "commit", "--quiet", "--allow-empty", "--message", message)
+
+    def git(self, *arguments: str) -> str:
+        return git(self.root, *arguments)
+
+    def files(self) -> dict[str, bytes]:
+        """Everything but git's own folder."""
+        paths = sorted(path for path in self.root.rglob("*") if path.is_file() and ".git" not in path.parts)
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in paths}
+
+    def state(self, name: str) -> PacketState:
+        folder = self.root / ".GOV" / "log" / name
+        return fold(read_log(name, {path.name: path.read_bytes() for path in folder.iterdir()}))
+
+    # --- steps that many tests begin with ---
+
+    def begin(self, policy: str = TOKENS_COUNT) -> None:
+        self.done("init")
+        self.write(".GOV/spec/SPEC_v1.md", SPECIFICATION)
+        self.write(".GOV/policy/policy.toml", self.read(".GOV/policy/policy.toml") + policy)
+        self.commit("Governance")
+
+    def stub(self, name: str, *, depends: str = "") -> None:
+        self.done("new", name, "--what", "Greet the user", "--why", "People like it", "--roadmap", "SPEC_v1 2")
+        path = f".GOV/task_packets/stubs/{name}.md"
+        self.replace(path, "- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`\n  - The greeting itself.")
+        self.replace(path, "(DRAFT)\n- TODO", "(DRAFT)\n- The name is printed.\n- It ends with a line feed.")
+        if depends:
+            self.replace(path, "BLOCKERS (DRAFT)\n- None known.", f"BLOCKERS (DRAFT)\n- {depends}")
+
+    def refine(self, name: str, line: int = ANCHOR_LINE) -> None:
+        self.done("refine", name)
+        path = f".GOV/refinements/{name}.md"
+        text = self.read(path)
+        words = SPECIFICATION.splitlines()[line - 1]
+        for key, value in (("START_LINE", str(line)), ("END_LINE", str(line)), ("TOKEN", words.split()[0])):
+            text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
+        text = text.replace("  <fill in>", f"  {words}").replace("VERDICT: <fill in>", "VERDICT: PASS")
+        text = text.replace("_FOUND: <fill in>", "_FOUND: NO").replace("_NEEDED: <fill in>", "_NEEDED: NO")
+        self.write(path, re.sub("<fill in[^>]*>", "Nothing of that kind.", text))
+
+    def sign(self, name: str, user: str = "ann") -> None:
+        path = f".GOV/refinements/{name}.md"
+        self.clock.turn(minutes=6)
+        self.replace(path, "USER_REVIEW_STATUS: PENDING", "USER_REVIEW_STATUS: APPROVED")
+        self.replace(path, "USER_SIGNATURE: <pending>", f"USER_SIGNATURE: {user}{self.clock.now:%d%m%Y%H%M}")
+        evidence = f"USER_APPROVAL_EVIDENCE: APPROVE REFINEMENT {name}"
+        self.replace(path, "USER_APPROVAL_EVIDENCE: <pending>", evidence)
+
+    def activate(self, name: str, *, depends: str = "") -> None:
+        self.stub(name, depends=depends)
+        self.refine(name)
+        self.done("refine", name, "--present")
+        self.sign(name)
+        self.done("create-task-packet", name)
+        path = f".GOV/task_packets/{name}.md"
+        self.write(
+            path, self.read(path).replace("RISK_TIER: TODO", "RISK_TIER: LOW").replace("TERMS: TODO", "TERMS: x")
+        )
+
+    def work(self, name: str, *, coder: str = "coder") -> None:
+        """Claimed and committed on its branch, which stays checked out."""
+        self.done("prepare", name, "--for", coder)
+        self.done("claim", name, "--as", coder)
+        self.commit("claimed")
+        self.git("switch", "--quiet", f"wp/{name}")
+        self.git("merge", "--quiet", "main")
+        self.write("src/greet.py", f"print('{name}')\n")
+        self.commit("Greet")
+
+
+def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> Governed:
+    """An empty repository, with this test's clock and identity."""
+    make_repository(tmp_path)
+    for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / ".git" / "test-config"))
+    git(tmp_path, "config", "user.name", "ann")
+    git(tmp_path, "config", "user.email", "ann@example.org")
+    monkeypatch.chdir(tmp_path)
+    governed = Governed(tmp_path, capture)
+    monkeypatch.setattr(gathering, "moment", governed.clock)
+    return governed

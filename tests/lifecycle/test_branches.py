@@ -1,0 +1,98 @@
+"""Work on two branches at once, then merged: nothing of the log is lost, and contradictions are seen, not hidden."""
+
+from __future__ import annotations
+
+import random
+
+from lifecycle.moves import any_move, move
+from lifecycle.world import World, adopted, errors, merged, of_the_log
+from workpacket.ledger.verify import verify_tree
+from workpacket.lifecycle.transitions import is_legal
+from workpacket.model.event_types import FORKED
+from workpacket.plans.drafting import Planned
+from workpacket.plans.syncing import sync
+from workpacket.plans.turning import resolve
+
+NAMES = ["WP-1-A-v1", "WP-1-B-v1", "WP-1-C-v1"]
+PAIRS = 150
+
+
+def base() -> World:
+    lanes = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW")
+    world = adopted({**dict(zip(NAMES, lanes, strict=True)), "WP-1-Successor-v9": "READY_FOR_DEV"})
+    world.do(sync)
+    return world
+
+
+def some_work(world: World, chance: random.Random, count: int) -> set[str]:
+    """The packets that were moved."""
+    moved = set()
+    for _ in range(count):
+        kind, name, actor = any_move(chance, NAMES)
+        before = world.state(name).lane
+        world.do(move(kind, name), actor)
+        if world.state(name).lane != before:
+            moved.add(name)
+    return moved
+
+
+def tried_pairs(count: int, seed: int) -> int:
+    """How many packets came out forked of so many random pairs of branches."""
+    chance, forks = random.Random(seed), 0
+    start = base()
+    for _ in range(count):
+        ours, theirs = start.branch(), start.branch()
+        mine, others = some_work(ours, chance, 5), some_work(theirs, chance, 5)
+        one, conflicts = merged(ours, theirs, start)
+        other, _ = merged(theirs, ours, start)
+        assert not of_the_log(conflicts)
+        for name in NAMES:
+            assert one.log(name) == other.log(name)
+            assert one.log(name).keys() == ours.log(name).keys() | theirs.log(name).keys()
+            assert one.state(name) == other.state(name)
+            if one.state(name).forked:
+                forks += 1
+                assert name in mine & others
+            elif name not in mine & others:
+                expected = ours if name in mine else theirs
+                assert one.state(name).lane == expected.state(name).lane
+        for world in (one, other):
+            assert_drawn_anew(world)
+    return forks
+
+
+def assert_drawn_anew(world: World) -> None:
+    """After `board sync` the board says what the log says, and the log has no fault but its forks."""
+    answer = world.do(sync)
+    assert isinstance(answer, Planned)
+    board = world.board()
+    for name in NAMES:
+        state = world.state(name)
+        if state.lane != FORKED:
+            assert board[name] == state.lane
+        for event in state.history:
+            if event.moves_lane:
+                came_from = event.lane_to if event.type == "unblocked" else None
+                assert is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from)
+    logs = {path: data for path, data in world.files.items() if path.startswith(".GOV/log/")}
+    assert {finding.code for finding in errors(verify_tree(logs, lambda _event: ""))} <= {"packet_forked"}
+    again = sync(world.facts())
+    assert not list(again.plan.all_changes())
+
+
+def test_random_pairs_of_branches_never_conflict_in_the_log() -> None:
+    assert tried_pairs(PAIRS, seed=1) > 0
+
+
+def test_two_claims_on_two_branches_are_a_fork_until_somebody_settles_it() -> None:
+    start = base()
+    ours, theirs = start.branch(), start.branch()
+    ours.do(move("claim", "WP-1-A-v1"), "ann")
+    theirs.do(move("claim", "WP-1-A-v1"), "bob")
+    world, _ = merged(ours, theirs, start)
+    assert world.state("WP-1-A-v1").forked
+    assert not isinstance(world.do(move("release", "WP-1-A-v1")), Planned)
+    answer = world.do(lambda f: resolve(f, f.packets["WP-1-A-v1"], lane="IN_PROGRESS", reason="we talked"))
+    assert isinstance(answer, Planned)
+    assert world.state("WP-1-A-v1").lane == "IN_PROGRESS"
+    assert world.state("WP-1-A-v1").findings == ()

@@ -1,0 +1,132 @@
+"""`check` against the log, and `check --base`: what a hand edit, a forged event or a cut log cannot smuggle in."""
+
+from __future__ import annotations
+
+from lifecycle.governed import TOKENS_COUNT, Governed
+from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
+
+NAME = "WP-1-Greeting-v1"
+BOARD = ".GOV/roles_shared/TASK_BOARD.md"
+PACKET = f".GOV/task_packets/{NAME}.md"
+
+
+def activated(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+
+
+def codes(governed: Governed, *words: str) -> set[str]:
+    return {finding["code"] for finding in governed.json("check", *words)["findings"] if finding["severity"] == "error"}
+
+
+def forge(governed: Governed, kind: str, lane: str, **data: Json) -> None:
+    """An event written by hand, well formed and rightly named."""
+    state = governed.state(NAME)
+    writer = Writer(Actor("mallory", "agent"), "2026-03-01T09:00:00Z", "0190a5de-ac96-774b-bcce-00000000ffff", "x")
+    heads = [event for event in state.history if event.id in state.heads]
+    lanes: dict[str, Json] = {"lane_from": state.lane, "lane_to": lane}
+    event = next_event(writer, NAME, Happening(kind, {**lanes, **data}), after=heads)
+    governed.write(event.path, event.encode().decode())
+
+
+def test_a_status_changed_by_hand_is_drift(governed: Governed) -> None:
+    activated(governed)
+    governed.replace(PACKET, "**Status:** Ready for Dev", "**Status:** Validated")
+    assert "status_drift" in codes(governed)
+    governed.done("board", "sync")
+    assert codes(governed) == set()
+
+
+def test_an_entry_moved_by_hand_is_drift_until_it_is_drawn_anew_or_taken_over(governed: Governed) -> None:
+    activated(governed)
+    before = governed.read(BOARD)
+    governed.replace(BOARD, "[READY_FOR_DEV]", "[BLOCKED] - no water")
+    assert "board_drift" in codes(governed)
+    governed.done("board", "sync")
+    assert governed.read(BOARD) == before
+    governed.replace(BOARD, "[READY_FOR_DEV]", "[BLOCKED] - no water")
+    governed.done("board", "sync", "--adopt")
+    assert governed.state(NAME).lane == "BLOCKED"
+    assert codes(governed) == set()
+
+
+def test_a_word_on_the_board_is_no_evidence(governed: Governed) -> None:
+    activated(governed)
+    governed.replace(BOARD, "[READY_FOR_DEV]", "[VALIDATED]")
+    result = governed("board", "sync", "--adopt")
+    assert (result.status, result.codes) == (3, ["wrong_lane"])
+    assert governed.state(NAME).lane == "READY_FOR_DEV"
+
+
+def test_what_the_output_rests_on_includes_the_log(governed: Governed) -> None:
+    activated(governed)
+    governed.done("check")
+    event = next(iter((governed.root / ".GOV/log" / NAME).iterdir()))
+    event.write_bytes(event.read_bytes().replace(b"ann", b"eve"))
+    assert governed("check").status == 5
+
+
+def test_a_move_with_its_gate_is_a_change_that_holds(governed: Governed) -> None:
+    activated(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    assert codes(governed, "--base", "main") == set()
+
+
+def test_a_forged_move_is_seen(governed: Governed) -> None:
+    activated(governed)
+    forge(governed, "merged", "VALIDATED", commit="d" * 40, target="main", target_commit="d" * 40, proof="tree")
+    governed.done("board", "sync")
+    assert codes(governed) == set()
+    assert codes(governed, "--base", "main") == {"move_illegal"}
+    assert governed("check", "--base", "main").status == 5
+
+
+def test_a_forged_activation_is_seen(governed: Governed) -> None:
+    governed.begin(policy="")
+    governed.stub(NAME)
+    governed.commit("a stub")
+    refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
+    forge(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
+    assert "move_without_gate" in codes(governed, "--base", "main")
+
+
+def test_a_policy_that_comes_with_the_change_does_not_judge_it(governed: Governed) -> None:
+    governed.begin(policy="")
+    governed.stub(NAME)
+    governed.commit("a stub")
+    governed.git("switch", "--quiet", "--create", "work")
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + TOKENS_COUNT)
+    governed.commit("tokens count now")
+    refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
+    forge(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
+    assert "move_without_gate" in codes(governed, "--base", "main")
+
+
+def test_severities_are_those_of_the_base(governed: Governed) -> None:
+    activated(governed)
+    governed.replace(PACKET, "RISK_TIER: LOW", "RISK_TIER: TODO")
+    strict = codes(governed, "--base", "main")
+    governed.replace(".GOV/policy/policy.toml", 'profile = "strict"', 'profile = "adopt"')
+    assert codes(governed, "--base", "main") == strict
+
+
+def test_an_end_that_was_cut_off_shows_against_the_base(governed: Governed) -> None:
+    activated(governed)
+    last = governed.state(NAME).history[-1]
+    (governed.root / last.path).unlink()
+    assert "log_file_deleted" in codes(governed, "--base", "main")
+    assert governed("log", "verify").status == 0
+    assert governed("log", "verify", "--base", "main").status == 5
+
+
+def test_a_packet_written_past_the_gate_is_seen(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    text = governed.read(PACKET)
+    governed.stub("WP-1-Song-v1")
+    governed.write(".GOV/task_packets/WP-1-Song-v1.md", text.replace("Greeting", "Song"))
+    assert "packet_not_activated" in codes(governed)

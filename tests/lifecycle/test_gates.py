@@ -1,0 +1,376 @@
+"""Each gate names everything that is missing, with the command that supplies it, and changes no byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from lifecycle.governed import ROADMAP_LINE, TOKENS_COUNT, Governed
+
+NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
+REFINEMENT = f".GOV/refinements/{NAME}.md"
+PACKET = f".GOV/task_packets/{NAME}.md"
+
+
+def test_a_bare_stub_lacks_all_four_items_that_come_before_its_packet(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    assert governed.refused("create-task-packet", NAME) == [
+        "refinement_missing",
+        "refinement_not_presented",
+        "user_signature_missing",
+        "refinement_not_approved",
+    ]
+
+
+def test_every_unmet_condition_names_what_supplies_it(governed: Governed) -> None:
+    governed.begin(policy="")
+    governed.stub(NAME)
+    answer = governed.json("activate", NAME)
+    assert (answer["ok"], answer["exit_code"]) == (False, 3)
+    assert len(answer["data"]["unmet"]) == 5
+    assert all(one["command"] and one["message"] for one in answer["data"]["unmet"])
+    assert [one["code"] for one in answer["findings"]]
+
+
+def test_a_token_is_no_signature_unless_the_policy_says_so_in_words(governed: Governed) -> None:
+    governed.begin(policy="")
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    assert governed.refused("activate", NAME) == ["approval_not_accepted"]
+
+
+def test_a_policy_that_only_lies_in_the_work_tree_lets_nobody_pass(governed: Governed) -> None:
+    governed.begin(policy="")
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + TOKENS_COUNT)
+    assert governed.refused("activate", NAME) == ["approval_not_accepted"]
+
+
+def test_before_the_first_commit_nobody_may_approve(governed: Governed) -> None:
+    governed.done("init")
+    governed.stub(NAME)
+    assert "policy_not_anchored" in governed.refused("activate", NAME)
+
+
+def test_a_requirement_of_the_roadmap_is_none(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME, ROADMAP_LINE)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    assert governed.refused("activate", NAME) == ["requirement_only_in_roadmap"]
+
+
+def test_a_ticked_box_proves_nothing(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.replace(f".GOV/task_packets/stubs/{NAME}.md", "- [ ]", "- [x]")
+    assert len(governed.refused("activate", NAME)) == 4
+
+
+def test_an_open_point_is_named_with_its_line(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.replace(
+        REFINEMENT, "### PRIMITIVES (traits/structs/enums)\n- Nothing", "### PRIMITIVES (x)\n- <fill in> N"
+    )
+    assert governed.refused("refine", NAME, "--present") == ["refinement_incomplete"]
+
+
+def test_what_was_presented_is_what_is_approved(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.replace(REFINEMENT, "### GAPS_IDENTIFIED\n- Nothing", "### GAPS_IDENTIFIED\n- Everything, not nothing")
+    assert governed.refused("activate", NAME) == ["refinement_not_presented"]
+
+
+def test_a_specification_that_moved_on_is_seen(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.write(".GOV/spec/SPEC_v1.md", governed.read(".GOV/spec/SPEC_v1.md") + "\nMore.\n")
+    assert set(governed.refused("activate", NAME)) == {"refinement_incomplete"}
+
+
+def test_a_signature_needs_time_to_read(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.sign(NAME)
+    governed.done("refine", NAME, "--present")
+    assert governed.refused("activate", NAME) == ["approval_hasty"]
+
+
+def test_a_token_is_used_once(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    token = next(line for line in governed.read(REFINEMENT).splitlines() if "USER_SIGNATURE" in line)
+    governed.stub(OTHER)
+    governed.refine(OTHER)
+    governed.done("refine", OTHER, "--present")
+    governed.sign(OTHER)
+    path = f".GOV/refinements/{OTHER}.md"
+    own = next(line for line in governed.read(path).splitlines() if "USER_SIGNATURE" in line)
+    governed.replace(path, own, token)
+    assert governed.refused("activate", OTHER) == ["approval_token_reused"]
+
+
+def test_an_item_that_the_policy_adds_is_asked_for(governed: Governed) -> None:
+    more = '\n[[lifecycle.checklist]]\nitem = "threat_model"\nsection = "THREAT_MODEL"\n'
+    governed.begin(policy=more + TOKENS_COUNT)
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    assert governed.refused("activate", NAME) == ["checklist_item_unmet"]
+
+
+@pytest.mark.parametrize("command", [("prepare",), ("claim",), ("submit",), ("release", "--reason", "x")])
+def test_nobody_starts_work_from_a_stub(governed: Governed, command: tuple[str, ...]) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    assert governed.refused(command[0], NAME, *command[1:]) == ["packet_is_stub"]
+
+
+def test_a_dependency_must_be_done_before(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(OTHER)
+    governed.activate(NAME, depends=OTHER)
+    governed.done("prepare", NAME)
+    assert governed.refused("claim", NAME) == ["dependency_unmet"]
+    assert OTHER in governed.done("next").out
+    assert NAME not in governed.done("next").out
+
+
+def test_an_unsigned_waiver_counts_only_where_the_policy_says_so(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME, depends=OTHER)
+    governed.done("prepare", NAME)
+    governed.done("waive", NAME, "dependency_unknown_lane", "--until", "2026-12-31", "--reason", "it is elsewhere")
+    assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
+    waiving = TOKENS_COUNT.replace("activation", "waiver")
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + waiving)
+    governed.commit("unsigned waivers count")
+    governed.done("claim", NAME)
+
+
+def test_work_does_not_go_to_the_branch_it_is_merged_into(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    assert governed.refused("claim", NAME) == ["work_branch_missing"]
+
+
+def test_one_who_claims_wins(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.done("claim", NAME, "--as", "first", "--branch", "work")
+    assert governed.refused("claim", NAME, "--as", "second", "--branch", "work") == ["wrong_lane"]
+    assert governed.refused("release", NAME, "--as", "second", "--reason", "x") == ["not_the_holder"]
+    governed.done("claim", NAME, "--renew", "--as", "first")
+    governed.clock.turn(days=4)
+    assert governed.refused("claim", NAME, "--renew", "--as", "first") == ["lease_ended"]
+    governed.done("release", NAME, "--as", "second", "--reason", "the lease has ended")
+    governed.done("claim", NAME, "--as", "second", "--branch", "work")
+
+
+def test_a_packet_handed_over_is_for_the_one_named(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.done("claim", NAME, "--as", "first", "--branch", "work")
+    governed.done("handover", NAME, "--to", "second", "--as", "first", "--reason", "night")
+    assert governed.refused("claim", NAME, "--as", "third", "--branch", "work") == ["assigned_to_other"]
+    governed.done("claim", NAME, "--as", "second", "--branch", "work")
+
+
+def test_a_submission_needs_proof_of_every_line_and_stays_in_its_scope(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+    governed.write("elsewhere.py", "x\n")
+    governed.commit("Too much")
+    governed.write("src/more.py", "y\n")
+    codes = governed.refused("submit", NAME, "--as", "coder", "--prove", "1=false")
+    assert codes == ["evidence_missing", "evidence_missing", "outside_scope", "work_uncommitted"]
+
+
+def test_a_todo_is_left_for_nobody(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.replace(PACKET, "RISK_TIER: LOW", "RISK_TIER: TODO")
+    governed.work(NAME)
+    assert governed.refused("submit", NAME, "--as", "coder", "--prove", "all=true") == ["todo_left"]
+
+
+def test_proofs_are_recorded_with_what_they_came_to(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--record-only", "--prove", "1=echo well done")
+    governed.done("submit", NAME, "--as", "coder", "--not-applicable", "2=no line feed here")
+    rows = governed.state(NAME).evidence[-1].data["evidence"]
+    assert isinstance(rows, list)
+    first, second = rows
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert (first["exit_code"], first["log_tail"]) == (0, "well done\n")
+    assert (second["result"], second["reason"]) == ("not_applicable", "no line feed here")
+
+
+def submitted(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+
+
+def test_nobody_judges_their_own_work_or_without_a_report(governed: Governed) -> None:
+    submitted(governed)
+    assert governed.refused("verdict", NAME, "PASS", "--as", "coder") == ["verdict_by_coder", "report_missing"]
+    assert governed.refused("verdict", NAME, "CHANGES", "--as", "judge") == ["review_reference_missing"]
+
+
+def test_changes_send_it_back_and_failing_ends_it(governed: Governed) -> None:
+    submitted(governed)
+    governed.done("verdict", NAME, "CHANGES", "--reference", "review#1", "--as", "judge")
+    assert governed.state(NAME).lane == "IN_PROGRESS"
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Bad.\n")
+    governed.done("verdict", NAME, "FAIL", "--report", "report.md", "--as", "judge")
+    assert governed.state(NAME).lane == "FAIL"
+
+
+@pytest.mark.parametrize("way", ["merge", "squash", "rebase"])
+def test_what_was_merged_is_found_however_it_was_merged(governed: Governed, way: str) -> None:
+    submitted(governed)
+    governed.write("report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    governed.commit("judged")
+    assert governed.refused("merged", NAME) == ["not_contained"]
+    branch = f"wp/{NAME}"
+    governed.git("switch", "--quiet", "main")
+    if way == "merge":
+        governed.git("merge", "--quiet", "--no-ff", branch)
+    elif way == "squash":
+        governed.git("merge", "--quiet", "--squash", branch)
+        governed.git("commit", "--quiet", "--message", "squashed")
+    else:
+        governed.write("unrelated.md", "On main meanwhile.\n")
+        governed.commit("unrelated")
+        governed.git("switch", "--quiet", branch)
+        governed.git("rebase", "--quiet", "main")
+        governed.git("switch", "--quiet", "main")
+        governed.git("merge", "--quiet", "--ff-only", branch)
+    governed.done("merged", NAME)
+    proof = governed.state(NAME).history[-1].text("proof")
+    assert proof == {"merge": "commit", "squash": "patch_id", "rebase": "patch_id"}[way]
+
+
+def test_blocked_work_goes_on_where_it_stopped(governed: Governed) -> None:
+    submitted(governed)
+    governed.done("block", NAME, "--reason", "no\nwater", "--until", "rain")
+    assert f"- **[{NAME}]** - [BLOCKED] - no water" in governed.read(".GOV/roles_shared/TASK_BOARD.md")
+    governed.done("unblock", NAME)
+    assert governed.state(NAME).lane == "IN_REVIEW"
+    assert f"- **[{NAME}]** - [IN_REVIEW]\n" in governed.read(".GOV/roles_shared/TASK_BOARD.md")
+
+
+def test_a_later_revision_takes_the_place_of_the_earlier_one(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.activate("WP-1-Greeting-v2")
+    assert governed.state(NAME).lane == "SUPERSEDED"
+    assert governed.state(NAME).superseded_by == "WP-1-Greeting-v2"
+    packet = governed.read(".GOV/task_packets/WP-1-Greeting-v2.md")
+    assert "2 of 2 demands preserved word for word" in packet
+    row = next(
+        line for line in governed.read(".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md").splitlines() if "v2" in line
+    )
+    assert "active=WP-1-Greeting-v2" in row
+    assert f"supersedes: {NAME}" in row
+    governed.done("check", "--fail-on", "error")
+    assert governed.refused("claim", NAME) == ["packet_superseded"]
+
+
+@pytest.mark.parametrize("lane", ["STUB", "READY_FOR_DEV"])
+def test_work_can_be_given_up(governed: Governed, lane: str) -> None:
+    governed.begin()
+    (governed.stub if lane == "STUB" else governed.activate)(NAME)
+    governed.done("abandon", NAME, "--reason", "nobody needs it")
+    assert governed.state(NAME).lane == "ABANDONED"
+    governed.done("check", "--fail-on", "error")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (("why", "WP-1-Greting-v1"), 2, "packet_unknown"),
+        (("why", "WP-1-Greeting"), 2, "packet_ambiguous"),
+        (("why", "../../etc/passwd"), 2, "packet_unknown"),
+        (("new", NAME), 3, "packet_exists"),
+        (("new", NAME.lower()), 2, "invalid_value"),
+        (("release", NAME), 2, "missing_argument"),
+        (("verdict", NAME, "MAYBE"), 2, "invalid_value"),
+        (("verdict", NAME, "PASS", "--report", "nowhere.md"), 2, "path_not_found"),
+        (("waive", NAME, "no_such_code", "--reason", "x", "--until", "2026-12-31"), 2, "unknown_code"),
+        (("supersede", NAME, "--by", NAME), 3, "successor_unfit"),
+        (("resolve", NAME, "--lane", "STUB", "--reason", "x"), 3, "not_forked"),
+        (("board", "move", NAME, "VALIDATED"), 3, "wrong_lane"),
+        (("board", "move", NAME, "READY_FOR_DEV"), 3, "hand_edit_not_adoptable"),
+    ],
+)
+def test_bad_input_is_named_and_changes_nothing(
+    governed: Governed, words: tuple[str, ...], status: int, code: str
+) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    before = governed.files()
+    result = governed(*words)
+    assert (result.status, code in result.err) == (status, True), result
+    assert governed.files() == before
+
+
+def test_a_slip_of_the_fingers_is_answered_with_the_nearest_id(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    assert f"did you mean {NAME}?" in governed("why", "WP-1-Greting-v1").err
+
+
+def test_during_a_merge_nothing_moves_but_board_and_registry_are_drawn(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.write(".git/MERGE_HEAD", "0" * 40 + "\n")
+    result = governed("abandon", NAME, "--reason", "x")
+    assert (result.status, "operation_in_progress" in result.err) == (4, True)
+    governed.done("board", "sync")
+    governed.done("registry", "sync")
+
+
+def test_a_clock_that_goes_backwards_stops_everything_that_writes(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.clock.turn(days=-1)
+    before = governed.files()
+    result = governed("abandon", NAME, "--reason", "x")
+    assert (result.status, "clock_behind" in result.err, governed.files() == before) == (6, True, True)
+
+
+def test_a_linked_folder_is_not_written_through(governed: Governed) -> None:
+    governed.begin()
+    elsewhere = governed.root / "elsewhere"
+    (governed.root / ".GOV").rename(elsewhere)
+    (governed.root / ".GOV").symlink_to(elsewhere)
+    before = governed.files()
+    result = governed("new", NAME)
+    assert (result.status, "path_is_link" in result.err, governed.files() == before) == (6, True, True)

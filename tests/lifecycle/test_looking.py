@@ -1,0 +1,138 @@
+"""Commands that look, and those that begin or repair: adopt, show, history, board, registry, policy, recover."""
+
+from __future__ import annotations
+
+import pytest
+
+from lifecycle.governed import Governed
+from lifecycle.world import packet_text
+
+NAME = "WP-1-Greeting-v1"
+BOARD = ".GOV/roles_shared/TASK_BOARD.md"
+
+
+def found(governed: Governed, *, board: str, packet: str) -> None:
+    """A repository that was governed without a log."""
+    governed.done("init")
+    governed.write(f".GOV/task_packets/{NAME}.md", packet_text(NAME, packet).decode())
+    governed.replace(BOARD, "## In Progress\n", f"## In Progress\n- **[{NAME}]** - [{board}]\n")
+
+
+def test_adopting_believes_what_all_documents_say_and_rewrites_none(governed: Governed) -> None:
+    found(governed, board="IN_PROGRESS", packet="In Progress")
+    before = governed.files()
+    governed.done("adopt")
+    assert governed.state(NAME).lane == "IN_PROGRESS"
+    assert {path: data for path, data in governed.files().items() if not path.startswith(".GOV/log/")} == before
+    assert governed.json("adopt")["data"]["adopted"] == []
+
+
+def test_adopting_leaves_contradictions_to_a_person(governed: Governed) -> None:
+    found(governed, board="IN_PROGRESS", packet="Ready for Dev")
+    answer = governed.json("adopt")["data"]
+    assert answer["adopted"] == []
+    assert len(answer["contradictions"]) == 1
+    assert BOARD in answer["contradictions"][0]
+    governed.done("adopt", "--prefer", "packet")
+    assert governed.state(NAME).lane == "READY_FOR_DEV"
+    assert governed.state(NAME).history[0].data["contradictions"]
+
+
+@pytest.mark.parametrize(("board", "lane"), [("FAIL", "FAIL"), ("VALIDATED", "VALIDATED")])
+def test_done_means_what_the_board_says_more_exactly(governed: Governed, board: str, lane: str) -> None:
+    found(governed, board=board, packet="Done")
+    governed.done("adopt")
+    assert governed.state(NAME).lane == lane
+
+
+def test_the_past_can_be_shown_by_day_event_and_revision(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.commit("a stub")
+    first = governed.state(NAME).history[0]
+    governed.clock.turn(days=2)
+    governed.done("abandon", NAME, "--reason", "x")
+    assert governed.json("show", NAME)["data"]["lane"] == "ABANDONED"
+    for at in (first.id[:12], "2026-03-01", "main"):
+        assert governed.json("show", NAME, "--at", at)["data"]["lane"] == "STUB", at
+    assert governed.json("board", "show", "--at", "2026-03-01")["data"]["lanes"] == {NAME: "STUB"}
+    assert [event["type"] for event in governed.json("history", NAME)["data"]["events"]] == ["created", "abandoned"]
+
+
+def test_a_board_that_lost_a_section_gets_it_back_and_keeps_the_words_of_its_owner(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.replace(BOARD, "## In Review\n\n", "")
+    governed.replace(BOARD, "# Task Board\n", "# Task Board\n\nOurs since March.\n")
+    governed.activate("WP-1-Song-v1")
+    governed.work("WP-1-Song-v1")
+    result = governed("submit", "WP-1-Song-v1", "--as", "coder", "--prove", "all=true")
+    assert (result.status, "board_section_absent" in result.err) == (3, True)
+    governed.done("board", "sync")
+    assert "## In Review\n" in governed.read(BOARD)
+    assert "Ours since March." in governed.read(BOARD)
+
+
+def test_moving_an_entry_touches_one_line_and_leaves_no_hole(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.stub("WP-1-Song-v1")
+    before = governed.read(BOARD).splitlines()
+    governed.done("abandon", "WP-1-Song-v1", "--reason", "x")
+    after = governed.read(BOARD).splitlines()
+    assert [line for line in before if "Song" not in line] == [line for line in after if "Song" not in line]
+
+
+def test_the_registry_is_drawn_from_the_log(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    path = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
+    right = governed.read(path)
+    governed.write(path, right.replace("Ready for Dev:", "Blocked:"))
+    governed.done("registry", "sync")
+    assert governed.read(path) == right
+    assert governed.json("registry", "show")["data"]["bases"][0]["id"] == NAME
+
+
+def test_the_policy_says_where_each_value_comes_from(governed: Governed) -> None:
+    governed.done("init")
+    assert governed.json("policy", "show")["data"]["anchored"] is False
+    governed.commit("Governance")
+    data = governed.json("policy", "show")["data"]
+    assert data["anchored"] is True
+    assert data["origins"]["target_branch"] == "default"
+    assert data["origins"]["lease_hours"].startswith(".GOV/policy/policy.toml:")
+    governed.replace(".GOV/policy/policy.toml", "lease_hours = 72", 'lease_hours = "long"')
+    assert governed("policy", "test").status == 1
+
+
+def test_nothing_to_recover_is_said_so(governed: Governed) -> None:
+    governed.begin()
+    assert "nothing is unfinished" in governed.done("recover").out
+
+
+def test_an_empty_repository_is_told_how_to_begin(governed: Governed) -> None:
+    assert governed.done("status").next.startswith("workpacket new")
+
+
+def test_a_new_stub_can_be_made_from_another_one_and_from_an_issue(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.done("new", "--next", "WP-1-Greeting", "--from", NAME)
+    assert "- The name is printed." in governed.read(".GOV/task_packets/stubs/WP-1-Greeting-v2.md")
+    governed.write("issue.md", "# Sing\n\nPeople asked for it.\n\n- [ ] It sings.\n- In tune.\n")
+    governed.done("new", "WP-1-Song-v1", "--from", "issue.md")
+    text = governed.read(".GOV/task_packets/stubs/WP-1-Song-v1.md")
+    assert "- What: Sing\n- Why: People asked for it." in text
+    assert "- It sings.\n- In tune." in text
+
+
+def test_two_revisions_share_one_row_and_the_one_in_force_has_it(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.done("new", "--next", "WP-1-Greeting")
+    rows = [
+        line for line in governed.read(".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md").splitlines() if "WP-1" in line
+    ]
+    assert len(rows) == 1
+    assert f"Ready for Dev: {NAME}" in rows[0]

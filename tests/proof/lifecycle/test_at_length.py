@@ -1,0 +1,16 @@
+"""The same as tests/lifecycle, as long as was promised: 100 packets for 8 processes, 1,000 pairs of branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifecycle.test_branches import tried_pairs
+from lifecycle.test_parallel import claim_all
+
+
+def test_eight_processes_claim_a_hundred_packets(tmp_path: Path) -> None:
+    claim_all(tmp_path, 100)
+
+
+def test_a_thousand_random_pairs_of_branches() -> None:
+    assert tried_pairs(1000, seed=2) > 0

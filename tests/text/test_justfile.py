@@ -1,0 +1,51 @@
+"""Parameters pasted into a command line are found; those handed on, or quoted, are left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workpacket.text.justfile import pasted_parameters
+from workpacket.text.source import Source
+
+ROOT = Path(__file__).parents[2]
+
+
+def places(text: str) -> list[tuple[int, int]]:
+    source = Source("justfile", text)
+    return [source.line_and_column(fault.start) for fault in pasted_parameters(source)]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("build target:\n    make {{target}}\n", [(2, 10)]),
+        ("build target:\n    make '{{ target }}'\n", [(2, 11)]),
+        ("@build *args:\n    a\n    b {{args}} {{ args }}\n", [(3, 7), (3, 16)]),
+        ("build mode='x' +rest: clean\n    make {{mode}} {{uppercase(rest)}}\n", [(2, 10), (2, 19)]),
+        ("a x:\n    echo\n\n    echo {{x}}\n", [(4, 10)]),
+    ],
+)
+def test_a_pasted_parameter_is_found(text: str, where: list[tuple[int, int]]) -> None:
+    assert places(text) == where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'build *args:\n    make "$@"\n',
+        "build target:\n    make {{quote(target)}}\n",
+        "name := 'x'\nbuild target:\n    make {{name}}\n",
+        "build target:\n    make {{{{target}}\n",
+        "build target:\n    make\nother:\n    echo {{target}}\n",
+        "target := 'x'\nbuild:\n    make {{target}}\n",
+    ],
+)
+def test_what_is_handed_on_is_left_alone(text: str) -> None:
+    assert places(text) == []
+
+
+@pytest.mark.parametrize("path", ["justfile", ".GOV/gov.just"])
+def test_our_own_recipes_paste_nothing(path: str) -> None:
+    assert places((ROOT / path).read_text("utf-8")) == []

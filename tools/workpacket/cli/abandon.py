@@ -1,0 +1,22 @@
+"""`workpacket abandon`: give a packet up."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command
+from workpacket.plans.turning import abandon
+
+
+def run(arguments: Arguments) -> int:
+    reason = required(arguments, "reason")
+    return packet_command(arguments, lambda facts, packet: abandon(facts, packet, reason=reason))
+
+
+COMMAND = Command(
+    "abandon",
+    "give a packet up",
+    run,
+    arguments="WP_ID",
+    options=(REASON, *ACTING),
+    examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
+)

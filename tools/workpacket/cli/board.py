@@ -1,0 +1,43 @@
+"""`workpacket board`: the task board, drawn from the log; and hand edits taken over."""
+
+from __future__ import annotations
+
+from workpacket.cli.lasting import lasting
+from workpacket.cli.options import Arguments, Command, Option, usage
+
+# As `cli.governing.ACTING`, which is too heavy for what only shows.
+_KINDS = ("human", "agent", "ci")
+
+
+def run(arguments: Arguments) -> int:
+    action = arguments.words[0] if arguments.words else ""
+    if action == "show":
+        return lasting(arguments, "board_view")
+    if action not in {"sync", "move"}:
+        raise usage(arguments.command, "missing_argument", "it needs one of show, sync, move")
+    from workpacket.cli.board_moves import move_entry, sync_board
+
+    return sync_board(arguments) if action == "sync" else move_entry(arguments)
+
+
+COMMAND = Command(
+    "board",
+    "show the board, draw it anew, or move an entry",
+    run,
+    arguments="show | sync [WP_ID...] | move WP_ID LANE",
+    description="""
+`sync` makes status lines, board and registry say what the log says, and adds missing sections. With --adopt it takes
+hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.""",
+    options=(
+        Option("adopt", "take hand edits over as moves, instead of undoing them"),
+        Option("at", "show it as of this day or revision", value="DATE|REV"),
+        Option("reason", "why, in words", value="TEXT"),
+        Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+        Option("kind", "what kind of actor that is", choices=_KINDS),
+    ),
+    examples=(
+        "workpacket board sync",
+        "workpacket board sync --adopt",
+        'workpacket board move WP-1-Parser-v1 BLOCKED --reason "no test data"',
+    ),
+)

@@ -1,0 +1,22 @@
+"""`workpacket handover`: pass a packet on."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.plans.working import release
+
+
+def run(arguments: Arguments) -> int:
+    reason, to = required(arguments, "reason"), required(arguments, "to")
+    return packet_command(arguments, lambda facts, packet: release(facts, packet, reason=reason, to=to))
+
+
+COMMAND = Command(
+    "handover",
+    "pass a packet on to somebody",
+    run,
+    arguments="WP_ID",
+    options=(Option("to", "who goes on", value="NAME"), REASON, *ACTING),
+    examples=('workpacket handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
+)

@@ -1,0 +1,29 @@
+"""Output of commands that look at every packet, shown again as long as documents, log and branches are the same."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from workpacket.cli.remembered import Output, show
+from workpacket.cli.workspace import open_workspace
+from workpacket.shell.cache import Cache
+from workpacket.shell.tree import find_documents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.cli.options import Arguments
+
+
+def lasting(arguments: Arguments, module: str) -> int:
+    """Runs `compute(arguments)` of a module of the command line, which is imported only if something has changed."""
+    workspace = open_workspace()
+    cache = Cache(workspace.common_dir, workspace.fingerprint)
+
+    def compute() -> Output:
+        output: Output = import_module(f"workpacket.cli.{module}").compute(arguments)
+        return output
+
+    try:
+        return show(arguments, workspace, find_documents(workspace.root), cache, compute)
+    finally:
+        cache.close()

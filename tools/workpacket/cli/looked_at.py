@@ -1,0 +1,32 @@
+"""Besides documents: what the output of a command that looks at every packet rests on."""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.cli.looking import NOBODY
+from workpacket.cli.remembered import Output
+from workpacket.git.repository import Repository
+from workpacket.plans.facts import Facts
+from workpacket.shell.gathering import gather
+from workpacket.shell.journal import JOURNAL_FOLDER
+from workpacket.shell.log_files import LOG_STATE
+from workpacket.shell.recovery import unfinished
+
+
+def everything(repository: Repository) -> Facts:
+    """The facts about all packets, for somebody who only looks."""
+    return gather(repository, None, NOBODY)
+
+
+def output(repository: Repository, text: str, *, lasts: bool = True) -> Output:
+    """`lasts` is whether the output stays true while time goes by."""
+    places = [
+        repository.common_dir / "packed-refs",
+        repository.common_dir / "config",
+        repository.git_dir / "HEAD",
+    ]
+    folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
+    extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in places]
+    extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
+    return Output(text, 0, [LOG_STATE, *extras], repeatable=lasts and not unfinished(repository))

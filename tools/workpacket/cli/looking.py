@@ -1,0 +1,54 @@
+"""What the commands share that look at packets and change nothing: facts without the lock, and unfinished writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from workpacket.cli.governing import actor_of, words_of
+from workpacket.cli.options import Arguments
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.report.json_report import render_envelope
+from workpacket.shell.gathering import gather
+from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governing import here
+from workpacket.shell.recovery import unfinished
+
+# For commands that look only: who acts matters little, and a missing name is no reason to show nothing.
+NOBODY = Actor("nobody", "agent")
+
+
+def looking() -> Repository:
+    """The repository, with a word on what an earlier command left unfinished: looking recovers nothing."""
+    repository = here()
+    for left in unfinished(repository):
+        paths = ", ".join(left.paths)
+        sys.stderr.write(
+            f"note: {left.command} was interrupted between files: {paths}; workpacket recover finishes it\n"
+        )
+    return repository
+
+
+def who_looks(arguments: Arguments, repository: Repository) -> Actor:
+    try:
+        return actor_of(arguments, repository)
+    except WorkpacketError:
+        return NOBODY
+
+
+def packet_facts(arguments: Arguments, *, words: int = 1) -> tuple[Repository, Facts, PacketFacts]:
+    """The packet named first, with all that belongs to it."""
+    repository = looking()
+    name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
+    facts = gather(repository, [name], who_looks(arguments, repository))
+    return repository, facts, facts.packets[name]
+
+
+def show_json(arguments: Arguments, data: Mapping[str, Json]) -> int:
+    sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
+    return exits.OK

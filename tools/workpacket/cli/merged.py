@@ -1,0 +1,32 @@
+"""`workpacket merged`: the work is on the target branch."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, packet_command
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.plans.drafting import Answer
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.reviewing import merged
+from workpacket.shell.governing import here
+from workpacket.shell.work_done import containment
+
+
+def run(arguments: Arguments) -> int:
+    repository = here()
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        target = arguments.value("target") or facts.target_branch
+        return merged(facts, packet, containment(repository, packet, target))
+
+    return packet_command(arguments, decide)
+
+
+COMMAND = Command(
+    "merged",
+    "record that the work is on the target branch, after looking for it there",
+    run,
+    arguments="WP_ID",
+    description="Found are the commit itself, the same change (after squash), or the same files (after rebase).",
+    options=(Option("target", "the branch, instead of the one of the policy", value="BRANCH"), *ACTING),
+    examples=("workpacket merged WP-1-Parser-v1",),
+)

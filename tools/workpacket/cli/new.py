@@ -1,0 +1,105 @@
+"""`workpacket new`: a stub for the backlog."""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.cli.governing import ACTING, actor_of, conclude
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.documents.stub import Stub
+from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
+from workpacket.plans.backlog import NewStub, new
+from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.governing import carry_out, here
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import MARKDOWN
+
+
+def run(arguments: Arguments) -> int:
+    repository = here()
+    governed = find_governed(str(repository.root))
+    wp_id = _wanted_id(arguments, governed)
+    intent = _intent(arguments, governed, wp_id)
+    revisions = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
+    actor = actor_of(arguments, repository)
+    return conclude(arguments, carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent)))
+
+
+def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
+    base = arguments.value("next")
+    if base and arguments.words:
+        raise usage(arguments.command, "conflicting_options", "either an id or --next")
+    try:
+        if base:
+            known = [WorkPacketId.parse(name) for name in governed.known]
+            return next_revision(WorkPacketId.parse(base).base, known)
+        if len(arguments.words) != 1:
+            raise usage(arguments.command, "missing_argument", "it needs one WP_ID, or --next BASE")
+        wp_id = WorkPacketId.parse(arguments.words[0])
+    except InvalidId as error:
+        raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
+    if wp_id.kind != "packet":
+        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a work package of a mission")
+    return wp_id
+
+
+def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) -> NewStub:
+    origin = arguments.value("from")
+    what, why = arguments.value("what"), arguments.value("why")
+    if not origin:
+        return NewStub(wp_id, what, why, arguments.value("roadmap"))
+    if origin in governed.stubs:
+        source = governed.read(governed.stubs[origin])
+        assert source is not None
+        return _from_stub(wp_id, origin, Stub(source), what, why)
+    text = read_bytes(os.getcwd(), origin, MARKDOWN.size).decode("utf-8", "replace")
+    return _from_issue(wp_id, os.path.basename(origin), text, what, why)
+
+
+def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) -> NewStub:
+    said_why = stub.text_at("intent", "why")
+    return NewStub(
+        wp_id,
+        what or (stub.what.value if stub.what is not None else ""),
+        why or (said_why.value if said_why is not None else ""),
+        stub.roadmap_pointer.value if stub.roadmap_pointer is not None else "",
+        [text.value for text in stub.acceptance_criteria],
+        [text.value for text in stub.in_scope],
+        [text.value for text in stub.out_of_scope],
+        [text.value for text in stub.dependencies],
+        [text.value for text in stub.risks],
+        [text.value for text in stub.spec_anchor_candidates],
+        ("stub", name),
+    )
+
+
+def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
+    """An issue: its first line says what, its items are the criteria, its first paragraph says why."""
+    lines = [line.strip() for line in text.splitlines()]
+    title = next((line.lstrip("# ") for line in lines if line), "")
+    items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]
+    prose = [line for line in lines if line and not line.startswith(("#", "- ", "* ", ">"))]
+    body = [line for line in prose if line != title]
+    return NewStub(wp_id, what or title, why or " ".join(body[:3]), "", items, source=("issue", name))
+
+
+COMMAND = Command(
+    "new",
+    "write a stub for the backlog",
+    run,
+    arguments="[WP_ID]",
+    description="""
+Writes the stub, its entry on the board, its row in the registry and the beginning of its log.""",
+    options=(
+        Option("next", "the next revision of this base", value="BASE_WP_ID"),
+        Option("from", "a stub's id, or a file with the text of an issue", value="WP_ID|FILE"),
+        Option("what", "what is to be done, on one line", value="TEXT"),
+        Option("why", "why, on one line", value="TEXT"),
+        Option("roadmap", "where the roadmap speaks of it", value="TEXT"),
+        *ACTING,
+    ),
+    examples=(
+        'workpacket new WP-1-Parser-v1 --what "Read packets without loss" --why "Hand edits must survive"',
+        "workpacket new --next WP-1-Parser --from WP-1-Parser-v1",
+    ),
+)

@@ -1,0 +1,71 @@
+"""`workpacket policy`: which rules are in force, and where they come from."""
+
+from __future__ import annotations
+
+from workpacket.cli.looking import looking, show_json
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.lifecycle.policy import KEYS, POLICY_PATH
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.report.door import escape
+from workpacket.shell.base_policy import BasePolicy, read_base_policy
+from workpacket.shell.examining import examine_file
+from workpacket.shell.rows import load_findings
+
+
+def run(arguments: Arguments) -> int:
+    action = arguments.words[0] if arguments.words else ""
+    if action not in {"show", "test"}:
+        raise usage(arguments.command, "missing_argument", "it needs one of show, test")
+    repository = looking()
+    policy = read_base_policy(repository, arguments.value("base"))
+    if action == "test":
+        return _test(arguments, str(repository.root))
+    return _show(arguments, policy)
+
+
+def _show(arguments: Arguments, policy: BasePolicy) -> int:
+    values = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
+    values["target_branch"] = policy.target_branch
+    tokens: list[Json] = [*sorted(policy.trust.legacy_gates)]
+    if arguments.flag("json"):
+        origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}
+        said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.trust.anchored}
+        return show_json(arguments, {**said, "values": values, "origins": origins, "legacy_gates": tokens})
+    print(f"read from {policy.where}")
+    for key, value in values.items():
+        print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
+    print(f"{'plain tokens':<18}{', '.join(sorted(policy.trust.legacy_gates)) or 'accepted at no gate'}")
+    print("next: workpacket policy test" if policy.trust.anchored else "next: git commit the policy to the main branch")
+    return exits.OK
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, tuple):
+        return [item if isinstance(item, str) else f"{item.item}: {item.section}" for item in value]
+    return value if isinstance(value, str | int) else str(value)
+
+
+def _test(arguments: Arguments, root: str) -> int:
+    """Whether the policy in the work tree, which would be the next one, can be read."""
+    findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
+    if arguments.flag("json"):
+        rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
+        show_json(arguments, {"faults": rows})
+    else:
+        for one in findings:
+            print(f"{POLICY_PATH}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
+        print(f"{len(findings)} faults in {POLICY_PATH} of the work tree")
+        print(f"next: {f'edit {POLICY_PATH}' if findings else 'workpacket policy show'}")
+    return exits.FINDINGS if findings else exits.OK
+
+
+COMMAND = Command(
+    "policy",
+    "show the rules in force and where they come from, or test those of the work tree",
+    run,
+    arguments="show|test",
+    description="In force is the policy of the base revision, never the one that lies in the work tree.",
+    options=(Option("base", "the revision to read it from", value="REV"),),
+    examples=("workpacket policy show", "workpacket policy test"),
+)

@@ -1,0 +1,80 @@
+"""`workpacket prepare`: branch, work tree and assignee."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from workpacket.cli.governing import ACTING, actor_of, conclude, refuse, words_of
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit
+from workpacket.git.worktrees import add_branch, add_worktree, branch_names
+from workpacket.plans.working import prepare, prepare_unmet
+from workpacket.shell.gathering import gather
+from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governing import carry_out, here
+
+
+def run(arguments: Arguments) -> int:
+    repository = here()
+    governed = find_governed(str(repository.root))
+    name = packet_named(governed, words_of(arguments, 1, "WP_ID")[0]).text
+    actor = actor_of(arguments, repository)
+    base_packet = packet_named(governed, arguments.value("base")).text if arguments.flag("base") else ""
+    facts = gather(repository, [name, *([base_packet] if base_packet else [])], actor)
+    unmet = prepare_unmet(facts.packets[name])
+    if unmet:
+        return refuse(arguments, name, unmet)
+    branch = arguments.value("branch") or facts.policy.branch_of(name)
+    start = facts.packets[base_packet].state.assignment.branch if base_packet else facts.target_branch
+    base_commit = _start(repository, start)
+    if branch not in branch_names(repository):
+        add_branch(repository, branch, base_commit)
+    worktree = arguments.value("worktree")
+    if worktree:
+        path = Path(os.path.abspath(worktree))
+        add_worktree(repository, path, branch)
+        worktree = str(path)
+    assignee = arguments.value("for") or actor.id
+    carried = carry_out(
+        repository,
+        "prepare",
+        [name],
+        actor,
+        lambda now: prepare(
+            now,
+            now.packets[name],
+            assignee=assignee,
+            branch=branch,
+            worktree=worktree,
+            base_commit=base_commit,
+            base_packet=base_packet,
+        ),
+    )
+    return conclude(arguments, carried)
+
+
+def _start(repository: Repository, branch: str) -> str:
+    """The commit at which the branch is to begin."""
+    commit = commit_of(repository, branch) if branch in branch_names(repository) else head_commit(repository)
+    if commit is None:
+        raise WorkpacketError("unknown_revision", "there is no commit yet to begin from", hint="git commit first")
+    return commit
+
+
+COMMAND = Command(
+    "prepare",
+    "make the branch, and if wished the work tree, for a packet and its assignee",
+    run,
+    arguments="WP_ID",
+    options=(
+        Option("for", "who is to do the work", value="NAME"),
+        Option("branch", "the branch, instead of the one that the policy names", value="BRANCH"),
+        Option("worktree", "make a work tree there", value="FOLDER"),
+        Option("base", "build on the branch of another packet", value="WP_ID"),
+        *ACTING,
+    ),
+    examples=("workpacket prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
+)

@@ -1,0 +1,52 @@
+"""`workpacket registry`: which packet is in force for each base."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workpacket.cli.governing import ACTING, actor_of, conclude
+from workpacket.cli.looking import NOBODY, looking, show_json
+from workpacket.cli.options import Arguments, Command, usage
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.plans.moving import in_force
+from workpacket.plans.syncing import sync
+from workpacket.shell.gathering import gather
+from workpacket.shell.governing import carry_out, here
+
+
+def run(arguments: Arguments) -> int:
+    action = arguments.words[0] if arguments.words else ""
+    if action == "sync":
+        repository = here()
+        draw = partial(sync, board=False)
+        actor = actor_of(arguments, repository)
+        return conclude(arguments, carry_out(repository, "registry sync", None, actor, draw, during_merge=True))
+    if action != "show":
+        raise usage(arguments.command, "missing_argument", "it needs one of show, sync")
+    return _show(arguments)
+
+
+def _show(arguments: Arguments) -> int:
+    facts = gather(looking(), None, NOBODY)
+    bases = sorted({packet.id.base for packet in facts.packets.values()})
+    rows = [row for base in bases if (row := in_force(facts, base, {}, {})) is not None]
+    if arguments.flag("json"):
+        listed: list[Json] = [
+            {"base": row.base, "id": row.id, "path": row.path, "lane": row.lane.token} for row in rows
+        ]
+        return show_json(arguments, {"bases": listed})
+    for row in rows:
+        print(f"{row.base}  {row.id}  {row.lane.token}  {row.path}")
+    print("next: workpacket registry sync")
+    return exits.OK
+
+
+COMMAND = Command(
+    "registry",
+    "show which packet is in force for each base, or draw the registry anew",
+    run,
+    arguments="show|sync",
+    options=ACTING,
+    examples=("workpacket registry show", "workpacket registry sync"),
+)

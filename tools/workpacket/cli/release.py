@@ -1,0 +1,22 @@
+"""`workpacket release`: give a packet back."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command
+from workpacket.plans.working import release
+
+
+def run(arguments: Arguments) -> int:
+    reason = required(arguments, "reason")
+    return packet_command(arguments, lambda facts, packet: release(facts, packet, reason=reason))
+
+
+COMMAND = Command(
+    "release",
+    "give a packet back, so that somebody else can claim it",
+    run,
+    arguments="WP_ID",
+    options=(REASON, *ACTING),
+    examples=('workpacket release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
+)

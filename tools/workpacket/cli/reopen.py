@@ -1,0 +1,22 @@
+"""`workpacket reopen`: go on with work that was accepted but is not merged."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command
+from workpacket.plans.turning import reopen
+
+
+def run(arguments: Arguments) -> int:
+    reason = required(arguments, "reason")
+    return packet_command(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
+
+
+COMMAND = Command(
+    "reopen",
+    "go on with work that was accepted but is not merged",
+    run,
+    arguments="WP_ID",
+    options=(REASON, *ACTING),
+    examples=('workpacket reopen WP-1-Parser-v1 --reason "the merge broke the build"',),
+)

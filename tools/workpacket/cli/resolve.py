@@ -1,0 +1,27 @@
+"""`workpacket resolve`: say which of two contradicting moves holds."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.model.lanes import LANES
+from workpacket.plans.turning import resolve
+
+
+def run(arguments: Arguments) -> int:
+    lane, reason = required(arguments, "lane"), required(arguments, "reason")
+    return packet_command(arguments, lambda facts, packet: resolve(facts, packet, lane=lane, reason=reason))
+
+
+COMMAND = Command(
+    "resolve",
+    "settle a packet that was moved independently on two branches",
+    run,
+    arguments="WP_ID",
+    options=(
+        Option("lane", "where the packet is", choices=[lane.token for lane in LANES]),
+        REASON,
+        *ACTING,
+    ),
+    examples=('workpacket resolve WP-1-Parser-v1 --lane IN_PROGRESS --reason "coder-1 began first"',),
+)

@@ -1,0 +1,90 @@
+"""`workpacket show`: a packet as it stands, or as it stood."""
+
+from __future__ import annotations
+
+import re
+
+from workpacket.cli.looking import packet_facts, show_json
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import Log, read_log
+from workpacket.ledger.state import PacketState
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.events import LOG_FOLDER
+from workpacket.plans.facts import PacketFacts
+from workpacket.report.door import escape
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
+_EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
+
+
+def run(arguments: Arguments) -> int:
+    repository, _, packet = packet_facts(arguments)
+    at = arguments.value("at")
+    state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
+    if arguments.flag("json"):
+        return show_json(arguments, _as_json(packet, state))
+    for name, value in _as_rows(packet, state):
+        print(f"{name:<12}{escape(value)}")
+    print(f"next: workpacket {'history' if at else 'why'} {packet.id}")
+    return exits.OK
+
+
+def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:
+    """The log as of a date, an event (with all before it), or a revision of the repository."""
+    if _DATE.match(at):
+        return log.until(at if "T" in at else f"{at}T23:59:59Z")
+    if _EVENT.match(at):
+        found = [identity for identity in log.by_id if identity.startswith(at)]
+        if len(found) > 1:
+            raise usage(arguments.command, "invalid_value", f"{at} could be several events")
+        if found:
+            return log.as_of(found)
+    commit = commit_of(repository, at)
+    entries = list_tree(repository, commit, f"{LOG_FOLDER}/{log.packet}")
+    contents = read_objects(repository, [entry.object_id for entry in entries])
+    return read_log(log.packet, {entry.path.rpartition("/")[2]: contents[entry.object_id] for entry in entries})
+
+
+def _as_rows(packet: PacketFacts, state: PacketState) -> list[tuple[str, str]]:
+    rows = [("id", packet.id.text), ("lane", state.lane or "without a log")]
+    if packet.packet_source is not None or packet.stub_source is not None:
+        rows.append(("file", packet.packet_path if packet.packet_source is not None else packet.stub_path))
+    if packet.refinement_source is not None:
+        rows.append(("refinement", packet.refinement_path))
+    if state.lease is not None:
+        rows.append(("held by", f"{state.lease.holder} until {state.lease.expires_at or 'it is released'}"))
+    assignment = state.assignment
+    rows += [
+        (name, value)
+        for name, value in (
+            ("assignee", assignment.assignee),
+            ("branch", assignment.branch),
+            ("worktree", assignment.worktree),
+            ("superseded", state.superseded_by),
+            ("depends on", ", ".join(packet.dependencies())),
+        )
+        if value
+    ]
+    return rows
+
+
+def _as_json(packet: PacketFacts, state: PacketState) -> dict[str, Json]:
+    rows: dict[str, Json] = dict(_as_rows(packet, state))
+    depends: list[Json] = [*packet.dependencies()]
+    heads: list[Json] = [*state.heads]
+    return {**rows, "lane": state.lane, "depends on": depends, "heads": heads, "events": len(state.history)}
+
+
+COMMAND = Command(
+    "show",
+    "show a packet as it stands, or as it stood",
+    run,
+    arguments="WP_ID",
+    options=(Option("at", "as of this day, event or revision", value="DATE|EVENT|REV"),),
+    examples=("workpacket show WP-1-Parser-v1", "workpacket show WP-1-Parser-v1 --at 2026-03-01"),
+)

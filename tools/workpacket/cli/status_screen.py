@@ -1,0 +1,61 @@
+"""The part of `status` that reads packets."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from workpacket.cli.looked_at import everything, output
+from workpacket.cli.looking import looking
+from workpacket.cli.options import Arguments
+from workpacket.cli.remembered import Output
+from workpacket.lifecycle.working import lease_held
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import LANES
+from workpacket.plans.direction import ready
+from workpacket.plans.facts import Facts
+from workpacket.plans.syncing import hand_edits
+from workpacket.report.door import escape
+from workpacket.report.json_report import render_envelope
+
+
+def compute(arguments: Arguments) -> Output:
+    repository = looking()
+    facts = everything(repository)
+    counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
+    held = _held(facts)
+    edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
+    rows = ready(facts)
+    if arguments.flag("json"):
+        lanes: dict[str, Json] = dict(counts)
+        listed: list[Json] = [*edits]
+        names: list[Json] = [row.id for row in rows]
+        holding: dict[str, Json] = dict(held)
+        data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
+        return output(repository, render_envelope("status", exits.OK, [], data), lasts=not held)
+    tokens = (*(lane.token for lane in LANES), FORKED, "no log")
+    lines = [f"{counts[token]:6}  {token}" for token in tokens if counts[token]]
+    lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
+    lines += [f"hand edit: {escape(edit)}" for edit in edits]
+    lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
+    return output(repository, "\n".join(lines) + "\n", lasts=not held)
+
+
+def _held(facts: Facts) -> dict[str, str]:
+    now = facts.moment.now
+    found = {name: lease_held(packet.state, now) for name, packet in sorted(facts.packets.items())}
+    return {name: holder for name, holder in found.items() if holder and facts.packets[name].lane == "IN_PROGRESS"}
+
+
+def _next(facts: Facts, counts: Counter[str], edited: bool, commands: list[str]) -> str:
+    if not facts.packets:
+        return "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+    if counts["no log"]:
+        return "workpacket adopt"
+    if edited:
+        return "workpacket board sync --adopt, or workpacket board sync"
+    if commands:
+        return commands[0]
+    stubs = sorted(name for name, packet in facts.packets.items() if packet.lane == "STUB")
+    return f"workpacket why {stubs[0]}" if stubs else "workpacket list"

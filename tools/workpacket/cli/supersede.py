@@ -1,0 +1,29 @@
+"""`workpacket supersede`: a later revision takes the place of a packet."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.plans.turning import supersede
+from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governing import here
+
+
+def run(arguments: Arguments) -> int:
+    by = packet_named(find_governed(str(here().root)), required(arguments, "by")).text
+    reason = arguments.value("reason")
+    return packet_command(
+        arguments,
+        lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason),
+        also=(by,),
+    )
+
+
+COMMAND = Command(
+    "supersede",
+    "let a later revision take the place of a packet",
+    run,
+    arguments="WP_ID",
+    options=(Option("by", "the packet that takes its place", value="WP_ID"), REASON, *ACTING),
+    examples=("workpacket supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
+)

@@ -1,0 +1,21 @@
+"""`workpacket unblock`: work that was blocked goes on in the lane where it stopped."""
+
+from __future__ import annotations
+
+from workpacket.cli.governing import ACTING, REASON, packet_command
+from workpacket.cli.options import Arguments, Command
+from workpacket.plans.turning import unblock
+
+
+def run(arguments: Arguments) -> int:
+    return packet_command(arguments, lambda facts, packet: unblock(facts, packet, reason=arguments.value("reason")))
+
+
+COMMAND = Command(
+    "unblock",
+    "let blocked work go on, in the lane where it stopped",
+    run,
+    arguments="WP_ID",
+    options=(REASON, *ACTING),
+    examples=('workpacket unblock WP-1-Parser-v1 --reason "the samples are there"',),
+)

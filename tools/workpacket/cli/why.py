@@ -1,0 +1,45 @@
+"""`workpacket why`: everything that stands between a packet and its next lane."""
+
+from __future__ import annotations
+
+import sys
+
+from workpacket.cli.governing import ACTING, refuse, unmet_json, unmet_lines
+from workpacket.cli.looking import packet_facts, show_json
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.plans.direction import why
+from workpacket.plans.reviewing import Work
+from workpacket.report.door import escape
+from workpacket.shell.work_done import branch_here, work_done
+
+
+def run(arguments: Arguments) -> int:
+    repository, facts, packet = packet_facts(arguments)
+    work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
+    standing = why(facts, packet, work, branch_here(repository))
+    if arguments.flag("gate") and standing.unmet:
+        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane})
+    if arguments.flag("json"):
+        unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
+        data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
+        return show_json(arguments, data)
+    lane = standing.lane or "without a log"
+    print(f"{standing.id} is {lane}")
+    if standing.unmet:
+        count = "1 condition stands" if len(standing.unmet) == 1 else f"{len(standing.unmet)} conditions stand"
+        print(f"{count} before `{standing.command}`:")
+        sys.stdout.write("".join(unmet_lines(standing.unmet)))
+    print(f"next: {escape(standing.unmet[0].command if standing.unmet else standing.command)}")
+    return exits.OK
+
+
+COMMAND = Command(
+    "why",
+    "show everything that stands between a packet and its next lane",
+    run,
+    arguments="WP_ID",
+    options=(Option("gate", "exit with 3 if anything stands in the way"), *ACTING),
+    examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
+)

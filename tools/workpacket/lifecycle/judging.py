@@ -1,0 +1,97 @@
+"""Judging a change: whether every move between base and head is a legal one, and its gate was passed.
+
+An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
+the files that they name: a submission has proof, a verdict is another's, an activation was approved as the base wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.approval import ACTIVATION_GATE, Trust
+from workpacket.lifecycle.transitions import is_legal
+from workpacket.model.events import Event
+
+# The digest of a file as it is at head, None if it is not there.
+DigestOf = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One objection to an event."""
+
+    code: str
+    event: Event
+    message: str
+
+
+def judge_change(log: Log, known: frozenset[str], trust: Trust, digest_of: DigestOf) -> Iterator[Judged]:
+    """Objections to the events of a log that the base does not have; `known` are the ids of those it has."""
+    holders: set[str] = set()
+    for event in log.events:
+        holders |= {event.text("holder") or ""}
+        if event.id not in known and event.moves_lane:
+            yield from _illegal(log, event)
+            yield from _ungated(event, holders, trust, digest_of)
+
+
+def _illegal(log: Log, event: Event) -> Iterator[Judged]:
+    came_from = _blocked_in(log, event) if event.type == "unblocked" else None
+    if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from):
+        message = f"{event.type} leads from {event.lane_from} to {event.lane_to}, which is no transition"
+        yield Judged("move_illegal", event, message)
+
+
+def _blocked_in(log: Log, event: Event) -> str | None:
+    """The lane in which the packet was when it was blocked last before this event."""
+    before = log.ancestry(event.parents)
+    blocks = [other for other in log.events if other.id in before and other.lane_to == "BLOCKED"]
+    return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
+
+
+def _ungated(event: Event, holders: set[str], trust: Trust, digest_of: DigestOf) -> Iterator[Judged]:
+    gates: Mapping[str, Callable[[], Sequence[str]]] = {
+        "activated": lambda: _activation(event, trust, digest_of),
+        "submitted": lambda: _submission(event),
+        "verdict.given": lambda: _verdict(event, holders, digest_of),
+    }
+    gate = gates.get(event.type)
+    for message in gate() if gate is not None else ():
+        yield Judged("move_without_gate", event, message)
+
+
+def _activation(event: Event, trust: Trust, digest_of: DigestOf) -> list[str]:
+    found = []
+    if event.id not in trust.attested and not (trust.anchored and ACTIVATION_GATE in trust.legacy_gates):
+        found.append("it was activated without an approval that counts under the policy of the base")
+    refinement = event.data["refinement"]
+    assert isinstance(refinement, Mapping)
+    if digest_of(str(refinement["path"])) != refinement["sha256"]:
+        found.append(f"{refinement['path']} is not the refinement that was approved")
+    return found
+
+
+def _submission(event: Event) -> list[str]:
+    rows = event.data["evidence"]
+    assert isinstance(rows, list)
+    failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and row["result"] == "not_met"]
+    found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
+    return [*found, *(f"{path} is outside of the scope" for path in event.texts("outside_scope"))]
+
+
+def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
+    return any(isinstance(r, Mapping) and r["criterion"] == criterion and r["result"] != "not_met" for r in rows)
+
+
+def _verdict(event: Event, holders: set[str], digest_of: DigestOf) -> list[str]:
+    found = []
+    if event.actor.id in holders:
+        found.append(f"{event.actor.id} judged work that they held")
+    report = event.data.get("report")
+    if isinstance(report, Mapping) and digest_of(str(report["path"])) != report["sha256"]:
+        found.append(f"the report {report['path']} is not the one that came with the verdict")
+    if report is None and event.text("verdict") != "CHANGES":
+        found.append("the verdict came without a report")
+    return found

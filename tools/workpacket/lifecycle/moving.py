@@ -1,0 +1,69 @@
+"""Whether a command may move a packet out of the lane that it is in, before any gate is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.transitions import CAME_FROM, Transition, leaving, transition
+from workpacket.lifecycle.unmet import Unmet
+
+
+def move_unmet(state: PacketState, row: Transition) -> tuple[Unmet, ...]:
+    """Why this transition cannot begin; `()` if it can."""
+    packet = state.packet
+    if not state.history:
+        return (Unmet("log_absent", f"{packet} has no log, so its lane is not known", "workpacket adopt"),)
+    if state.forked:
+        message = f"{packet} was moved independently on two branches"
+        return (Unmet("packet_is_forked", message, f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
+    if not state.sound:
+        return (Unmet("log_unsound", f"the log of {packet} does not hold together", f"workpacket log verify {packet}"),)
+    if state.lane not in row.origins:
+        return (_wrong_lane(state, row),)
+    return ()
+
+
+def _wrong_lane(state: PacketState, row: Transition) -> Unmet:
+    packet, lane = state.packet, state.lane
+    if lane == "STUB":
+        message = f"{packet} is a stub; nobody may start work from one"
+        return Unmet("packet_is_stub", message, f"workpacket activate {packet}")
+    if lane == "SUPERSEDED":
+        by = f" by {state.superseded_by}" if state.superseded_by else ""
+        return Unmet(
+            "packet_superseded", f"{packet} is superseded{by}", f"workpacket why {state.superseded_by or packet}"
+        )
+    possible = ", ".join(dict.fromkeys(other.command for other in leaving(lane))) or "nothing"
+    message = f"{packet} is {lane}; {row.typed} leads from {' or '.join(row.origins)}. Possible now: {possible}"
+    return Unmet("wrong_lane", message, forward_command(packet, lane))
+
+
+def target_of(row: Transition, state: PacketState) -> str:
+    """The lane that the transition leads to."""
+    return (state.came_from or "READY_FOR_DEV") if row.target == CAME_FROM else row.target
+
+
+# What brings a packet on, by the lane that it is in.
+_FORWARD = {
+    "STUB": "workpacket activate {id}",
+    "READY_FOR_DEV": "workpacket claim {id}",
+    "IN_PROGRESS": "workpacket submit {id}",
+    "IN_REVIEW": "workpacket verdict {id} PASS --report FILE",
+    "MERGE_PENDING": "workpacket merged {id}",
+    "BLOCKED": "workpacket unblock {id}",
+    "FAIL": "workpacket claim {id}",
+    "FORKED": "workpacket resolve {id} --lane LANE --reason TEXT",
+}
+
+
+def forward_command(packet: str, lane: str) -> str:
+    """The command that brings a packet of this lane on; `why` where nothing does."""
+    return _FORWARD.get(lane, "workpacket history {id}").replace("{id}", packet)
+
+
+def forward_transition(lane: str) -> Transition | None:
+    words: Sequence[str] = _FORWARD.get(lane, "").split()
+    if len(words) < 2 or words[1] == "resolve":
+        return None
+    return transition(words[1], "PASS" if words[1] == "verdict" else "")

@@ -1,0 +1,96 @@
+"""What a repository decides about its lifecycle: the table `[lifecycle]` of `.GOV/policy/policy.toml`.
+
+[lifecycle]
+target_branch = "main"
+lease_hours = 72
+satisfied_by = ["VALIDATED", "MERGE_PENDING"]
+roadmap_headings = ["roadmap"]
+branch_pattern = "wp/{id}"
+
+[[lifecycle.checklist]]
+item = "threat_model"
+section = "THREAT_MODEL"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from workpacket.model.lanes import lane_of_token
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+POLICY_PATH: Final = ".GOV/policy/policy.toml"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistItem:
+    """An item that a repository adds to the activation gate: a section of the refinement that must hold text."""
+
+    item: str
+    section: str
+
+
+@dataclass(frozen=True, slots=True)
+class LifecyclePolicy:
+    """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
+
+    target_branch: str = ""
+    lease_hours: int = 72
+    satisfied_by: tuple[str, ...] = ("VALIDATED", "MERGE_PENDING")
+    roadmap_headings: tuple[str, ...] = ("roadmap",)
+    branch_pattern: str = "wp/{id}"
+    checklist: tuple[ChecklistItem, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def origin(self, key: str) -> str:
+        return self.origins.get(key, DEFAULT)
+
+    def branch_of(self, packet: str) -> str:
+        return self.branch_pattern.replace("{id}", packet)
+
+
+KEYS: Final = tuple(row.name for row in fields(LifecyclePolicy) if row.name != "origins")
+
+
+def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
+    """The policy that a loaded `policy.toml` states. What its schema does not allow is left out; `check` reports it."""
+    table = root.get("lifecycle") if root is not None else None
+    if table is None:
+        return LifecyclePolicy()
+    said: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key, node in table.mapping.items():
+        value = _value(key, node)
+        if value is not None:
+            said[key] = value
+            origins[key] = f"{source.path}:{source.line_and_column(node.start)[0]}"
+    return LifecyclePolicy(**said, origins=origins)
+
+
+def _value(key: str, node: Node) -> object:
+    if key in {"target_branch", "branch_pattern"}:
+        return node.value if isinstance(node.value, str) and node.value else None
+    if key == "lease_hours":
+        return node.value if type(node.value) is int and node.value > 0 else None
+    if key == "satisfied_by":
+        return tuple(text for text in _texts(node) if lane_of_token(text) is not None) or None
+    if key == "roadmap_headings":
+        return tuple(text.casefold() for text in _texts(node))
+    if key == "checklist":
+        return tuple(_items(node))
+    return None
+
+
+def _texts(node: Node) -> Iterator[str]:
+    return (item.value for item in node.items if isinstance(item.value, str) and item.value)
+
+
+def _items(node: Node) -> Iterator[ChecklistItem]:
+    for row in node.items:
+        name, section = (row.get(key) for key in ("item", "section"))
+        if name is not None and section is not None and isinstance(name.value, str) and isinstance(section.value, str):
+            yield ChecklistItem(name.value, section.value)

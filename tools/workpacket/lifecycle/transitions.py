@@ -1,0 +1,130 @@
+"""Every way in which a packet gets from one lane to another: the one table that commands, gates, checks and pages read.
+
+What a lane is called, and in which section of the board it stands, is the table of `model.lanes`; here stands what
+leads from one to another: by which command, behind which gate, as which event of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from workpacket.model.event_types import LANE_MOVES
+from workpacket.model.lanes import LANES, lane_of_token
+
+Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
+
+# Stands for the lane in which a blocked packet was blocked.
+CAME_FROM: Final = "<came from>"
+# What may be replaced or given up; the two lanes that it leads to are ends.
+_ARCHIVE: Final = ("SUPERSEDED", "ABANDONED")
+_WORK: Final = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING")
+_EVERY: Final = tuple(lane.token for lane in LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes)."""
+
+    command: str
+    event: str
+    origins: tuple[str, ...]
+    target: str
+    gate: Gate = ""
+    choice: str = ""
+    says: str = ""
+
+    @property
+    def typed(self) -> str:
+        """The command as it is typed, without the id."""
+        return f"{self.command} {self.choice}".strip()
+
+
+TRANSITIONS: Final[tuple[Transition, ...]] = (
+    Transition("new", "created", (), "STUB", says="a stub is written"),
+    Transition("activate", "activated", ("STUB",), "READY_FOR_DEV", "activation", says="the stub becomes a packet"),
+    Transition("claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="somebody takes it"),
+    Transition("release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder gives it back"),
+    Transition("handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder passes it on"),
+    Transition("submit", "submitted", ("IN_PROGRESS",), "IN_REVIEW", "submit", says="the work is put up for review"),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW",), "IN_PROGRESS", "verdict", "CHANGES", "a validator wants changes"
+    ),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW",), "MERGE_PENDING", "verdict", "PASS", "a validator accepts it"
+    ),
+    Transition("verdict", "verdict.given", ("IN_REVIEW",), "FAIL", "verdict", "FAIL", "a validator rejects it"),
+    Transition(
+        "verdict",
+        "verdict.given",
+        ("IN_REVIEW", "VALIDATED"),
+        "OUTDATED_ONLY",
+        "verdict",
+        "OUTDATED_ONLY",
+        "it is right for its specification, which moved on",
+    ),
+    Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
+    Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work goes on after all"),
+    Transition("block", "blocked", _WORK, "BLOCKED", "reason", says="it cannot go on"),
+    Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can go on"),
+    Transition(
+        "supersede",
+        "superseded",
+        tuple(token for token in _EVERY if token not in _ARCHIVE),
+        "SUPERSEDED",
+        says="a later revision takes its place",
+    ),
+    Transition(
+        "abandon", "abandoned", ("STUB", *_WORK, "BLOCKED", "FAIL"), "ABANDONED", "reason", says="it is given up"
+    ),
+)
+
+# Events that place a packet in a lane without a transition: they say how things stand, and a person answers for it.
+PLACING_EVENTS: Final = frozenset({"adopted", "fork.resolved"})
+
+
+def transition(command: str, choice: str = "") -> Transition:
+    """The row of a command. One that is not there is a mistake in the program."""
+    return next(row for row in TRANSITIONS if row.command == command and row.choice == choice)
+
+
+def choices(command: str) -> tuple[str, ...]:
+    """The outcomes among which a command chooses."""
+    return tuple(row.choice for row in TRANSITIONS if row.command == command and row.choice)
+
+
+def leaving(lane: str) -> Iterator[Transition]:
+    """The transitions that lead out of a lane."""
+    return (row for row in TRANSITIONS if lane in row.origins)
+
+
+def is_legal(event: str, origin: str | None, target: str | None, *, came_from: str | None = None) -> bool:
+    """Whether the table has a row for a move that a log states."""
+    if event in PLACING_EVENTS:
+        return True
+    return any(
+        row.event == event
+        and (origin in row.origins if row.origins else origin is None)
+        and target == (came_from if row.target == CAME_FROM else row.target)
+        for row in TRANSITIONS
+    )
+
+
+def table_faults(rows: Iterable[Transition]) -> Iterator[str]:
+    """What is wrong with a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
+    seen: set[tuple[str, str]] = set()
+    reached: set[str] = set()
+    for row in rows:
+        for token in (*row.origins, *({row.target} - {CAME_FROM})):
+            if lane_of_token(token) is None:
+                yield f"{row.typed}: there is no lane {token}"
+        if row.event not in LANE_MOVES:
+            yield f"{row.typed}: events of type {row.event} move nothing"
+        if (row.command, row.choice) in seen:
+            yield f"{row.typed}: stands twice"
+        seen.add((row.command, row.choice))
+        reached.add(row.target)
+    for lane in LANES:
+        if lane.token not in reached:
+            yield f"nothing leads to {lane.token}"

@@ -1,0 +1,16 @@
+"""What a gate answers: every condition that is not met, each with the command that supplies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """One condition. `code` is a reason code of the family `gate`, `command` what to type to meet it."""
+
+    code: str
+    message: str
+    command: str = ""
+    path: str = ""
+    line: int = 0

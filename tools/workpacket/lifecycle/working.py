@@ -1,0 +1,185 @@
+"""The gates of the work itself: claim, renew, release, submit, verdict, merged. All unmet conditions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.scope import outside, pattern_of
+from workpacket.lifecycle.unmet import Unmet
+
+Proof = Literal["commit", "patch_id", "tree", ""]
+
+
+def lease_held(state: PacketState, now: str) -> str:
+    """Who holds the packet now; '' if nobody does, or the lease has ended. A lease without an end lasts."""
+    lease = state.lease
+    if lease is None or not lease.holder:
+        return ""
+    return lease.holder if not lease.expires_at or lease.expires_at > now else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
+
+    actor: str
+    branch: str
+    target_branch: str
+
+
+def claim_unmet(
+    state: PacketState,
+    claim: Claim,
+    dependencies: Sequence[str],
+    lanes: Mapping[str, str],
+    policy: LifecyclePolicy,
+    now: str,
+) -> tuple[Unmet, ...]:
+    """`lanes` holds the lane of each dependency, '' where no log tells it."""
+    return (
+        *_held_by_other(state, claim.actor, now),
+        *_dependencies_unmet(dependencies, lanes, policy),
+        *_branch_unmet(state, claim),
+        *_assignee_unmet(state, claim),
+    )
+
+
+def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Unmet]:
+    holder = lease_held(state, now)
+    if holder and holder != actor:
+        until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
+        message = f"{holder} holds {state.packet} until {until}"
+        yield Unmet("claimed_by_other", message, f"{holder} types: workpacket release {state.packet} --reason TEXT")
+
+
+def _dependencies_unmet(
+    dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
+) -> Iterator[Unmet]:
+    for name in dependencies:
+        lane = lanes.get(name, "")
+        if not lane:
+            message = f"{name}, on which it depends, has no log, so nobody can say how far it is"
+            yield Unmet("dependency_unknown_lane", message, "workpacket adopt")
+        elif lane not in policy.satisfied_by:
+            wanted = " or ".join(policy.satisfied_by)
+            yield Unmet("dependency_unmet", f"{name} is {lane}; it must be {wanted}", f"workpacket why {name}")
+
+
+def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+    if not claim.branch:
+        message = "no branch is recorded for the work, and no branch is checked out here"
+        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+    elif claim.branch == claim.target_branch:
+        message = f"the work would go to {claim.branch}, the branch that it is to be merged into"
+        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+
+
+def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+    assignee = state.assignment.assignee
+    if assignee and assignee != claim.actor:
+        message = f"{state.packet} is prepared for {assignee}, not for {claim.actor}"
+        yield Unmet("assigned_to_other", message, f"workpacket prepare {state.packet} --for {claim.actor}")
+
+
+def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
+    """Only the holder gives a packet back or hands it in, unless the lease has ended."""
+    holder = lease_held(state, now)
+    if holder and holder != actor:
+        message = f"{holder} holds {state.packet}, not {actor}"
+        return (Unmet("not_the_holder", message, f"type it as the holder: --as {holder}"),)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say."""
+
+    actor: str
+    criteria: Sequence[str]
+    proved: Mapping[str, str]
+    scope: Sequence[str]
+    changed: Sequence[str] | None
+    uncommitted: Sequence[str]
+    todo: Sequence[str]
+
+
+def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
+    return (
+        *holder_unmet(state, submission.actor, now),
+        *_criteria_unmet(state.packet, submission),
+        *_scope_unmet(state.packet, submission),
+        *_uncommitted_unmet(state.packet, submission),
+        *_todo_unmet(state.packet, submission),
+    )
+
+
+def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    if not submission.criteria:
+        yield Unmet("done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", "edit it")
+    for number, criterion in enumerate(submission.criteria, 1):
+        result = submission.proved.get(criterion)
+        if result in {"met", "not_applicable"}:
+            continue
+        said = "failed" if result == "not_met" else "is missing"
+        message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
+        yield Unmet("evidence_missing", message, f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'")
+
+
+def _scope_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    if not any(pattern_of(entry) for entry in submission.scope):
+        yield Unmet("scope_undecided", "IN_SCOPE_PATHS names no path", "edit IN_SCOPE_PATHS of the packet")
+        return
+    if submission.changed is None:
+        message = "what the work changed cannot be told: no commit is recorded that it began from"
+        yield Unmet("changes_unknown", message, f"workpacket prepare {packet}")
+        return
+    for path in outside(submission.changed, submission.scope):
+        message = f"{path} was changed and is not in IN_SCOPE_PATHS"
+        yield Unmet("outside_scope", message, f"take the change back, or add the path to {packet}", path)
+
+
+def _uncommitted_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    for path in submission.uncommitted:
+        message = f"{path} is not committed"
+        yield Unmet("work_uncommitted", message, f"git commit it, then: workpacket submit {packet}", path)
+
+
+def _todo_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    for name in submission.todo:
+        yield Unmet("todo_left", f"{name} is still to be filled in", f"edit {name} of {packet}")
+
+
+def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Unmet, ...]:
+    return tuple(_verdict_unmet(state, actor, verdict, report=report, reference=reference))
+
+
+def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Unmet]:
+    packet = state.packet
+    if actor in state.holders:
+        message = f"{actor} worked on {packet}; somebody else has to judge it"
+        yield Unmet("verdict_by_coder", message, f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+    if verdict == "CHANGES" and not reference and not report:
+        message = "what is to be changed is said nowhere"
+        yield Unmet("review_reference_missing", message, f"workpacket verdict {packet} CHANGES --reference PLACE")
+    if verdict != "CHANGES" and not report:
+        message = "a verdict needs the validator's report"
+        yield Unmet("report_missing", message, f"workpacket verdict {packet} {verdict} --report FILE")
+    for run in state.open_runs if verdict == "PASS" else ():
+        message = f"the run {run.run} still works on {packet}"
+        yield Unmet("run_unfinished", message, f"workpacket run stop {run.run}")
+
+
+def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Unmet, ...]:
+    if not commit:
+        message = f"no submitted commit of {packet} is recorded"
+        return (Unmet("commit_unknown", message, f"workpacket reopen {packet} --reason TEXT"),)
+    if not target:
+        return (Unmet("target_branch_unknown", "there is no branch that it is to be merged into", "git branch --list"),)
+    if not proof:
+        message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
+        return (Unmet("not_contained", message, f"git merge it into {target}, then: workpacket merged {packet}"),)
+    return ()

@@ -1,0 +1,107 @@
+"""What comes next: everything that stands between a packet and its next lane, and which work is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from workpacket.lifecycle.moving import forward_command, forward_transition, move_unmet
+from workpacket.lifecycle.transitions import transition
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.lifecycle.working import lease_held, verdict_unmet
+from workpacket.plans.activating import activation_unmet
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.reviewing import Work, submit_refusal
+from workpacket.plans.working import claim_refusal
+
+_RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+_MINE = ("IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "FAIL")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a packet is, the command that brings it on, and what stands against that command."""
+
+    id: str
+    lane: str
+    command: str
+    unmet: tuple[Unmet, ...]
+
+
+def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Standing:
+    """Everything that stands between the packet and its next lane."""
+    name, lane = packet.id.text, packet.lane
+    return Standing(name, lane, forward_command(name, lane), _unmet(facts, packet, work, branch))
+
+
+def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Unmet, ...]:
+    row = forward_transition(packet.lane)
+    if not packet.lane or packet.state.forked or not packet.state.sound:
+        return move_unmet(packet.state, row or transition("claim"))
+    gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
+        "activate": lambda: activation_unmet(facts, packet),
+        "claim": lambda: claim_refusal(facts, packet, branch),
+        "submit": lambda: submit_refusal(facts, packet, work, ()),
+        "verdict": lambda: verdict_unmet(packet.state, facts.actor.id, "PASS", report=False, reference=""),
+    }
+    gate = gates.get(row.command) if row is not None else None
+    return gate() if gate is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Work that can be taken up now. `waiting` is how many packets wait for it."""
+
+    id: str
+    lane: str
+    command: str
+    risk: str
+    waiting: int
+    since: str
+
+
+def ready(facts: Facts, agent: str = "") -> list[Ready]:
+    """Ready work: what the agent holds already, then what most wait for, then risk, then age."""
+    waiting = _dependents(facts)
+    rows = [_row(packet, waiting) for packet in facts.packets.values() if _is_ready(facts, packet, agent)]
+    return sorted(
+        rows, key=lambda row: (row.lane == "READY_FOR_DEV", -row.waiting, _RISK.get(row.risk, 3), row.since, row.id)
+    )
+
+
+def _row(packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
+    document = packet.packet
+    risk = document.risk_tier.value.partition(" ")[0] if document is not None and document.risk_tier is not None else ""
+    name = packet.id.text
+    since = packet.state.history[0].at
+    count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
+    return Ready(name, packet.lane, forward_command(name, packet.lane), risk, count, since)
+
+
+def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:
+    state = packet.state
+    if not state.sound or state.forked:
+        return False
+    holder = lease_held(state, facts.moment.now)
+    if packet.lane in _MINE:
+        return bool(agent) and agent in {holder, state.assignment.assignee}
+    if packet.lane != "READY_FOR_DEV" or holder:
+        return False
+    if state.assignment.assignee and agent and state.assignment.assignee != agent:
+        return False
+    return all(_satisfied(facts, name) for name in packet.dependencies())
+
+
+def _satisfied(facts: Facts, name: str) -> bool:
+    lanes = [packet.lane for packet in facts.packets.values() if name in {packet.id.text, packet.id.base}]
+    return any(lane in facts.policy.satisfied_by for lane in lanes)
+
+
+def _dependents(facts: Facts) -> dict[str, int]:
+    """How many unfinished packets wait for each."""
+    counts: dict[str, int] = {}
+    for packet in facts.packets.values():
+        if packet.lane in {"STUB", "READY_FOR_DEV", "BLOCKED"}:
+            for name in packet.dependencies():
+                counts[name] = counts.get(name, 0) + 1
+    return counts

@@ -1,0 +1,111 @@
+"""What a command knows about the repository before it plans anything; gathered by the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from workpacket.documents.packet import Packet
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.stub import Stub
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import Log
+from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.approval import Trust
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.events import Actor
+from workpacket.model.findings import Finding
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.plan import Moment
+from workpacket.text.source import Source
+
+STUBS = ".GOV/task_packets/stubs"
+PACKETS = ".GOV/task_packets"
+REFINEMENTS = ".GOV/refinements"
+
+
+@dataclass(frozen=True)
+class PacketFacts:
+    """One packet: its files as they are, None for one that is not there, and its log."""
+
+    id: WorkPacketId
+    log: Log
+    stub_source: Source | None = None
+    packet_source: Source | None = None
+    refinement_source: Source | None = None
+
+    @cached_property
+    def state(self) -> PacketState:
+        return fold(self.log)
+
+    @cached_property
+    def stub(self) -> Stub | None:
+        return Stub(self.stub_source) if self.stub_source is not None else None
+
+    @cached_property
+    def packet(self) -> Packet | None:
+        return Packet(self.packet_source) if self.packet_source is not None else None
+
+    @cached_property
+    def refinement(self) -> Refinement | None:
+        return Refinement(self.refinement_source) if self.refinement_source is not None else None
+
+    @property
+    def stub_path(self) -> str:
+        return self.stub_source.path if self.stub_source is not None else f"{STUBS}/{self.id}.md"
+
+    @property
+    def packet_path(self) -> str:
+        return self.packet_source.path if self.packet_source is not None else f"{PACKETS}/{self.id}.md"
+
+    @property
+    def refinement_path(self) -> str:
+        return self.refinement_source.path if self.refinement_source is not None else f"{REFINEMENTS}/{self.id}.md"
+
+    @property
+    def lane(self) -> str:
+        """The lane that the log says; '' without one."""
+        return self.state.lane
+
+    def dependencies(self) -> Sequence[str]:
+        """The packets that it waits for: what the packet says, else what its stub says."""
+        for document in (self.packet, self.stub):
+            if document is not None:
+                named = document.mentions(document.dependency_texts(), str(self.id))
+                if named:
+                    return [mention[0] for mention in named if mention[0].startswith("WP-")]
+        return []
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
+
+    `signatures` says for each signature token which packets have it. `refinement_faults` are the errors that a check
+    finds in a refinement, by packet.
+    """
+
+    moment: Moment
+    actor: Actor
+    tool: str
+    policy: LifecyclePolicy
+    trust: Trust
+    packets: Mapping[str, PacketFacts]
+    known: frozenset[str]
+    board: Source | None = None
+    registry: Source | None = None
+    spec_pointer: Source | None = None
+    specification: Source | None = None
+    signatures: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    refinement_faults: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    target_branch: str = ""
+
+    def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
+        """All revisions of the base of `wp_id` that are known, the lowest first, itself included."""
+        same = (packet for packet in self.packets.values() if packet.id.base == wp_id.base)
+        return iter(sorted(same, key=lambda packet: packet.id.revision or 1))
+
+    def lane_of(self, name: str) -> str:
+        packet = self.packets.get(name)
+        return packet.lane if packet is not None else ""

@@ -1,0 +1,94 @@
+"""Moving packets: the event, the status, the board and the registry together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import FORKED
+from workpacket.plans.drafting import Draft
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.projections import (
+    InForce,
+    Placement,
+    board_edits,
+    board_of,
+    lane_named,
+    registry_edits,
+    registry_of,
+    status_edits,
+)
+from workpacket.text.source import Source
+
+_ARCHIVE = frozenset({"SUPERSEDED", "ABANDONED"})
+_NOWHERE = frozenset({"", FORKED})
+
+
+def move(
+    draft: Draft, packet: PacketFacts, event: str, to: str, data: Mapping[str, Json], attest: Sequence[str] = ()
+) -> None:
+    """Record the move. `project` draws what follows from it, once, when all moves of the command are recorded."""
+    lanes: dict[str, Json] = {"lane_from": packet.lane or None, "lane_to": to}
+    draft.happened(packet, event, {**lanes, **data}, attest)
+
+
+def project(
+    draft: Draft,
+    lanes: Mapping[str, str],
+    *,
+    remarks: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
+    packet_files: Mapping[str, Source] | None = None,
+) -> None:
+    """Make status, board and registry say that these packets are in these lanes.
+
+    `notes` go into the row of the first; `packet_files` are packets that this very command writes.
+    """
+    facts = draft.facts
+    written = packet_files or {}
+    for name, token in lanes.items():
+        packet = facts.packets[name]
+        if packet.packet is not None and name not in written:
+            draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(token)))
+    _project_board(draft, [Placement(n, lane_named(t), (remarks or {}).get(n)) for n, t in lanes.items()])
+    bases = dict.fromkeys(facts.packets[name].id.base for name in lanes)
+    rows = [row for base in bases if (row := in_force(facts, base, lanes, written)) is not None]
+    rows[:1] = [InForce(r.base, r.id, r.path, r.lane, tuple(notes)) for r in rows[:1]]
+    project_registry(draft, rows)
+
+
+def _project_board(draft: Draft, placements: Iterable[Placement]) -> None:
+    facts = draft.facts
+    board = board_of(facts.board, BOARD_PATH)
+    if facts.board is None:
+        draft.put(BOARD_PATH, None, board.source.text)
+    draft.edit(board.source, board_edits(board, placements))
+
+
+def project_registry(draft: Draft, rows: Iterable[InForce]) -> None:
+    facts = draft.facts
+    registry = registry_of(facts.registry, REGISTRY_PATH)
+    if facts.registry is None:
+        draft.put(REGISTRY_PATH, None, registry.source.text)
+    draft.edit(registry.source, registry_edits(registry, rows))
+
+
+def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
+    """The revision of a base that counts: the highest packet not archived, else the highest stub, else the last.
+
+    `moved` holds the lanes after the command, `written` the packets that it writes.
+    """
+    found: list[tuple[int, int, InForce]] = []
+    for packet in facts.packets.values():
+        name = packet.id.text
+        token = moved.get(name, packet.lane)
+        if packet.id.base != base or token in _NOWHERE:
+            continue
+        has_packet = packet.packet_source is not None or name in written
+        if not has_packet and packet.stub_source is None and name not in moved:
+            continue
+        rank = 0 if token in _ARCHIVE else 2 if has_packet else 1
+        path = packet.packet_path if has_packet else packet.stub_path
+        found.append((rank, packet.id.revision or 1, InForce(base, name, path, lane_named(token))))
+    return max(found, key=lambda one: one[:2])[2] if found else None

@@ -1,0 +1,159 @@
+"""The end of the work: submit, verdict, merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workpacket.lifecycle.moving import move_unmet
+from workpacket.lifecycle.transitions import transition
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.lifecycle.waivers import still_unmet
+from workpacket.lifecycle.working import Proof, Submission, merged_unmet, submit_unmet, verdict_unmet
+from workpacket.model.canonical import Json
+from workpacket.plans.drafting import Answer, Draft, Planned, Refused
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.moving import move, project
+
+_TODO = re.compile(r"TODO\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was done, as git tells it. `changed` is None where the commit that it began from is not known."""
+
+    commit: str
+    base_commit: str = ""
+    changed: Sequence[str] | None = None
+    uncommitted: Sequence[str] = ()
+
+
+def submit_refusal(
+    facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Mapping[str, Json]]
+) -> tuple[Unmet, ...]:
+    unmet = move_unmet(packet.state, transition("submit"))
+    if unmet:
+        return unmet
+    document = packet.packet
+    if document is None:
+        command = f"git restore {packet.packet_path}"
+        return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
+    proved = {str(row["criterion"]): str(row["result"]) for row in [*_recorded(packet), *evidence]}
+    todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
+    submission = Submission(
+        facts.actor.id,
+        [criterion.value for criterion in document.done_means],
+        proved,
+        [entry.value for entry in document.in_scope_paths],
+        work.changed,
+        work.uncommitted,
+        todo,
+    )
+    found = submit_unmet(packet.state, submission, facts.moment.now)
+    return still_unmet(found, packet.state, facts.moment.now, facts.trust)[0]
+
+
+def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
+    """Evidence that was recorded since the packet was claimed last."""
+    clock = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
+    rows: list[Mapping[str, Json]] = []
+    for event in packet.state.evidence:
+        listed = event.data.get("evidence")
+        if event.clock > clock and event.type == "evidence.recorded" and isinstance(listed, list):
+            rows += [row for row in listed if isinstance(row, Mapping)]
+    return rows
+
+
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Mapping[str, Json]]) -> Answer:
+    """`evidence` are rows of the event `submitted`; the commands were run before."""
+    name = packet.id.text
+    unmet = submit_refusal(facts, packet, work, evidence)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("submit", facts)
+    rows: list[Json] = [dict(row) for row in [*_recorded(packet), *evidence]]
+    data: dict[str, Json] = {"commit": work.commit, "evidence": rows}
+    data |= {"base_commit": work.base_commit} if work.base_commit else {}
+    data |= {"changed": list(work.changed)} if work.changed is not None else {}
+    draft.rests_on(packet.packet_path, packet.packet_source)
+    move(draft, packet, "submitted", "IN_REVIEW", data)
+    project(draft, {name: "IN_REVIEW"})
+    said = f"{name} is in review with {len(rows)} pieces of evidence for {work.commit[:12]}"
+    then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
+    return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit})
+
+
+def record_evidence(facts: Facts, packet: PacketFacts, evidence: Sequence[Mapping[str, Json]]) -> Answer:
+    """Keep what was proved so far, without submitting."""
+    name = packet.id.text
+    unmet = move_unmet(packet.state, transition("submit"))
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("submit", facts)
+    draft.happened(packet, "evidence.recorded", {"evidence": [dict(row) for row in evidence]})
+    said = f"{len(evidence)} pieces of evidence recorded for {name}"
+    return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name})
+
+
+def verdict(
+    facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
+) -> Answer:
+    """`report` is the validator's file as `{path, sha256}`, None without one."""
+    name, state = packet.id.text, packet.state
+    row = transition("verdict", choice)
+    unmet = move_unmet(state, row) or verdict_unmet(
+        state, facts.actor.id, choice, report=report is not None, reference=reference
+    )
+    unmet = still_unmet(unmet, state, facts.moment.now, facts.trust)[0]
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("verdict", facts)
+    data: dict[str, Json] = {"verdict": choice}
+    data |= {"report": report} if report is not None else {}
+    data |= {"reference": reference} if reference else {}
+    data |= {"reason": reason} if reason else {}
+    move(draft, packet, row.event, row.target, data)
+    project(draft, {name: row.target})
+    after = {
+        "PASS": f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
+        f"then: workpacket merged {name}",
+        "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
+        "FAIL": f"workpacket claim {name}",
+        "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
+    }
+    return Planned(draft.plan(), f"{name}: {choice}, now {row.target}", after[choice], {"id": name, "lane": row.target})
+
+
+@dataclass(frozen=True, slots=True)
+class Containment:
+    """What was found on the target branch."""
+
+    target: str
+    target_commit: str
+    proof: Proof
+
+
+def submitted_commit(packet: PacketFacts) -> str:
+    """The commit that was submitted last."""
+    commits = [event.text("commit") or "" for event in packet.state.history if event.type == "submitted"]
+    return commits[-1] if commits else ""
+
+
+def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
+    name = packet.id.text
+    commit = submitted_commit(packet)
+    unmet = move_unmet(packet.state, transition("merged")) or merged_unmet(name, commit, found.target, found.proof)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("merged", facts)
+    data: dict[str, Json] = {
+        "commit": commit,
+        "target": found.target,
+        "target_commit": found.target_commit,
+        "proof": found.proof,
+    }
+    move(draft, packet, "merged", "VALIDATED", data)
+    project(draft, {name: "VALIDATED"})
+    said = f"{name} is validated: its {found.proof.replace('_', '-')} is on {found.target}"
+    return Planned(draft.plan(), said, "commit the governed files; workpacket next names more work", {"id": name})

@@ -1,0 +1,95 @@
+"""Turns that the work can take: reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+
+from __future__ import annotations
+
+from workpacket.lifecycle.moving import forward_command, move_unmet, target_of
+from workpacket.lifecycle.transitions import transition
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.model.canonical import Json
+from workpacket.model.lanes import lane_of_token
+from workpacket.plans.drafting import Answer, Draft, Planned, Refused
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.moving import move, project
+
+
+def reopen(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
+    return _turn(facts, packet, "reopen", reason=reason)
+
+
+def block(facts: Facts, packet: PacketFacts, *, reason: str, until: str) -> Answer:
+    return _turn(facts, packet, "block", remark=reason, reason=reason, until=until)
+
+
+def unblock(facts: Facts, packet: PacketFacts, *, reason: str = "") -> Answer:
+    return _turn(facts, packet, "unblock", **({"reason": reason} if reason else {}))
+
+
+def abandon(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
+    return _turn(facts, packet, "abandon", reason=reason)
+
+
+def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str = "") -> Answer:
+    name = packet.id.text
+    if by is packet or not by.lane:
+        message = f"{by.id} cannot take the place of {name}" + ("" if by.lane else ": it has no log")
+        return Refused(name, (Unmet("successor_unfit", message, f"workpacket show {by.id}"),))
+    return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
+
+
+def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
+    name = packet.id.text
+    row = transition(command)
+    unmet = move_unmet(packet.state, row)
+    if unmet:
+        return Refused(name, unmet)
+    target = target_of(row, packet.state)
+    draft = Draft(command, facts)
+    move(draft, packet, row.event, target, data)
+    shown = {name: " ".join(remark.split())} if remark is not None else None
+    project(draft, {name: target}, remarks=shown)
+    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target), {"id": name, "lane": target})
+
+
+def waive(
+    facts: Facts,
+    packet: PacketFacts,
+    *,
+    rule: str,
+    reason: str,
+    expires_at: str,
+    target: str = "",
+    override: bool = False,
+) -> Answer:
+    """Record that somebody waives a rule. It counts only once it is signed, or where the policy takes tokens for it."""
+    name = packet.id.text
+    if not packet.state.history:
+        return Refused(name, (Unmet("log_absent", f"{name} has no log", "workpacket adopt"),))
+    command, kind = ("override", "overridden") if override else ("waive", "waived")
+    draft = Draft(command, facts)
+    data: dict[str, Json] = {"rule": rule, "reason": reason, "expires_at": expires_at}
+    data |= {"target": target} if target else {}
+    draft.happened(packet, kind, data)
+    said = f"{rule} is {kind} for {name} until {expires_at}"
+    return Planned(draft.plan(), said, f"workpacket why {name}", {"id": name, **data})
+
+
+def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
+    """Settle a fork: of moves that contradict one another, say where the packet is."""
+    name, state = packet.id.text, packet.state
+    if not state.forked:
+        message = f"{name} is not forked; it is {state.lane or 'without a log'}"
+        return Refused(name, (Unmet("not_forked", message, forward_command(name, state.lane)),))
+    claimed = {move.lane_to or "" for move in state.latest_moves}
+    if lane_of_token(lane) is None or lane not in claimed:
+        message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
+        return Refused(name, (Unmet("fork_lane_unknown", message, f"workpacket history {name}"),))
+    draft = Draft("resolve", facts)
+    moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
+    data: dict[str, Json] = {"moves": moves, "reason": reason}
+    chosen = [move for move in state.latest_moves if move.lane_to == lane]
+    data |= {key: value for key in ("holder", "lease", "expires_at") if (value := chosen[-1].text(key))}
+    if lane == "BLOCKED":
+        data["came_from"] = chosen[-1].lane_from or "READY_FOR_DEV"
+    move(draft, packet, "fork.resolved", lane, data)
+    project(draft, {name: lane})
+    return Planned(draft.plan(), f"{name} is {lane}", forward_command(name, lane), {"id": name, "lane": lane})

@@ -1,0 +1,124 @@
+"""Rules that compare packets, board and registry with the log. What the log says holds; the others are drawn from it.
+
+They have nothing to say where there is no log. A packet that was moved on two branches stands nowhere, so nothing is
+compared with it; that it is forked is said of the log itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.register_text import section_of
+from workpacket.model.event_types import FORKED
+from workpacket.model.findings import Finding
+from workpacket.model.lanes import Lane, lane_of_token
+from workpacket.rules.repository import Repository
+from workpacket.rules.rule import RepositoryRule
+
+_MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED})
+_SYNC = "`workpacket board sync` writes what the log says"
+
+
+def _lane(repository: Repository, name: str) -> Lane | None:
+    return lane_of_token(repository.lanes.get(name, ""))
+
+
+class StatusDrift(RepositoryRule):
+    """Status of a packet that is not what the log says
+
+    Somebody changed it by hand, or a merge took one of two versions; no gate was asked.
+
+    Remedy: `workpacket board sync` writes what the log says.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for packet in repository.work.packets.values():
+            lane = _lane(repository, packet.id)
+            said = packet.summary["lanes"]
+            if lane is not None and said and lane.token not in said:
+                message = f"the status is {packet.summary['status']!r}, the log says {lane.token}"
+                yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
+
+
+class BoardDrift(RepositoryRule):
+    """Entry of the board that is not where the log has the packet
+
+    Somebody moved it by hand, or a merge took one of two versions; no gate was asked.
+
+    Remedy: `workpacket board sync` draws it anew; with `--adopt` a hand edit becomes a move, if its gate lets it.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for name, listed in repository.work.entries.items():
+            lane = _lane(repository, name)
+            token = listed.entry["token"]
+            if lane is None or listed.entry["id"] != name or token in {"", lane.token}:
+                continue
+            message = f"{name} stands as {token}, the log says {lane.token}"
+            hint = f"{_SYNC}; with --adopt it takes the hand edit over"
+            yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
+
+
+class RegistryDrift(RepositoryRule):
+    """Row of the registry that is not what the log says
+
+    It sends the reader to a packet that is no longer in force, or to the wrong section of the board.
+
+    Remedy: `workpacket registry sync` draws the row anew.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for path, row in repository.work.all_rows:
+            lane = _lane(repository, row["active"])
+            section = row["board_section"]
+            if lane is not None and row["board_id"] == row["active"] and section and section != lane.section:
+                message = f"the log has {row['active']} as {lane.token}: {section_of(lane).heading}"
+                hint = "`workpacket registry sync` draws it anew"
+                yield self.finding(path, row["board_place"], message, hint=hint)
+
+
+class WorkWithoutLog(RepositoryRule):
+    """Packet or stub without a log in a repository that has one
+
+    Nobody can say how it came to be here, so no gate will let it pass.
+
+    Remedy: `workpacket adopt` begins its log; new work begins with `workpacket new`.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        if not repository.lanes:
+            return
+        for work in repository.work.files():
+            if work.id not in repository.lanes:
+                yield self.finding(work.path, work.summary["place"], f"{work.id} has no log")
+
+
+class PacketNotActivated(RepositoryRule):
+    """Packet that the log still has as a stub
+
+    It was written by hand, past the gate that asks for a refinement and a signature.
+
+    Remedy: take the file away; `just create-task-packet <WP_ID>` writes it.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for packet in repository.work.packets.values():
+            if repository.lanes.get(packet.id) == "STUB":
+                yield self.finding(packet.path, packet.summary["place"], f"the log has {packet.id} as a stub")
+
+
+class LogWithoutFile(RepositoryRule):
+    """Log of a packet whose file is gone
+
+    What was done, and approved, can no longer be read.
+
+    Remedy: restore the file from git.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for name, token in repository.lanes.items():
+            may_be_stub = token in _MAY_BE_STUB
+            if name in repository.work.packets or (may_be_stub and name in repository.work.stubs):
+                continue
+            what = "only a stub" if name in repository.work.stubs else "no file"
+            yield self.finding(f".GOV/log/{name}", (0, 0), f"{name} is {token}, and there is {what} of it")

@@ -1,0 +1,48 @@
+"""The policy in force: as it stands on the base, never as it lies in the work tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import default_branch, head_commit
+from workpacket.lifecycle.approval import Trust, trust_of
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import DATA
+from workpacket.text.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class BasePolicy:
+    """`where` says which commit the policy was read from, or that it is the one of the work tree."""
+
+    lifecycle: LifecyclePolicy
+    trust: Trust
+    target_branch: str
+    where: str
+
+
+def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
+    """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
+    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
+    from workpacket.text.toml_strict import load_toml
+
+    branch = default_branch(repository)
+    commit = base or (branch.commit if branch is not None else head_commit(repository) or "")
+    data = read_file_at(repository, commit, POLICY_PATH) if commit else None
+    anchored = data is not None
+    if data is None:
+        try:
+            data = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
+        except OSError:
+            data = b""
+    source = Source.from_bytes(POLICY_PATH, data)
+    root = load_toml(source).root
+    policy = lifecycle_policy(root, source)
+    target = policy.target_branch or (
+        branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
+    )
+    where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
+    return BasePolicy(policy, trust_of(root, anchored=anchored), target, where)

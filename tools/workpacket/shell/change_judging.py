@@ -1,0 +1,47 @@
+"""`check --base REV`: the change between a revision and the work tree, judged by the policy of that revision."""
+
+from __future__ import annotations
+
+import hashlib
+
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.verify import read_logs, verify_append_only
+from workpacket.lifecycle.judging import judge_change
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import LOG_FOLDER
+from workpacket.model.findings import Finding
+from workpacket.model.reason_tables.judging import BY_CODE
+from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
+from workpacket.shell.tree import read_bytes
+
+_LARGEST_FILE = 64 * 1024 * 1024
+
+
+def judge(repository: Repository, base: str) -> list[Finding]:
+    """Everything that stands against the change since `base`."""
+    commit = commit_of(repository, base)
+    root = str(repository.root)
+    files = append_only_files(root)
+    there = committed_ids(repository, commit)
+    findings = verify_append_only(there, object_ids(files, sha256=len(commit) == 64))
+    known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
+    trust = read_base_policy(repository, commit).trust
+    logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
+    for name, log in logs.items():
+        if name != CHECKPOINT_LOG:
+            for judged in judge_change(log, known, trust, lambda path: _digest(root, path)):
+                reason = BY_CODE[judged.code]
+                message = f"{name}: {judged.message}"
+                findings.append(
+                    Finding(judged.code, reason.severity, judged.event.path, 0, 0, message, hint=reason.remedy)
+                )
+    return findings
+
+
+def _digest(root: str, path: str) -> str | None:
+    try:
+        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,125 @@
+"""Gathering the facts of a command: the packets it is about, what they depend on, the registers, policy and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from workpacket import __version__
+from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.stub_text import SPEC_POINTER
+from workpacket.git.repository import Repository
+from workpacket.model.events import Actor
+from workpacket.model.findings import Finding
+from workpacket.model.ids import WorkPacketId
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.moment import moment
+from workpacket.shell.tree import read_bytes
+from workpacket.text.source import Source
+
+_SPECIFICATION_LIMIT = 32 * 1024 * 1024
+
+
+def gather(repository: Repository, names: Iterable[str] | None, actor: Actor) -> Facts:
+    """The facts about these packets, `None` for all; with them come other revisions and what they depend on."""
+    governed = find_governed(str(repository.root))
+    policy = read_base_policy(repository)
+    packets = _packets(governed, sorted(governed.known) if names is None else names)
+    pointer = governed.read(SPEC_POINTER)
+    specification = _specification(governed, pointer)
+    asked = [packets[name] for name in (names or ()) if name in packets]
+    return Facts(
+        moment=moment(),
+        actor=actor,
+        tool=f"workpacket {__version__}",
+        policy=policy.lifecycle,
+        trust=policy.trust,
+        packets=packets,
+        known=governed.known,
+        board=governed.read(BOARD_PATH),
+        registry=governed.read(REGISTRY_PATH),
+        spec_pointer=pointer,
+        specification=specification,
+        signatures=_signatures(governed, asked),
+        refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
+        target_branch=policy.target_branch,
+    )
+
+
+def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
+    """The packets named, all revisions of their bases, and what the named ones depend on."""
+    by_base: dict[str, list[WorkPacketId]] = {}
+    ids: dict[str, WorkPacketId] = {}
+    for name in governed.known:
+        parsed = WorkPacketId.parse(name)
+        ids[name] = parsed
+        by_base.setdefault(parsed.base, []).append(parsed)
+    found: dict[str, PacketFacts] = {}
+
+    def take(wp_id: WorkPacketId) -> None:
+        for revision in by_base.get(wp_id.base, ()):
+            if revision.text not in found:
+                found[revision.text] = governed.packet(revision)
+
+    chosen = list(names)
+    for name in chosen:
+        parsed = ids.get(name) or WorkPacketId.parse(name)
+        take(parsed)
+    for name in chosen:
+        packet = found.get(name)
+        for needed in packet.dependencies() if packet is not None else ():
+            parsed_need = WorkPacketId.try_parse(needed)
+            if parsed_need is not None:
+                take(parsed_need)
+    return found
+
+
+def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
+    """The specification in force, wherever below the repository the pointer says it lies."""
+    target = SpecPointer(pointer).target if pointer is not None else None
+    if target is None:
+        return None
+    from workpacket.rules.specification import candidates
+
+    for path in candidates(target.value):
+        try:
+            return Source.from_bytes(path, read_bytes(governed.root, path, _SPECIFICATION_LIMIT))
+        except OSError:
+            continue
+    return None
+
+
+def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:
+    """What a strict check finds in the refinement. Only a stub is waiting for one."""
+    refinement = packet.refinement
+    if refinement is None or packet.lane != "STUB":
+        return ()
+    from workpacket.plans.refinement_faults import refinement_faults
+    from workpacket.shell.examining import examine_bytes
+    from workpacket.shell.rows import load_findings
+
+    row = examine_bytes(refinement.path, "refinement", refinement.source.encode())
+    found = load_findings(refinement.path, row.findings)
+    return refinement_faults(refinement, found, specification)
+
+
+def _signatures(governed: GovernedFiles, asked: Iterable[PacketFacts]) -> Mapping[str, frozenset[str]]:
+    """For each token in the refinements asked about: every packet in whose files it stands."""
+    tokens = {
+        packet.refinement.signature.value
+        for packet in asked
+        if packet.lane == "STUB" and packet.refinement is not None and packet.refinement.signature is not None
+    }
+    tokens = {token for token in tokens if token and not token.startswith("<")}
+    if not tokens:
+        return {}
+    uses: dict[str, set[str]] = {token: set() for token in tokens}
+    for paths in (governed.packets, governed.refinements):
+        for name, path in paths.items():
+            source = governed.read(path)
+            for token in tokens:
+                if source is not None and token in source.text:
+                    uses[token].add(name)
+    return {token: frozenset(names) for token, names in uses.items()}

@@ -1,0 +1,112 @@
+"""Finding and reading what belongs to a packet: its files by id, and its log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from workpacket.errors import WorkpacketError
+from workpacket.ledger.log import Log, read_log
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import LOG_FOLDER
+from workpacket.model.ids import WorkPacketId, nearest
+from workpacket.plans.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import REGISTER
+from workpacket.text.source import Source
+
+_LARGEST_EVENT = 512 * 1024
+
+
+@dataclass
+class GovernedFiles:
+    """Where the files of each packet are, as one look at the folders found them."""
+
+    root: str
+    stubs: dict[str, str] = field(default_factory=dict)
+    packets: dict[str, str] = field(default_factory=dict)
+    refinements: dict[str, str] = field(default_factory=dict)
+    logs: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> frozenset[str]:
+        return frozenset((*self.stubs, *self.packets, *self.logs))
+
+    def read(self, path: str) -> Source | None:
+        """The file, None if there is none. One that cannot be read is an error."""
+        try:
+            data = read_bytes(self.root, path, REGISTER.size)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise WorkpacketError("file_unreadable", error.strerror or "cannot be read", path=path) from error
+        if len(data) > REGISTER.size:
+            raise WorkpacketError("limit_size", f"the file is larger than {REGISTER.size:,} bytes", path=path)
+        return Source.from_bytes(path, data)
+
+    def packet(self, wp_id: WorkPacketId) -> PacketFacts:
+        name = wp_id.text
+        sources = [self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)]
+        return PacketFacts(wp_id, self.log(name), *sources)
+
+    def log(self, name: str) -> Log:
+        return read_log(name, dict(self._events(name))) if name in self.logs else read_log(name, {})
+
+    def _events(self, name: str) -> Iterator[tuple[str, bytes]]:
+        folder = f"{LOG_FOLDER}/{name}"
+        for entry in sorted(os.listdir(os.path.join(self.root, folder))):
+            if not entry.startswith(".workpacket-"):
+                yield entry, read_bytes(self.root, f"{folder}/{entry}", _LARGEST_EVENT)
+
+    def _read_of(self, paths: dict[str, str], name: str) -> Source | None:
+        return self.read(paths[name]) if name in paths else None
+
+
+def find_governed(root: str) -> GovernedFiles:
+    """One look at the folders."""
+    governed = GovernedFiles(root)
+    governed.stubs.update(_documents(root, STUBS))
+    governed.packets.update(_documents(root, PACKETS))
+    governed.refinements.update(_documents(root, REFINEMENTS))
+    for name in _names(root, PACKETS):
+        for kind, paths in (("packet", governed.packets), ("refinement", governed.refinements)):
+            path = f"{PACKETS}/{name}/{kind}.md"
+            if _is_id(name) and os.path.isfile(os.path.join(root, path)):
+                paths.setdefault(name, path)
+    governed.logs = frozenset(name for name in _names(root, LOG_FOLDER) if name != CHECKPOINT_LOG and _is_id(name))
+    return governed
+
+
+def _documents(root: str, folder: str) -> Iterable[tuple[str, str]]:
+    for name in _names(root, folder):
+        stem, _, ending = name.rpartition(".")
+        if ending == "md" and _is_id(stem):
+            yield stem, f"{folder}/{name}"
+
+
+def _names(root: str, folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.join(root, folder)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_id(name: str) -> bool:
+    parsed = WorkPacketId.try_parse(name)
+    return parsed is not None and parsed.kind == "packet"
+
+
+def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
+    """The packet that a person named; an error with the nearest id if there is none."""
+    parsed = WorkPacketId.try_parse(word)
+    if parsed is not None and parsed.text in governed.known:
+        return parsed
+    ids = [found for name in sorted(governed.known) if (found := WorkPacketId.try_parse(name)) is not None]
+    revisions = [found.text for found in ids if parsed is not None and found.base == parsed.text]
+    if revisions:
+        hint = f"name the revision: {', '.join(revisions)}"
+        raise WorkpacketError("packet_ambiguous", f"{word} is a base; there is no packet of this very id", hint=hint)
+    near = nearest(word, ids)
+    hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new makes one"
+    raise WorkpacketError("packet_unknown", f"there is no packet {word}", hint=hint)

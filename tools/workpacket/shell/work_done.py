@@ -1,0 +1,108 @@
+"""What the work on a packet changed, as git tells it, and whether it is on the target branch."""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.git.changes import changed_paths, patch_id, status
+from workpacket.git.objects import list_tree
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base
+from workpacket.git.run import run_git
+from workpacket.git.worktrees import branch_names
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.plans.facts import PACKETS, REFINEMENTS, PacketFacts
+from workpacket.plans.reviewing import Containment, Work, submitted_commit
+
+# What the lifecycle itself writes is no part of the work that it governs.
+_OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
+_OWN_FILES = frozenset({BOARD_PATH, REGISTRY_PATH, ".GOV/roles_shared/SIGNATURE_AUDIT.md"})
+# How far back on the target branch the same change is looked for.
+_LOOKED_AT = 500
+
+
+def is_own(path: str) -> bool:
+    return path in _OWN_FILES or path.startswith(_OWN_FOLDERS)
+
+
+def work_done(repository: Repository, packet: PacketFacts, target: str, commit: str = "") -> Work:
+    """The commit that is to be judged (HEAD unless told), and what it changed since the work began."""
+    head = commit_of(repository, commit) if commit else head_commit(repository) or ""
+    if not head:
+        return Work("")
+    base = packet.state.assignment.base_commit
+    if not base and target:
+        base = merge_base(repository, head, _target_commit(repository, target) or head) or ""
+    changed = None
+    if base:
+        changed = [change.path for change in changed_paths(repository, base, head) if not is_own(change.path)]
+    uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
+    return Work(head, base, changed, uncommitted)
+
+
+def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:
+    """Whether the submitted commit, the same change, or the same files are on the target branch."""
+    commit = submitted_commit(packet)
+    target_commit = _target_commit(repository, target) or ""
+    if not commit or not target_commit:
+        return Containment(target if target_commit else "", target_commit, "")
+    if is_ancestor(repository, commit, target_commit):
+        return Containment(target, target_commit, "commit")
+    base = _base_of(repository, packet, commit, target_commit)
+    paths = (
+        [change.path for change in changed_paths(repository, base, commit) if not is_own(change.path)] if base else []
+    )
+    if base and paths and _same_change(repository, base, commit, target_commit, paths):
+        return Containment(target, target_commit, "patch_id")
+    if paths and _same_files(repository, commit, target_commit, paths):
+        return Containment(target, target_commit, "tree")
+    return Containment(target, target_commit, "")
+
+
+def _base_of(repository: Repository, packet: PacketFacts, commit: str, target_commit: str) -> str:
+    submitted = [event for event in packet.state.history if event.type == "submitted"]
+    said = submitted[-1].text("base_commit") if submitted else ""
+    return said or merge_base(repository, commit, target_commit) or ""
+
+
+def _same_change(repository: Repository, base: str, commit: str, target: str, paths: list[str]) -> bool:
+    """Whether one commit of the target makes the same change to these paths: a squashed merge."""
+    wanted = patch_id(repository, base, commit, *paths)
+    listed = run_git(
+        repository.root, "rev-list", "--no-merges", f"--max-count={_LOOKED_AT}", "--end-of-options", target, f"^{base}"
+    )
+    return wanted is not None and any(
+        patch_id(repository, f"{candidate}^", candidate, *paths) == wanted for candidate in listed.text.split()
+    )
+
+
+def _same_files(repository: Repository, commit: str, target: str, paths: list[str]) -> bool:
+    """Whether the target holds every changed path exactly as the commit does: after rebases and several commits."""
+    sides = [
+        {entry.path: (entry.mode, entry.object_id) for entry in list_tree(repository, side, *paths)}
+        for side in (commit, target)
+    ]
+    return all(sides[0].get(path) == sides[1].get(path) for path in paths)
+
+
+def _target_commit(repository: Repository, target: str) -> str | None:
+    if target in branch_names(repository):
+        return commit_of(repository, f"refs/heads/{target}")
+    answer = run_git(
+        repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{target}^{{commit}}", check=False
+    )
+    return answer.text.strip() if answer.status == 0 and target else None
+
+
+def branch_here(repository: Repository) -> str:
+    """The branch checked out, '' for a detached HEAD."""
+    from workpacket.git.revisions import current_branch
+
+    return current_branch(repository) or ""
+
+
+def relative_place(repository: Repository, path: str) -> str:
+    """A path as the event records it: below the repository where it is, else as it is."""
+    relation = os.path.relpath(path, repository.root)
+    return path if relation.startswith("..") else relation

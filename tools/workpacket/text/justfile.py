@@ -1,0 +1,50 @@
+"""Parameters that a justfile pastes into a command line.
+
+`{{ name }}` is replaced before the shell reads the line, so an argument with a quote or a `$(...)` in it is run. Handed
+on as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.text.fault import Fault
+from workpacket.text.source import Source
+
+CODE = "just_parameter_pasted"
+
+_DEFAULT = r"=(?:'[^']*'|\"[^\"]*\"|[^\s:'\"]+)"
+_HEADER = re.compile(
+    rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)"
+)
+_PARAMETER = re.compile(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
+# Four braces stand for two that are meant as they are.
+_PASTED = re.compile(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
+_QUOTED = re.compile(r"\bquote\([^()]*\)")
+
+
+def pasted_parameters(source: Source) -> Iterator[Fault]:
+    """Each place where a recipe pastes one of its parameters."""
+    parameters: dict[str, str] = {}
+    for number in range(1, source.line_count + 1):
+        line = source.line(number)
+        start = source.line_starts[number - 1]
+        if line[:1] in {" ", "\t"} or not line.strip():
+            yield from _in_body(line, start, parameters)
+            continue
+        match = _HEADER.match(line)
+        if match is not None:
+            parameters = {name["name"]: match["name"] for name in _PARAMETER.finditer(match["parameters"])}
+        elif not line.startswith(("[", "#")):
+            parameters = {}
+
+
+def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Fault]:
+    for match in _PASTED.finditer(line):
+        named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
+        for name in sorted(named & parameters.keys()):
+            message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
+            hint = "set positional-arguments, and hand it on as \"$@\" or \"$1\"; or write {{ quote(" + name + ") }}"
+            yield Fault(CODE, start + match.start(), start + match.end(), message, hint)
