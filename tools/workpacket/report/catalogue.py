@@ -12,6 +12,7 @@ from workpacket.model.reason_tables import (
     approval,
     approval_policy,
     approval_signature,
+    approving,
     conflict,
     document,
     environment,
@@ -44,6 +45,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     approval_signature.REASONS,
     approval_policy.REASONS,
     signing.REASONS,
+    approving.REASONS,
 )
 
 

@@ -1,0 +1,178 @@
+"""Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
+
+- every file among the attestations is a sound envelope whose signature is over its statement;
+- every event that rests on an approval has one, judged as of the moment when it came onto the base;
+- a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
+- a policy that differs from the one at the base was approved under the one at the base;
+- nothing that the base holds of log and attestations is gone or different (`append_only`).
+
+An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
+gate refuses it when it is to be used, and `approvals list` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from workpacket.approvals.decide import Verdict
+from workpacket.approvals.envelope import pae, read_envelope
+from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.policy_files import POLICY_PATH, Trusted
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import check_signature, read_signature
+from workpacket.approvals.statement import PACKET, read_statement
+from workpacket.documents.document import stem_of
+from workpacket.documents.refinement import Refinement
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, verify_append_only
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import Event
+from workpacket.model.findings import Finding
+from workpacket.shell.approval_facts import CONSUMING, Approvals, gate_policy
+from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER, policy_files
+from workpacket.shell.attestations import blob_id, logged_packets, read_file
+from workpacket.shell.base_revision import policy_at, tree_at
+from workpacket.text.source import Source
+
+REFINEMENTS = ".GOV/refinements"
+PACKETS = ".GOV/task_packets"
+
+# What time and the work of others bring about, without anybody having forged anything.
+STALE = frozenset(
+    {
+        "approval_expired",
+        "approval_too_old",
+        "approved_spec_moved",
+        "base_unknown",
+        "key_out_of_time",
+        "log_moved",
+        "nonce_used",
+        "policy_moved",
+        "scope_moved",
+        "threshold_unmet",
+    }
+)
+
+
+def check_approvals(approvals: Approvals) -> list[Finding]:
+    """All findings but those of the append-only rule."""
+    findings = [_finding(each, "") for each in _sound(approvals.own_envelopes)]
+    if _governed(approvals):
+        if not isinstance(approvals.trusted, Trusted):
+            return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
+        findings += _changed_policy(approvals)
+    consumed: set[str] = set()
+    for packet in logged_packets(approvals.tree):
+        if packet != CHECKPOINT_LOG and PACKET.fullmatch(packet):
+            for event in approvals.log(packet).events:
+                findings += _rested_upon(approvals, event)
+                consumed.update(_refined(event))
+    findings += _claimed(approvals, frozenset(consumed))
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def append_only(approvals: Approvals) -> list[Finding]:
+    """What the base holds of log and attestations is here, and the same."""
+    base = approvals.base
+    before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
+    here = {
+        path: blob_id(data, identity)
+        for path, identity in before.items()
+        if (data := read_file(approvals.tree, path)) is not None
+    }
+    return verify_append_only(before, here)
+
+
+def _governed(approvals: Approvals) -> bool:
+    """Whether the policy of the base says anything of approvals, well or badly."""
+    return b"approvals" in (approvals.base.policy.policy or b"")
+
+
+def _sound(files: Iterable[EnvelopeFile]) -> Iterator[Refusal]:
+    for file in files:
+        envelope = read_envelope(file.name, file.data)
+        if isinstance(envelope, Refusal):
+            yield envelope
+            continue
+        signature, statement = read_signature(envelope.signature), read_statement(envelope.payload)
+        for part in (signature, statement):
+            if isinstance(part, Refusal):
+                yield Refusal(part.code, part.message, file.name)
+        if not isinstance(signature, Refusal):
+            broken = check_signature(signature, pae(envelope.payload))
+            if broken is not None:
+                yield Refusal(broken.code, broken.message, file.name)
+
+
+def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
+    if policy_files(approvals.tree) != approvals.base.policy_files:
+        verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
+        hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
+        yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
+
+
+def _rested_upon(approvals: Approvals, event: Event) -> Iterator[Finding]:
+    gate = CONSUMING.get(event.type)
+    if gate is None:
+        return
+    asked = gate_policy(policy_at(approvals.repository, approvals.policy_commit(event)), gate)
+    if asked is None and not event.attest:
+        return
+    verdict = approvals.verdict(event.packet, gate, event)
+    yield from (_finding(each, event.path) for each in verdict.unmet)
+    if verdict.met and verdict.assurance == "signed" and not _named(verdict, event):
+        missing = Refusal("approval_missing", f"the event names none of the envelopes that satisfy the gate {gate}")
+        yield _finding(missing, event.path)
+
+
+def _named(verdict: Verdict, event: Event) -> bool:
+    return bool({voice.envelope for voice in verdict.voices} & set(event.attest))
+
+
+def _refined(event: Event) -> Iterator[str]:
+    """The digest of the refinement that an activation rests on."""
+    named = event.data.get("refinement") if event.type == "activated" else None
+    if isinstance(named, Mapping):
+        yield str(named.get("sha256"))
+
+
+def _claimed(approvals: Approvals, consumed: frozenset[str]) -> Iterator[Finding]:
+    """Refinements that say that they are approved."""
+    claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
+    asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
+    before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
+    for path in refinement_files(approvals):
+        packet = stem_of(path)
+        data = read_file(approvals.tree, path) or b""
+        if b"APPROVED" not in data or not PACKET.fullmatch(packet):
+            continue
+        source = Source.from_bytes(path, data)
+        known = path in before and blob_id(data, before[path]) == before[path]
+        if source.digest in consumed or not (packet in claimed or (asked and not known)):
+            continue
+        status = Refinement(source).review_status
+        if status is None or status.value != "APPROVED":
+            continue
+        unmet = [each for each in approvals.verdict(packet, ACTIVATION_GATE).unmet if each.code not in STALE]
+        place = source.line_and_column(status.start)
+        yield from (_finding(each, path, place, f"workpacket approve {packet}") for each in unmet)
+
+
+def refinement_files(approvals: Approvals) -> Iterator[str]:
+    for name in sorted(approvals.tree.names(REFINEMENTS)):
+        if name.endswith(".md"):
+            yield f"{REFINEMENTS}/{name}"
+    for name in sorted(approvals.tree.names(PACKETS)):
+        if "." not in name or PACKET.fullmatch(name):
+            path = f"{PACKETS}/{name}/refinement.md"
+            if not name.endswith(".md") and name != "stubs" and read_file(approvals.tree, path) is not None:
+                yield path
+
+
+def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Finding:
+    """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
+    about = refusal.path
+    if about and "/" not in about:
+        about = f"{ATTESTATIONS_FOLDER}/{about}"
+    line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
+    return Finding(refusal.code, "error", about or path, line, column, refusal.message, hint=hint)

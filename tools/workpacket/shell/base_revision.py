@@ -1,0 +1,160 @@
+"""The base revision: the commit whose policy is in force, and what was committed there.
+
+The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
+and never the change that is judged. What a commit holds cannot change, so it is read once in a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
+from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, default_branch, is_ancestor
+from workpacket.git.run import run_git
+
+_MANY = 4096
+# Above this number of commits in question it is quicker to list the whole history once.
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """`commit` is '' where there is no base yet; `chosen` says that somebody named it instead of leaving it to us."""
+
+    repository: Repository
+    commit: str
+    name: str
+    chosen: bool
+
+    @property
+    def root_commit(self) -> str:
+        return root_commit(self.repository, self.commit) if self.commit else ""
+
+    @property
+    def policy(self) -> PolicyFiles:
+        return policy_at(self.repository, self.commit)
+
+    @property
+    def policy_files(self) -> dict[str, bytes]:
+        """All files of the folder of the policy, also those that nothing reads."""
+        paths = tree_at(self.repository, self.commit, POLICY_FOLDER)
+        return committed(self.repository, self.commit, tuple(paths))
+
+
+def find_base(repository: Repository, revision: str | None = None) -> Base:
+    """The base; WorkpacketError if `revision` names no commit, or the clone lacks the history that has to be judged."""
+    if (repository.common_dir / "shallow").exists():
+        raise WorkpacketError(
+            "history_shallow",
+            "this clone holds only the end of the history, and approvals are judged by all of it",
+            hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
+        )
+    if revision is not None:
+        return Base(repository, _commit(repository, revision), revision, chosen=True)
+    branch = default_branch(repository)
+    if branch is None:
+        return Base(repository, "", "", chosen=False)
+    return Base(repository, branch.commit, branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"), False)
+
+
+def _commit(repository: Repository, revision: str) -> str:
+    """A full id means the same commit for ever; a name has to be looked up each time."""
+    if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
+        return _commit_with_id(repository, revision)
+    return commit_of(repository, revision)
+
+
+@lru_cache(maxsize=_MANY)
+def _commit_with_id(repository: Repository, identity: str) -> str:
+    return commit_of(repository, identity)
+
+
+@lru_cache(maxsize=_MANY)
+def root_commit(repository: Repository, commit: str) -> str:
+    """The first commit, along first parents: merging an unrelated history does not change who we are."""
+    answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
+    return answer.text.strip()
+
+
+@lru_cache(maxsize=_MANY)
+def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """The files that the commit holds, of those named; do not change the answer, others get the same."""
+    if not commit:
+        return {}
+    found = read_objects(repository, (f"{commit}:{path}" for path in paths if "\n" not in path))
+    return {name.partition(":")[2]: data for name, data in found.items()}
+
+
+def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
+    return committed(repository, commit, (path,)).get(path)
+
+
+def policy_at(repository: Repository, commit: str) -> PolicyFiles:
+    files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
+    return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
+
+
+@lru_cache(maxsize=256)
+def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str]:
+    """Paths of the files at or below these folders, with the ids of their contents."""
+    if not commit:
+        return {}
+    return {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders) if entry.is_file}
+
+
+def parent_of(repository: Repository, commit: str) -> str:
+    """The commit before it on the base; the very first commit stands for itself."""
+    return commit if commit == root_commit(repository, commit) else _commit_with_id_of_parent(repository, commit)
+
+
+@lru_cache(maxsize=_MANY)
+def _commit_with_id_of_parent(repository: Repository, commit: str) -> str:
+    return commit_of(repository, f"{commit}^1")
+
+
+def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
+    """Which of the commits asked for are `commit` or lie before it."""
+    if not commit:
+        return frozenset()
+    wanted = frozenset(asked)
+    if len(wanted) > _FEW:
+        return wanted & _history(repository, commit)
+    return frozenset(each for each in wanted if each == commit or _is_ancestor(repository, each, commit))
+
+
+@lru_cache(maxsize=_MANY)
+def _is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
+    try:
+        return is_ancestor(repository, ancestor, descendant)
+    except WorkpacketError:
+        return False  # git does not know the commit at all
+
+
+@lru_cache(maxsize=4)
+def _history(repository: Repository, commit: str) -> frozenset[str]:
+    return frozenset(run_git(repository.root, "rev-list", "--end-of-options", commit).text.split())
+
+
+@lru_cache(maxsize=16)
+def first_seen(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
+    """For each file below `folder`: the first commit of the base that held it, and that commit's time."""
+    if not commit:
+        return {}
+    answer = run_git(
+        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--diff-filter=A",
+        "--name-only", "--format=%x01%H %ct", "-z", "--end-of-options", commit, "--", folder,
+    )  # fmt: skip
+    seen: dict[str, tuple[str, int]] = {}
+    for block in answer.text.split("\x01")[1:]:
+        header, *paths = block.replace("\n", "\0").split("\0")
+        identity, _, time = header.partition(" ")
+        # The log runs backwards, so what is met last was first.
+        seen.update((path, (identity, int(time))) for path in paths if path)
+    return seen
