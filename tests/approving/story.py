@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, Event
 from workpacket.model.events import Subject as EventSubject
 from workpacket.model.plan import Moment, digest
@@ -100,11 +101,14 @@ separation = []
 
 @dataclass
 class Story:
-    """`keys` are the paths of the private keys, by person."""
+    """`home` holds the private key of each person, by the first part of the name."""
 
     root: Path
     home: Path
-    keys: dict[str, Path]
+    keys: dict[str, Path] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.keys = {who: self.home / who.partition("@")[0] for who in (ALICE, BOB, CAROL)}
 
     @property
     def repository(self) -> Repository:
@@ -140,7 +144,7 @@ class Story:
 
     def draft(self, who: str = ALICE, **wished: Any) -> Draft:
         key = find_key(str(self.keys[who]))
-        wish = {"packet": WP, "gate": "activation", "decision": "approve", "key": key.public} | wished
+        wish: dict[str, Any] = {"packet": WP, "gate": "activation", "decision": "approve", "key": key.public} | wished
         now = moment()
         with open_approvals(self.repository, None, now) as approvals:
             return draft_decision(approvals, Wish(**wish), now)
@@ -164,7 +168,7 @@ class Story:
         with work_tree(self.repository) as tree:
             log = read_packet_log(tree, WP)
         data = refinement or digest((self.root / REFINEMENT_PATH).read_bytes())
-        found = {
+        found: dict[str, Json] = {
             "lane_from": "STUB",
             "lane_to": "READY_FOR_DEV",
             "refinement": {"path": REFINEMENT_PATH, "sha256": data},
@@ -204,11 +208,10 @@ def begin(root: Path, home: Path, *, policy: str = POLICY, passphrases: dict[str
     """The policy, the specification, the stub and the refinement are on the main branch."""
     make_repository(root)
     home.mkdir(parents=True, exist_ok=True)
-    keys = {}
-    for who in (ALICE, BOB, CAROL):
-        keys[who] = make_key_file(home / who.partition("@")[0], (passphrases or {}).get(who, ""))
-    story = Story(root, home, keys)
-    signers = "".join(f"{signers_line(who, find_key(str(path)).public)}\n" for who, path in keys.items())
+    story = Story(root, home)
+    for who, path in story.keys.items():
+        make_key_file(path, (passphrases or {}).get(who, ""))
+    signers = "".join(f"{signers_line(who, find_key(str(path)).public)}\n" for who, path in story.keys.items())
     story.write(".GOV/policy/policy.toml", policy)
     story.write(".GOV/policy/allowed_signers", signers)
     story.write(".GOV/roles_shared/SPEC_CURRENT.md", "# SPEC_CURRENT\n\nCurrent spec: **Spec_v1.md**\n")

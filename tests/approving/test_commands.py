@@ -10,9 +10,9 @@ import pytest
 
 from approving.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, begin
 from approving.terminal import Typed
+from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.words import six_words
 from workpacket.model.plan import digest
-from workpacket.shell.ssh_keygen import NAMESPACE
 
 WORDS = f"APPROVE REFINEMENT {WP}"
 ASKED = "type: "

@@ -71,7 +71,7 @@ def test_without_a_policy_every_key_counts_and_the_doctor_says_so(story: Story, 
     make_repository(tmp_path / "empty")
     (story.home / ".ssh").mkdir()
     make_key_file(story.home / ".ssh" / "id_ed25519")
-    bare = Story(tmp_path / "empty", story.home, {})
+    bare = Story(tmp_path / "empty", story.home)
     shown = bare.run("key", "doctor")
     assert shown.status == 1
     assert "no allowed_signers at the base yet" in shown.out

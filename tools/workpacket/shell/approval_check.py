@@ -155,7 +155,10 @@ def _claimed(approvals: Approvals, consumed: frozenset[str]) -> Iterator[Finding
             continue
         unmet = [each for each in approvals.verdict(packet, ACTIVATION_GATE).unmet if each.code not in STALE]
         place = source.line_and_column(status.start)
-        yield from (_finding(each, path, place, f"workpacket approve {packet}") for each in unmet)
+        for each in unmet:
+            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
+            said = Refusal(each.code, each.message + about)
+            yield _finding(said, path, place, f"workpacket approve {packet}")
 
 
 def refinement_files(approvals: Approvals) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workpacket.rules.settings import Settings, settings_of
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
@@ -13,13 +15,37 @@ PROJECT = "pyproject.toml"
 
 def read_settings(root: str) -> Settings:
     """The settings in force; the defaults where a policy cannot be read, which the check of that file reports."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_bytes(root, path, DATA.size)
+        except OSError:
+            return None
+
+    return _settings(read)
+
+
+def read_settings_at(root: str, revision: str) -> Settings:
+    """The settings as they were committed: a change cannot lower the severities that it is judged by."""
+    from pathlib import Path
+
+    from workpacket.git.objects import read_file_at
+    from workpacket.git.repository import find_repository
+    from workpacket.git.revisions import commit_of
+
+    repository = find_repository(Path(root))
+    commit = commit_of(repository, revision)
+    return _settings(lambda path: read_file_at(repository, commit, path))
+
+
+def _settings(read: Callable[[str], bytes | None]) -> Settings:
     from workpacket.text.toml_strict import load_toml
 
     for path, below in ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket"))):
-        try:
-            source = Source.from_bytes(path, read_bytes(root, path, DATA.size))
-        except OSError:
+        data = read(path)
+        if data is None:
             continue
+        source = Source.from_bytes(path, data)
         if path == PROJECT and "[tool.workpacket" not in source.text:
             continue
         loaded = load_toml(source)
