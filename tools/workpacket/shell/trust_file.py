@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
@@ -45,6 +44,8 @@ def judge_pin(base: Base) -> Pin | Refusal | None:
 
 def remember(pin: Pin) -> bool:
     """Keep the pin; False where that is not possible."""
+    import tempfile
+
     path = trust_path(pin.root_commit)
     data = pin.to_bytes()
     try:
