@@ -16,8 +16,9 @@ from bench.results import Row, row
 from bench.timing import Timing, measure
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import Repository, find_repository
+from workpacket.shell.approval_drafts import Wish, draft_decision
 from workpacket.shell.approval_facts import gate_verdict, open_approvals
-from workpacket.shell.approving import Wish, draft_decision, write_decision
+from workpacket.shell.approving import write_decision
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import find_key
 from workpacket.shell.ssh_keygen import sign

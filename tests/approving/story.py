@@ -26,8 +26,9 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, Event
 from workpacket.model.events import Subject as EventSubject
 from workpacket.model.plan import Moment, digest
+from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
 from workpacket.shell.approval_facts import gate_verdict, open_approvals
-from workpacket.shell.approving import Draft, Wish, Written, draft_decision, draft_revocation, write_decision
+from workpacket.shell.approving import Written, write_decision
 from workpacket.shell.attestations import read_packet_log, work_tree
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import find_key, signers_line

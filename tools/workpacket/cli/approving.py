@@ -32,18 +32,10 @@ from workpacket.report.approval_text import (
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.style import Style
+from workpacket.shell.approval_drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
 from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER
-from workpacket.shell.approving import (
-    Draft,
-    Wish,
-    Written,
-    as_error,
-    draft_decision,
-    draft_revocation,
-    redraft,
-    write_decision,
-)
+from workpacket.shell.approving import Written, write_decision
 from workpacket.shell.last_approved import last_approved
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import OwnKey, find_key
