@@ -76,7 +76,24 @@ def test_a_refinement_edited_after_activation_is_found(story: Story) -> None:
     story.activate(story.approve())
     story.commit("activated")
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "- and more\n")
-    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:8"}
+    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
+
+
+def test_a_refinement_edited_after_activation_is_found_whatever_it_says_of_itself(story: Story) -> None:
+    story.activate(story.approve())
+    story.commit("activated")
+    story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("APPROVED", "PENDING"))
+    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
+    (story.root / REFINEMENT_PATH).unlink()
+    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
+
+
+def test_a_changed_text_that_was_approved_again_is_no_finding(story: Story) -> None:
+    story.activate(story.approve())
+    story.commit("activated")
+    story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "- and more\n")
+    story.approve()
+    assert found(story) == {}
 
 
 def test_one_approval_carries_one_event(story: Story) -> None:

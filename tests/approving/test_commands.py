@@ -287,3 +287,18 @@ def test_every_answer_in_json_is_one_object(story: Story) -> None:
         envelope = json.loads(story.run(*words, "--json").out)
         assert envelope["command"] == words[0]
         assert envelope["ok"] is (envelope["exit_code"] == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--gate", "verdict"], "missing_argument"),
+        (["--verdict", "PASS"], "conflicting_options"),
+        (["--gate", "waiver", "--rule", "x", "--until", "2027-01-01T00:00:00Z"], "missing_argument"),
+        (["--gate", "waiver", "--rule", "x", "--until", "soon", "--reason", "y"], "invalid_value"),
+        (["--gate", "waiver", "--rule", "x", "--until", "2027-01-01T00:00:00Z", "--reason", "a\nb"], "invalid_value"),
+    ],
+)
+def test_the_terms_of_a_gate_are_all_given_and_no_others(story: Story, words: list[str], code: str) -> None:
+    refused = story.run("approve", WP, "--key", str(story.keys[ALICE]), *words)
+    assert (refused.status, f"({code})" in refused.err) == (2, True), refused.err

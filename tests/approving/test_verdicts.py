@@ -19,7 +19,9 @@ from approving.story import (
     codes,
 )
 from git.scratch import git
+from workpacket.approvals.decide import Verdict
 from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
 from workpacket.shell.approval_facts import gate_verdict
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import find_key, signers_line
@@ -280,3 +282,138 @@ def test_the_audit_gets_a_row_where_there_is_one(story: Story) -> None:
     assert f"Refinement approved: {WP}" in rows[0]
     assert envelope[:12] in rows[0]
     assert rows[1].startswith("| mara")
+
+
+def test_a_revocation_on_the_base_is_not_undone_by_editing_it_here(story: Story) -> None:
+    revocation = story.revoke(story.approve())
+    story.commit("revoked")
+    story.write(f".GOV/attestations/{revocation}.dsse.json", "{}\n")
+    assert "approval_revoked" in codes(story.verdict())
+
+
+def test_a_key_that_was_removed_is_not_brought_back_by_the_approval_that_added_it(story: Story) -> None:
+    signers = ".GOV/policy/allowed_signers"
+    with_bob = story.read(signers)
+    without = "".join(f"{line}\n" for line in with_bob.splitlines() if BOB not in line)
+    story.write(signers, without)
+    story.commit("bob is gone")
+    story.write(signers, with_bob)
+    story.approve(CAROL, packet="policy", gate="policy")
+    assert story.verdict(gate="policy").met
+    story.commit("bob is back")
+    story.write(signers, without)
+    story.commit("and gone again")
+    story.write(signers, with_bob)
+    assert "nonce_used" in codes(story.verdict(gate="policy"))
+
+
+VERDICT_POLICY = POLICY.replace(
+    "[approvals.gates.policy]",
+    '[approvals.gates.verdict]\nroles = ["approver"]\nthreshold = 1\nseparation = ["coder"]\n[approvals.gates.policy]',
+)
+PACKET_PATH = f".GOV/task_packets/{WP}.md"
+PACKET = f"""# Task Packet: {WP}
+
+## METADATA
+- WP_ID: {WP}
+
+## SCOPE
+- What: Parse.
+- IN_SCOPE_PATHS:
+  - src/parser.py
+"""
+
+
+def with_a_packet(story: Story) -> None:
+    from workpacket.ledger.append import Happening
+    from workpacket.shell.attestations import read_packet_log, work_tree
+
+    story.write(".GOV/policy/policy.toml", VERDICT_POLICY)
+    story.write(PACKET_PATH, PACKET)
+    with work_tree(story.repository) as tree:
+        log = read_packet_log(tree, WP)
+    lease: dict[str, Json] = {"holder": f"Bob <{BOB}>", "lease": "1", "expires_at": "2027-01-01T00:00:00Z"}
+    story.event(Happening("claimed", {"lane_from": "STUB", "lane_to": "IN_PROGRESS", **lease}), log.events)
+    story.commit("claimed")
+
+
+def test_an_approval_of_one_verdict_is_none_of_another(story: Story) -> None:
+    with_a_packet(story)
+    story.approve(gate="verdict", terms={"verdict": "FAIL"})
+
+    def verdict_on(**terms: str) -> Verdict:
+        return gate_verdict(story.repository, WP, "verdict", moment=moment(), terms=terms)
+
+    assert verdict_on(verdict="FAIL").met
+    assert "scope_moved" in codes(verdict_on(verdict="PASS"))
+    assert "scope_moved" in codes(verdict_on())
+
+
+def test_the_coder_gives_no_verdict_on_the_own_work(story: Story) -> None:
+    with_a_packet(story)
+    with pytest.raises(WorkpacketError) as caught:
+        story.approve(BOB, gate="verdict", terms={"verdict": "PASS"})
+    assert caught.value.code == "own_work"
+
+
+def test_a_damaged_memory_of_the_policy_is_not_taken_for_none(story: Story) -> None:
+    story.verdict()
+    (memory,) = (story.home / "config" / "workpacket" / "trust").iterdir()
+    memory.write_text("{}")
+    assert codes(story.verdict()) == {"trust_file_malformed"}
+
+
+def test_where_nothing_can_be_remembered_the_verdict_is_the_same(story: Story) -> None:
+    (story.home / "config").write_text("not a folder")
+    assert codes(story.verdict()) == {"approval_missing"}
+
+
+def test_the_default_branch_of_the_remote_is_the_base(story: Story, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(story.root), "clone")
+    clone = Story(tmp_path / "clone", story.home)
+    clone.write(".GOV/policy/policy.toml", POLICY.replace("threshold = 1", "threshold = 2", 1))
+    clone.commit("a stricter policy, not pushed")
+    clone.approve()
+    assert clone.verdict().met
+
+
+LEGACY = POLICY.replace(
+    "separation = []", 'separation = []\nlegacy_tokens = "accepted although anyone can type them"', 1
+)
+
+
+def typed_by_anyone(story: Story, token: str) -> None:
+    text = story.read(REFINEMENT_PATH)
+    story.write(
+        REFINEMENT_PATH, text.replace("PENDING", "APPROVED").replace("SIGNATURE: <pending>", f"SIGNATURE: {token}")
+    )
+
+
+def test_a_plain_token_opens_no_gate_unless_the_policy_says_so(story: Story) -> None:
+    typed_by_anyone(story, "mara310120260930")
+    assert "legacy_refused" in codes(story.verdict())
+    story.write(".GOV/policy/policy.toml", LEGACY)
+    story.commit("tokens are good enough")
+    told = codes(story.verdict())
+    assert "legacy_refused" not in told
+    assert {"legacy_date_off", "legacy_unpresented"} <= told
+
+
+def test_a_plain_token_that_ever_stood_on_another_packet_is_used_up(story: Story) -> None:
+    story.write(".GOV/policy/policy.toml", LEGACY)
+    other = ".GOV/refinements/WP-2-Lexer-v1.md"
+    story.write(other, "- USER_SIGNATURE: mara310120260930\n")
+    story.commit("somewhere else")
+    (story.root / other).unlink()
+    story.commit("and gone")
+    typed_by_anyone(story, "mara310120260930")
+    assert "legacy_reused" in codes(story.verdict())
+
+
+def test_two_packets_are_not_approved_with_one_token(story: Story) -> None:
+    story.approve()
+    other = "WP-2-Lexer-v1"
+    story.write(f".GOV/refinements/{other}.md", story.read(REFINEMENT_PATH).replace(WP, other))
+    with pytest.raises(WorkpacketError) as caught:
+        story.approve(packet=other)
+    assert caught.value.code == "signature_minute_taken"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from workpacket.approvals.envelope import pae
+from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
@@ -35,12 +36,15 @@ from workpacket.report.style import Style
 from workpacket.shell.approval_drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
 from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER
+from workpacket.shell.approval_terms import TERMS
 from workpacket.shell.approving import Written, write_decision
 from workpacket.shell.last_approved import last_approved
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import OwnKey, find_key
 from workpacket.shell.ssh_keygen import find_ssh_keygen, sign
 
+# A statement holds it on one line of its scope.
+LONGEST_REASON = 200
 _LARGEST = 512 * 1024
 
 
@@ -81,8 +85,31 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
     days = arguments.value("days", str(DEFAULT_VALIDITY.days))
     if not (days.isascii() and days.isdigit() and 1 <= int(days[:4]) <= LONGEST_VALIDITY.days):
         raise usage(arguments.command, "invalid_value", f"--days takes 1 to {LONGEST_VALIDITY.days}; not {days!r}")
-    decision = arguments.value("decision", "approve")
-    return Wish(packet, gate, decision, key.public, arguments.value("role"), timedelta(days=int(days)))
+    return Wish(
+        packet=packet,
+        gate=gate,
+        decision=arguments.value("decision", "approve"),
+        key=key.public,
+        role=arguments.value("role"),
+        terms=_terms(arguments, gate),
+        validity=timedelta(days=int(days)),
+    )
+
+
+def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
+    """All terms of the gate, and no others."""
+    wanted = TERMS.get(gate, {})
+    for name in ("verdict", "rule", "until", "reason"):
+        if bool(arguments.value(name)) != (name in wanted):
+            what = f"the gate {gate} needs --{name}" if name in wanted else f"--{name} is not for the gate {gate}"
+            raise usage(arguments.command, "missing_argument" if name in wanted else "conflicting_options", what)
+    if "until" in wanted and read_instant(arguments.value("until")) is None:
+        raise usage(arguments.command, "invalid_value", "--until takes an instant like 2026-01-31T12:00:00Z")
+    reason = arguments.value("reason")
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        what = f"--reason takes one line of up to {LONGEST_REASON} characters"
+        raise usage(arguments.command, "invalid_value", what)
+    return {name: arguments.value(name) for name in wanted}
 
 
 def _digest(approvals: Approvals, word: str) -> str:

@@ -25,11 +25,14 @@ from workpacket.approvals.statement import PACKET, read_statement
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, verify_append_only
+from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
-from workpacket.shell.approval_facts import CONSUMING, Approvals, gate_policy
+from workpacket.model.plan import digest
+from workpacket.shell.approval_facts import Approvals, gate_policy
 from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER, policy_files
+from workpacket.shell.approval_terms import CONSUMING
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
 from workpacket.shell.base_revision import policy_at, tree_at
 from workpacket.text.source import Source
@@ -61,13 +64,16 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
         findings += _changed_policy(approvals)
-    consumed: set[str] = set()
+    activated: dict[str, Mapping[str, Json]] = {}
     for packet in logged_packets(approvals.tree):
         if packet != CHECKPOINT_LOG and PACKET.fullmatch(packet):
             for event in approvals.log(packet).events:
                 findings += _rested_upon(approvals, event)
-                consumed.update(_refined(event))
-    findings += _claimed(approvals, frozenset(consumed))
+                named = event.data.get("refinement")
+                if event.type == "activated" and isinstance(named, Mapping):
+                    activated[packet] = named
+    findings += _changed_since(approvals, activated)
+    findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
@@ -129,15 +135,27 @@ def _named(verdict: Verdict, event: Event) -> bool:
     return bool({voice.envelope for voice in verdict.voices} & set(event.attest))
 
 
-def _refined(event: Event) -> Iterator[str]:
-    """The digest of the refinement that an activation rests on."""
-    named = event.data.get("refinement") if event.type == "activated" else None
-    if isinstance(named, Mapping):
-        yield str(named.get("sha256"))
+def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
+    for packet, named in activated.items():
+        path = str(named.get("path"))
+        current = dict(approvals.matter(packet, ACTIVATION_GATE).files).get(path)
+        asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
+        if asked and (current is None or digest(current) != named.get("sha256")):
+            unmet = _unmet(approvals, packet)
+            yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)
 
 
-def _claimed(approvals: Approvals, consumed: frozenset[str]) -> Iterator[Finding]:
-    """Refinements that say that they are approved."""
+def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
+    """What speaks against the refinement as it is, told of the refinement itself."""
+    for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
+        if each.code not in STALE:
+            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
+            yield Refusal(each.code, each.message + about)
+
+
+def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that say that they are approved, before anything rests on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
     asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
@@ -148,17 +166,14 @@ def _claimed(approvals: Approvals, consumed: frozenset[str]) -> Iterator[Finding
             continue
         source = Source.from_bytes(path, data)
         known = path in before and blob_id(data, before[path]) == before[path]
-        if source.digest in consumed or not (packet in claimed or (asked and not known)):
+        if packet in activated or not (packet in claimed or (asked and not known)):
             continue
         status = Refinement(source).review_status
         if status is None or status.value != "APPROVED":
             continue
-        unmet = [each for each in approvals.verdict(packet, ACTIVATION_GATE).unmet if each.code not in STALE]
         place = source.line_and_column(status.start)
-        for each in unmet:
-            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
-            said = Refusal(each.code, each.message + about)
-            yield _finding(said, path, place, f"workpacket approve {packet}")
+        hint = f"workpacket approve {packet}"
+        yield from (_finding(each, path, place, hint) for each in _unmet(approvals, packet))
 
 
 def refinement_files(approvals: Approvals) -> Iterator[str]:

@@ -5,7 +5,8 @@ A draft is refused as soon as it is known that a gate would refuse what comes of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from workpacket.approvals.allowed_signers import Signer
@@ -35,6 +36,7 @@ class Wish:
     decision: str
     key: PublicKey
     role: str = ""
+    terms: Mapping[str, str] = field(default_factory=dict)
     validity: timedelta = DEFAULT_VALIDITY
 
 
@@ -61,7 +63,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Draft:
         raise WorkpacketError("gate_without_policy", f"the policy has no gate {wish.gate!r}", hint=f"it has: {known}")
     role = _role(trusted, signer.principal, trusted.policy.gates[wish.gate].roles, wish.role)
     matter = _matter(approvals, wish)
-    before = approvals.facts(wish.packet, wish.gate)
+    before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
     changes: tuple[FileChange, ...] = ()
     if wish.decision == "approve":
         _require_no_standing_no(approvals, wish, signer.principal)
@@ -80,7 +82,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Draft:
         spec=before.spec,
         policy=trusted.digest,
         log_heads=tuple(sorted(approvals.log(wish.packet).heads)),
-        scope=matter.scope,
+        scope=before.scope,
         issued_at=approvals.now,
         expires_at=approvals.now + wish.validity,
         nonce=moment.nonce,

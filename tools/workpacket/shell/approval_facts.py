@@ -16,21 +16,23 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.facts import EnvelopeFile, GateFacts, PacketLog, PolicyFiles
+from workpacket.approvals.facts import EnvelopeFile, GateFacts, PolicyFiles
 from workpacket.approvals.instants import read_instant
-from workpacket.approvals.policy import GatePolicy
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.policy_files import POLICY_PATH, Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.selection import claimed_statement
-from workpacket.approvals.statement import PACKET, Statement, Subject
+from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter, Reader, matter_of, spec_in_force
+from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
+from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import parties_of
+from workpacket.shell.approval_terms import CONSUMING, terms_of, written
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,
@@ -43,16 +45,9 @@ from workpacket.shell.base_revision import (
     policy_at,
 )
 from workpacket.shell.legacy_uses import legacy_uses
+from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.trust_file import judge_pin, remember
-
-# The events that rest on an approval, and the gate it has to be of.
-CONSUMING: Mapping[str, str] = {
-    "activated": ACTIVATION_GATE,
-    "verdict.given": "verdict",
-    "overridden": "override",
-    "waived": "waiver",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +104,10 @@ class Approvals:
         """What would be approved now."""
         return matter_of(partial(read_file, self.tree), self.tree, packet, gate)
 
-    def verdict(self, packet: str, gate: str, consumer: Event | None = None) -> Verdict:
-        """Whether the gate is satisfied: for an event that is yet to be written, or for this one."""
+    def verdict(
+        self, packet: str, gate: str, consumer: Event | None = None, terms: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
         if isinstance(self.pin, Refusal):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
@@ -120,15 +117,23 @@ class Approvals:
             for each in self.log(packet).findings
             if each.severity == "error"
         )
-        return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer))
+        return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 
     def facts(
-        self, packet: str, gate: str, consumer: Event | None = None, more: tuple[EnvelopeFile, ...] = ()
+        self,
+        packet: str,
+        gate: str,
+        consumer: Event | None = None,
+        *,
+        terms: Mapping[str, str] | None = None,
+        more: tuple[EnvelopeFile, ...] = (),
     ) -> GateFacts:
         """`more` are envelopes that are not written yet."""
         place = self._place(consumer)
         policy = policy_at(self.repository, place.policy_commit)
         matter = matter_of(place.read, self.tree, packet, gate)
+        if consumer is not None:
+            terms = terms_of(consumer)
         log = self.log(packet)
         envelopes = self._about(packet, gate, more)
         wanted = {said.base for file in envelopes if (said := claimed_statement(file)) is not None}
@@ -139,16 +144,16 @@ class Approvals:
             now=self.now,
             packet=packet,
             gate=gate,
-            subjects=_consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
+            subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
             root_commit=self.base.root_commit,
             base_history=known_to(self.repository, self.base.commit, wanted),
-            spec=spec_in_force(read_base, matter.anchor) if gate != "policy" else None,
-            scope=matter.scope,
+            spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
+            scope=tuple(sorted((*matter.scope, *written(terms or {})))),
             parties=parties_of(self.repository, log, matter, rules) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
-            consumptions=self._consumptions(log, consumer),
+            consumptions=self._policy_changes() if gate == POLICY_GATE else self._consumptions(log, consumer),
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
             revoked_keys_now=self.base.policy.revoked_keys,
@@ -183,6 +188,16 @@ class Approvals:
         read = partial(committed_file, self.repository, commit)
         return Place(parent_of(self.repository, commit), read, datetime.fromtimestamp(time, UTC))
 
+    def _policy_changes(self) -> Mapping[str, frozenset[str]]:
+        """The approvals of changes that have arrived on the base since they were given."""
+        states = policy_states(self.repository, self.base.commit)
+        used: dict[str, frozenset[str]] = {}
+        for said in self.claims.values():
+            if said.gate == POLICY_GATE and said.subjects in states:
+                commits = frozenset(states[said.subjects])
+                used[said.nonce] = commits - known_to(self.repository, said.base, commits)
+        return used
+
     def _consumptions(self, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
         """Which events used which nonce. An event of another packet cannot use one of this packet."""
         arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER) if consumer is not None else {}
@@ -191,7 +206,7 @@ class Approvals:
         for event in log.events:
             if event.type not in CONSUMING:
                 continue
-            if settled is not None and event != consumer and not _earlier(arrived.get(event.path), settled):
+            if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
                 continue
             for digest in event.attest:
                 said = self.claims.get(f"{digest}.dsse.json")
@@ -210,13 +225,22 @@ def open_approvals(repository: Repository, base: str | None, moment: Moment) -> 
         yield Approvals(repository, found, tree, now)
 
 
-def gate_verdict(repository: Repository, packet: str, gate: str, *, base: str | None = None, moment: Moment) -> Verdict:
+def gate_verdict(
+    repository: Repository,
+    packet: str,
+    gate: str,
+    *,
+    base: str | None = None,
+    moment: Moment,
+    terms: Mapping[str, str] | None = None,
+) -> Verdict:
     """Whether people have approved that this packet passes this gate now, and if not, everything that is missing.
 
+    Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
     The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
     """
     with open_approvals(repository, base, moment) as approvals:
-        verdict = approvals.verdict(require_id(packet), gate)
+        verdict = approvals.verdict(require_id(packet), gate, terms=terms)
         remember_base(approvals)
         return verdict
 
@@ -251,32 +275,6 @@ def unanchored(base: Base) -> Refusal:
 
 
 ANCHORING = "git add .GOV/policy && git commit -m 'Anchor the policy'"
-
-
-def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
-    """The log as somebody sees it who knows these heads."""
-    seen = log.ancestry(heads)
-    events = [event for event in log.events if event.id in seen]
-    return PacketLog(
-        {event.id: event.parents for event in events}, frozenset(event.id for event in events if event.moves_lane)
-    )
-
-
-def _consumed_subjects(consumer: Event, matter: Matter) -> tuple[Subject, ...]:
-    """The bytes that the event says it rests on: the refinement it names, else its files as they were before it."""
-    named = consumer.data.get("refinement")
-    if isinstance(named, Mapping):
-        return (Subject(str(named.get("path")), str(named.get("sha256"))),)
-    paths = {path for path, _ in matter.files}
-    before = tuple(
-        sorted(Subject(each.path, each.prev) for each in consumer.subjects if each.prev and each.path in paths)
-    )
-    return before or matter.subjects
-
-
-def _earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:
-    """Whether a rival was on the base before; of two that came with one commit, each is the other's rival."""
-    return one is not None and (one[1] < other[1] or one[0] == other[0])
 
 
 def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:

@@ -24,6 +24,7 @@ from workpacket.model.events import LOG_FOLDER
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.approval_drafts import Draft, as_error, trusted_or_error
 from workpacket.shell.approval_facts import Approvals
+from workpacket.shell.approval_terms import terms_in
 from workpacket.shell.attestations import read_file
 from workpacket.shell.transaction import writing
 from workpacket.text.source import Source
@@ -48,7 +49,9 @@ def write_decision(approvals: Approvals, draft: Draft, signature: bytes) -> Writ
     file = EnvelopeFile(name, data)
     facts = approvals.facts(statement.packet, statement.gate, more=(file,))
     if statement.decision != "revoke":
-        facts = replace(facts, subjects=draft.matter.subjects)
+        # The terms are the person's to name; an event will have to name the same.
+        scope = tuple(sorted((*draft.matter.scope, *terms_in(statement.gate, statement.scope))))
+        facts = replace(facts, subjects=draft.matter.subjects, scope=scope)
     trusted = trusted_or_error(approvals)
     gates = trusted.policy.gates
     gate = gates.get(statement.gate) or (gates[POLICY_GATE] if statement.decision == "revoke" else None)

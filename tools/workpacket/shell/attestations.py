@@ -56,16 +56,20 @@ def _envelopes(tree: Tree) -> Iterator[EnvelopeFile]:
 
 
 def with_those_of_base(files: tuple[EnvelopeFile, ...], base: Base) -> tuple[EnvelopeFile, ...]:
-    """And those that the base holds and the work tree lacks: a no or a revocation is not undone by deleting it here."""
-    present = {file.name for file in files}
-    prefix = f"{ATTESTATIONS_FOLDER}/"
-    missing = {
-        identity: path.removeprefix(prefix)
+    """And those that the base holds otherwise: a no or a revocation is undone neither by deleting nor by editing it."""
+    here = {file.name: file.data for file in files}
+    committed = {
+        path.removeprefix(f"{ATTESTATIONS_FOLDER}/"): identity
         for path, identity in tree_at(base.repository, base.commit, ATTESTATIONS_FOLDER).items()
-        if path.removeprefix(prefix) not in present
     }
-    contents = read_objects(base.repository, missing)
-    return (*files, *(EnvelopeFile(name, contents[identity]) for identity, name in missing.items()))
+    other = {
+        name: identity
+        for name, identity in committed.items()
+        if name not in here or blob_id(here[name], identity) != identity
+    }
+    contents = read_objects(base.repository, other.values())
+    kept = (file for file in files if file.name not in other)
+    return (*kept, *(EnvelopeFile(name, contents[identity]) for name, identity in other.items()))
 
 
 def read_packet_log(tree: Tree, packet: str) -> Log:

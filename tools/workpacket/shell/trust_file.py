@@ -74,7 +74,7 @@ def _read(path: Path) -> Pin | Refusal | None:
     try:
         with path.open("rb") as file:
             return read_pin(file.read(_LARGEST), str(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Refusal("trust_file_malformed", error.strerror or "it cannot be read", str(path))
