@@ -54,7 +54,8 @@ def approve(arguments: Arguments) -> int:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "name one packet, or `policy`")
+            what = "name one packet, or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
+            raise usage(arguments.command, "missing_argument", what)
         key = find_key(arguments.value("key"))
         draft = draft_decision(approvals, _wish(arguments, key), now)
         return _decide(arguments, approvals, draft, key)

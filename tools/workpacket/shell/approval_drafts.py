@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.envelope import pae
-from workpacket.approvals.filling import fill, token_of
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE
 from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Repository, Statement, Subject
 from workpacket.approvals.verify import own_work
+from workpacket.documents.refinement_approval import fill, token_of
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.verify import ATTESTATIONS_FOLDER
 from workpacket.model.plan import FileChange, Moment, digest
@@ -218,7 +218,7 @@ def _filled(approvals: Approvals, wish: Wish, principal: str, matter: Matter) ->
 def _fill(matter: Matter, packet: str, principal: str, at: datetime) -> tuple[Matter, tuple[FileChange, ...]]:
     (path, old), *_ = matter.files
     filled = fill(Source.from_bytes(path, old), packet, principal, at)
-    if isinstance(filled, Refusal):
-        raise as_error(filled)
+    if isinstance(filled, str):
+        raise WorkpacketError("refinement_unfillable", filled, path=path)
     new = filled.encode()
     return replace(matter, files=((path, new),)), (FileChange(path, digest(old), new),)

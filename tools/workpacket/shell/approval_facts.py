@@ -41,7 +41,6 @@ from workpacket.shell.base_revision import (
     find_base,
     first_seen,
     known_to,
-    parent_of,
     policy_at,
 )
 from workpacket.shell.legacy_uses import legacy_uses
@@ -83,6 +82,11 @@ class Approvals:
         """What each readable envelope says, by the name of its file; nothing of it is believed here."""
         said = ((file.name, claimed_statement(file)) for file in self.envelopes)
         return {name: statement for name, statement in said if statement is not None}
+
+    @cached_property
+    def known_bases(self) -> frozenset[str]:
+        """Of the commits that statements name as the base they saw, those that are part of its history."""
+        return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
     def pin(self) -> Pin | Refusal | None:
@@ -136,7 +140,7 @@ class Approvals:
             terms = terms_of(consumer)
         log = self.log(packet)
         envelopes = self._about(packet, gate, more)
-        wanted = {said.base for file in envelopes if (said := claimed_statement(file)) is not None}
+        wanted = {said.base for file in more if (said := claimed_statement(file)) is not None}
         heads = log.heads if consumer is None else consumer.parents
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
@@ -146,7 +150,7 @@ class Approvals:
             gate=gate,
             subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
             root_commit=self.base.root_commit,
-            base_history=known_to(self.repository, self.base.commit, wanted),
+            base_history=self.known_bases | known_to(self.repository, self.base.commit, wanted),
             spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
             parties=parties_of(self.repository, log, matter, rules) if rules is not None else {},
@@ -186,7 +190,8 @@ class Approvals:
             return here
         commit, time = arrived
         read = partial(committed_file, self.repository, commit)
-        return Place(parent_of(self.repository, commit), read, datetime.fromtimestamp(time, UTC))
+        before = commit if commit == self.base.root_commit else f"{commit}^1"
+        return Place(before, read, datetime.fromtimestamp(time, UTC))
 
     def _policy_changes(self) -> Mapping[str, frozenset[str]]:
         """The approvals of changes that have arrived on the base since they were given."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from workpacket.approvals.audit_row import AUDIT_PATH, with_row
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.facts import EnvelopeFile
-from workpacket.approvals.filling import token_of
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.verify import judge_envelope
+from workpacket.documents.audit_row import AUDIT_PATH, with_row
+from workpacket.documents.refinement_approval import token_of
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.verify import ATTESTATIONS_FOLDER
 from workpacket.model.events import LOG_FOLDER

@@ -109,16 +109,6 @@ def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str
     return {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders) if entry.is_file}
 
 
-def parent_of(repository: Repository, commit: str) -> str:
-    """The commit before it on the base; the very first commit stands for itself."""
-    return commit if commit == root_commit(repository, commit) else _commit_with_id_of_parent(repository, commit)
-
-
-@lru_cache(maxsize=_MANY)
-def _commit_with_id_of_parent(repository: Repository, commit: str) -> str:
-    return commit_of(repository, f"{commit}^1")
-
-
 def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
     """Which of the commits asked for are `commit` or lie before it."""
     if not commit:

@@ -123,12 +123,6 @@ TIME: tuple[Reason, ...] = (
 
 COUNT: tuple[Reason, ...] = (
     gate(
-        "refinement_unfillable",
-        "Refinement without the fields for the person's word",
-        "What is signed must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.",
-        "Add the fields, as `workpacket check` says; then approve.",
-    ),
-    gate(
         "approval_missing",
         "No approval at all",
         "The gate is human: it opens for a signature and nothing else.",

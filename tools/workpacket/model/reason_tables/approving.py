@@ -34,6 +34,12 @@ REASONS: tuple[Reason, ...] = (
         "A gate is about the bytes of a file: the refinement, the packet, or a changed policy. It is not there.",
         "Write it first: `workpacket list` shows which packets there are.",
     ),
+    gate(
+        "refinement_unfillable",
+        "Refinement without the fields for the person's word",
+        "What is signed must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.",
+        "Add the fields, as `workpacket check` says; then approve.",
+    ),
     _conflict(
         "statement_unfit",
         "Statement about another text than the one that is here",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from workpacket.approvals.refusal import Refusal
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.model.findings import Edit
 from workpacket.text.edits import apply_edits
@@ -25,8 +24,8 @@ def token_of(approver: str, at: datetime) -> str:
     return f"{name or 'approver'}{at:%d%m%Y%H%M}"
 
 
-def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | Refusal:
-    """The refinement with the three USER fields filled in; every other byte as it was."""
+def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | str:
+    """The refinement with the three USER fields filled in, every other byte as it was; or why that cannot be done."""
     wanted = _wanted(packet, approver, at)
     fields = _fields(Refinement(source))
     missing = [label for label, value in fields.items() if value is None]
@@ -35,13 +34,12 @@ def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | R
         fields = _fields(Refinement(source))
         missing = [label for label, value in fields.items() if value is None]
     if missing:
-        what = f"METADATA has no field {', no '.join(missing)} to fill in"
-        return Refusal("refinement_unfillable", what, source.path)
+        return f"METADATA has no field {', no '.join(missing)} to fill in"
     edits = [_edit(source, span, wanted[label]) for label, value in fields.items() if value for span in [value[1]]]
     filled = apply_edits(source, edits)
     reread = {label: value[0] if value else None for label, value in _fields(Refinement(filled)).items()}
     if reread != wanted:
-        return Refusal("refinement_unfillable", "its METADATA is read differently once it is filled in", source.path)
+        return "its METADATA is read differently once it is filled in"
     return filled
 
 
