@@ -13,12 +13,13 @@ gate refuses it when it is to be used, and `approvals list` shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.envelope import pae, read_envelope
 from workpacket.approvals.facts import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import POLICY_PATH, Trusted
+from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH, Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import check_signature, read_signature
 from workpacket.approvals.statement import PACKET, read_statement
@@ -31,10 +32,19 @@ from workpacket.model.events import Event
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
 from workpacket.shell.approval_facts import Approvals, gate_policy
-from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER, policy_files
+from workpacket.shell.approval_matter import (
+    ACTIVATION_GATE,
+    POLICY_MATTER,
+    SPEC_POINTER,
+    packet_paths,
+    policy_files,
+    refinement_paths,
+    spec_places,
+    stub_path,
+)
 from workpacket.shell.approval_terms import CONSUMING
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import policy_at, tree_at
+from workpacket.shell.base_revision import committed, policy_at, read_ahead, tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"
@@ -65,16 +75,39 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
         findings += _changed_policy(approvals)
     activated: dict[str, Mapping[str, Json]] = {}
-    for packet in logged_packets(approvals.tree):
-        if packet != CHECKPOINT_LOG and PACKET.fullmatch(packet):
-            for event in approvals.log(packet).events:
-                findings += _rested_upon(approvals, event)
-                named = event.data.get("refinement")
-                if event.type == "activated" and isinstance(named, Mapping):
-                    activated[packet] = named
+    packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
+    logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
+    events = [event for log in logs for event in log.events if event.type in CONSUMING]
+    read_ahead(approvals.repository, _first_needed(approvals, events))
+    read_ahead(approvals.repository, _then_needed(approvals, events))
+    for event in events:
+        findings += _rested_upon(approvals, event)
+        named = event.data.get("refinement")
+        if event.type == "activated" and isinstance(named, Mapping):
+            activated[event.packet] = named
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def _first_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """The names of all objects that the judgement of settled events will ask for, but for the specification."""
+    for event in events:
+        settled = approvals.settled(event)
+        if settled is not None:
+            commit, before, _ = settled
+            for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER):
+                yield f"{before}:{path}"
+            packet = event.packet
+            for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
+                yield f"{commit}:{path}"
+
+
+def _then_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """And where the specifications may lie, which their pointers say."""
+    for before in {settled[1] for event in events if (settled := approvals.settled(event)) is not None}:
+        read = partial(committed, approvals.repository, before)
+        yield from (f"{before}:{path}" for path in spec_places(read))
 
 
 def append_only(approvals: Approvals) -> list[Finding]:

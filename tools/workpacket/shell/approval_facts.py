@@ -181,17 +181,21 @@ class Approvals:
         """The commit whose policy decides about this event."""
         return self._place(consumer).policy_commit
 
-    def _place(self, consumer: Event | None) -> Place:
-        here = Place(self.base.commit, partial(read_file, self.tree), None)
-        if consumer is None:
-            return here
-        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER).get(consumer.path)
+    def settled(self, event: Event) -> tuple[str, str, datetime] | None:
+        """The base commit that brought the event, the name of the one before, and the time; None before that."""
+        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER).get(event.path)
         if arrived is None:
-            return here
+            return None
         commit, time = arrived
-        read = partial(committed_file, self.repository, commit)
         before = commit if commit == self.base.root_commit else f"{commit}^1"
-        return Place(before, read, datetime.fromtimestamp(time, UTC))
+        return commit, before, datetime.fromtimestamp(time, UTC)
+
+    def _place(self, consumer: Event | None) -> Place:
+        settled = self.settled(consumer) if consumer is not None else None
+        if settled is None:
+            return Place(self.base.commit, partial(read_file, self.tree), None)
+        commit, before, since = settled
+        return Place(before, partial(committed_file, self.repository, commit), since)
 
     def _policy_changes(self) -> Mapping[str, frozenset[str]]:
         """The approvals of changes that have arrived on the base since they were given."""

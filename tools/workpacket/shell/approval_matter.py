@@ -80,18 +80,23 @@ def policy_files(tree: Tree) -> dict[str, bytes]:
 
 def spec_in_force(read: Committed, anchor: str) -> Spec | None:
     """The specification that the pointer names; None where there is no pointer, or nothing where it points."""
-    pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
-    target = SpecPointer(_source(SPEC_POINTER, pointer)).target if pointer is not None else None
-    if target is None:
-        return None
-    from workpacket.rules.specification import candidates
-
-    places = candidates(target.value)
+    places = spec_places(read)
     found = read(places)
     for path in places:
         if path in found:
             return Spec(_text(f"{path}: {anchor}" if anchor else path), hashlib.sha256(found[path]).hexdigest())
     return None
+
+
+def spec_places(read: Committed) -> tuple[str, ...]:
+    """Where the specification that the pointer names may lie; nowhere, where there is no pointer."""
+    pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
+    target = SpecPointer(_source(SPEC_POINTER, pointer)).target if pointer is not None else None
+    if target is None:
+        return ()
+    from workpacket.rules.specification import candidates
+
+    return candidates(target.value)
 
 
 def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
@@ -106,8 +111,12 @@ def _anchor(files: tuple[tuple[str, bytes], ...]) -> str:
     return ""
 
 
+def stub_path(packet: str) -> str:
+    return f".GOV/task_packets/stubs/{packet}.md"
+
+
 def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
-    path = f".GOV/task_packets/stubs/{packet}.md"
+    path = stub_path(packet)
     data = read(path)
     return _scope(item.value for item in Stub(_source(path, data)).in_scope) if data is not None else ()
 

@@ -6,7 +6,7 @@ and never the change that is judged. What a commit holds cannot change, so it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,6 +20,10 @@ from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 
 _MANY = 4096
+# Objects that git is asked for with one call: so many specifications fit into memory at the same time.
+_AT_ONCE = 200
+# What was read ahead: by the name of the object, None for one that is not there.
+_READ: dict[Repository, dict[str, bytes | None]] = {}
 # Above this number of commits in question it is quicker to list the whole history once.
 _FEW = 8
 
@@ -88,8 +92,23 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
     """The files that the commit holds, of those named; do not change the answer, others get the same."""
     if not commit:
         return {}
-    found = read_objects(repository, (f"{commit}:{path}" for path in paths if "\n" not in path))
-    return {name.partition(":")[2]: data for name, data in found.items()}
+    names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
+    known: Mapping[str, bytes | None] = _READ.get(repository, {})
+    found: Mapping[str, bytes | None]
+    found = known if names.keys() <= known.keys() else read_objects(repository, names)
+    return {path: data for name, path in names.items() if (data := found.get(name)) is not None}
+
+
+def read_ahead(repository: Repository, names: Iterable[str]) -> None:
+    """Read many objects (`<commit>:<path>`) with few calls of git, for `committed` to find."""
+    known = _READ.setdefault(repository, {})
+    wanted = [name for name in dict.fromkeys(names) if name not in known and "\n" not in name]
+    same: dict[bytes, bytes] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        found = read_objects(repository, part)
+        # One specification stands in a thousand commits, and is kept once.
+        known.update((name, same.setdefault(data, data) if (data := found.get(name)) else data) for name in part)
 
 
 def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
