@@ -302,3 +302,19 @@ def test_every_answer_in_json_is_one_object(story: Story) -> None:
 def test_the_terms_of_a_gate_are_all_given_and_no_others(story: Story, words: list[str], code: str) -> None:
     refused = story.run("approve", WP, "--key", str(story.keys[ALICE]), *words)
     assert (refused.status, f"({code})" in refused.err) == (2, True), refused.err
+
+
+def test_verify_without_a_policy_says_that_nothing_was_asked_for(story: Story) -> None:
+    from git.scratch import git
+
+    git(story.root, "rm", "-r", "-q", ".GOV/policy")
+    story.commit("no policy")
+    shown = story.run("approvals", "verify")
+    assert shown.status == 0
+    assert "note: the base holds no policy yet" in shown.out
+    assert story.json("approvals", "verify")["data"]["policy_anchored"] is False
+
+
+def test_verify_says_when_a_rollback_would_go_unseen(story: Story) -> None:
+    (story.home / "config").write_text("not a folder")
+    assert "a rollback would go unseen" in story.run("approvals", "verify").out

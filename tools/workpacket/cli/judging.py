@@ -22,7 +22,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.text import counted
 from workpacket.shell.approval_check import append_only, check_approvals
-from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approval_facts import ANCHORING, Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.moment import moment
 
 _SHORT = 12
@@ -43,6 +43,7 @@ def verify_approvals(arguments: Arguments) -> int:
         data: dict[str, Json] = {
             "base": approvals.base.commit,
             "envelopes": len(approvals.own_envelopes),
+            "policy_anchored": approvals.base.policy.policy is not None,
             "policy_remembered": remembered,
         }
     if arguments.flag("json"):
@@ -54,6 +55,8 @@ def verify_approvals(arguments: Arguments) -> int:
     else:
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified against the base {escape(base)}; nothing rests on a missing approval\n")
+    if not data["policy_anchored"]:
+        sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
     if not remembered:
         sys.stdout.write(
             "note: the policy could not be remembered outside of the repository; a rollback would go unseen\n"

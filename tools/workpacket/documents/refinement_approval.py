@@ -13,8 +13,10 @@ from datetime import datetime
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.model.findings import Edit
 from workpacket.text.edits import apply_edits
+from workpacket.text.keys import normal_key
 from workpacket.text.source import Source
 
+LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")
 _LONGEST_NAME = 40
 
 
@@ -44,20 +46,14 @@ def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | s
 
 
 def _wanted(packet: str, approver: str, at: datetime) -> dict[str, str]:
-    return {
-        "USER_REVIEW_STATUS": "APPROVED",
-        "USER_SIGNATURE": token_of(approver, at),
-        "USER_APPROVAL_EVIDENCE": f"{APPROVAL_WORDS} {packet}",
-    }
+    return dict(zip(LABELS, ("APPROVED", token_of(approver, at), f"{APPROVAL_WORDS} {packet}"), strict=True))
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    texts = {
-        "USER_REVIEW_STATUS": document.review_status,
-        "USER_SIGNATURE": document.signature,
-        "USER_APPROVAL_EVIDENCE": document.approval_evidence,
-    }
-    return {label: (text.value, text.span) if text is not None else None for label, text in texts.items()}
+    """Values and where they stand; also of a field that is empty, whose place a typed document does not tell."""
+    placed = document.placed_section("metadata")
+    found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
+    return {label: found.get(normal_key(label)) for label in LABELS}
 
 
 def _edit(source: Source, span: tuple[int, int], value: str) -> Edit:
