@@ -59,7 +59,7 @@ def verify_approvals(arguments: Arguments) -> int:
         sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
     if not remembered:
         sys.stdout.write(
-            "note: the policy could not be remembered outside of the repository; a rollback would go unseen\n"
+            "note: the policy could not be remembered on this machine; a rollback would go unseen\n"
         )
     return status
 
