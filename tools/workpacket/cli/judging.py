@@ -58,9 +58,7 @@ def verify_approvals(arguments: Arguments) -> int:
     if not data["policy_anchored"]:
         sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
     if not remembered:
-        sys.stdout.write(
-            "note: the policy could not be remembered on this machine; a rollback would go unseen\n"
-        )
+        sys.stdout.write("note: the policy could not be remembered on this machine; a rollback would go unseen\n")
     return status
 
 

@@ -25,17 +25,16 @@ from workpacket.approvals.sshsig import check_signature, read_signature
 from workpacket.approvals.statement import PACKET, read_statement
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, verify_append_only
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import Event
+from workpacket.model.events import ATTESTATIONS_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
 from workpacket.shell.approval_facts import Approvals, gate_policy
 from workpacket.shell.approval_matter import (
     ACTIVATION_GATE,
     POLICY_MATTER,
-    SPEC_POINTER,
     packet_paths,
     policy_files,
     refinement_paths,
@@ -44,7 +43,7 @@ from workpacket.shell.approval_matter import (
 )
 from workpacket.shell.approval_terms import CONSUMING
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import committed, policy_at, read_ahead, tree_at
+from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"

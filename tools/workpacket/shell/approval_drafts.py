@@ -19,7 +19,7 @@ from workpacket.approvals.statement import DEFAULT_VALIDITY, Repository, Stateme
 from workpacket.approvals.verify import own_work
 from workpacket.documents.refinement_approval import fill, token_of
 from workpacket.errors import WorkpacketError
-from workpacket.ledger.verify import ATTESTATIONS_FOLDER
+from workpacket.model.events import ATTESTATIONS_FOLDER
 from workpacket.model.plan import FileChange, Moment, digest
 from workpacket.shell.approval_facts import Approvals, unanchored
 from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter

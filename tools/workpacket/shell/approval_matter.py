@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.statement import Spec, Subject
-from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import SpecPointer
-from workpacket.documents.stub import Stub
 from workpacket.shell.attestations import read_file
+from workpacket.shell.base_revision import SPEC_POINTER
 from workpacket.shell.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
 from workpacket.text.source import Source
@@ -29,7 +28,6 @@ from workpacket.text.source import Source
 ACTIVATION_GATE = "activation"
 # What the gate `policy` is about has no id of its own.
 POLICY_MATTER = "policy"
-SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
 _LONGEST_TEXT = 240
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -116,12 +114,16 @@ def stub_path(packet: str) -> str:
 
 
 def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
+    from workpacket.documents.stub import Stub
+
     path = stub_path(packet)
     data = read(path)
     return _scope(item.value for item in Stub(_source(path, data)).in_scope) if data is not None else ()
 
 
 def _packet_scope(files: tuple[tuple[str, bytes], ...]) -> tuple[str, ...]:
+    from workpacket.documents.packet import Packet
+
     return _scope(item.value for path, data in files for item in Packet(_source(path, data)).in_scope_paths)
 
 

@@ -19,8 +19,7 @@ from workpacket.approvals.verify import judge_envelope
 from workpacket.documents.audit_row import AUDIT_PATH, with_row
 from workpacket.documents.refinement_approval import token_of
 from workpacket.errors import WorkpacketError
-from workpacket.ledger.verify import ATTESTATIONS_FOLDER
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.approval_drafts import Draft, as_error, trusted_or_error
 from workpacket.shell.approval_facts import Approvals

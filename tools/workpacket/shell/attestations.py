@@ -17,8 +17,7 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.ledger.decode import is_event_name
 from workpacket.ledger.log import Log, read_log
-from workpacket.ledger.verify import ATTESTATIONS_FOLDER
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.shell.base_revision import Base, tree_at
 from workpacket.shell.failures import changing_nothing
 from workpacket.shell.journal import TEMPORARY_PREFIX

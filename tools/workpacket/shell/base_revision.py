@@ -19,6 +19,8 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 
+SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
+
 _MANY = 4096
 # Objects that git is asked for with one call: so many specifications fit into memory at the same time.
 _AT_ONCE = 200
@@ -116,6 +118,9 @@ def committed_file(repository: Repository, commit: str, path: str) -> bytes | No
 
 
 def policy_at(repository: Repository, commit: str) -> PolicyFiles:
+    """The policy files of the commit; the specification, which is asked for next, is read by the same call."""
+    if commit:
+        read_ahead(repository, (f"{commit}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)))
     files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
     return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
 
