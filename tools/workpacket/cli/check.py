@@ -90,8 +90,8 @@ ignores are read from it, and nothing that it holds of log and attestations may 
         Option("diff", "show what --fix would change, and change nothing"),
         Option("statistics", "how often each code was found, instead of where"),
         Option("watch", "check again whenever a file changes, until interrupted"),
+        Option("base", "judge also the change since this revision, by its policy and settings", value="REV"),
         Option("kind", "the kind of the files named: a name of a schema", value="KIND"),
-        Option("base", "the revision that the change is judged against, in CI the target branch", value="REV"),
         Option("no-cache", "neither use nor fill the cache"),
     ),
     examples=(

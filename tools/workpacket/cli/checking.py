@@ -21,7 +21,7 @@ from workpacket.rules.settings import Profile, Settings
 from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import Checked, check
-from workpacket.shell.configuration import read_settings, read_settings_at
+from workpacket.shell.configuration import read_settings
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 
@@ -148,9 +148,18 @@ def approval_findings(arguments: Arguments, workspace: Workspace) -> list[Findin
 
 def _settings(arguments: Arguments, workspace: Workspace) -> Settings:
     base = arguments.value("base")
-    settings = read_settings_at(workspace.root, base) if base else read_settings(workspace.root)
+    settings = _settings_at(workspace, base) if base else read_settings(workspace.root)
     profile = arguments.value("profile")
     return replace(settings, profile=_profile(profile)) if profile else settings
+
+
+def _settings_at(workspace: Workspace, base: str) -> Settings:
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.configuration import read_settings_at
+
+    return read_settings_at(find_repository(Path(workspace.root)), base)
 
 
 def _profile(word: str) -> Profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workpacket.git.repository import Repository
 from workpacket.rules.settings import Settings, settings_of
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
@@ -25,16 +26,12 @@ def read_settings(root: str) -> Settings:
     return _settings(read)
 
 
-def read_settings_at(root: str, revision: str) -> Settings:
-    """The settings as they were committed: a change cannot lower the severities that it is judged by."""
-    from pathlib import Path
-
+def read_settings_at(repository: Repository, base: str) -> Settings:
+    """The settings as a revision has them, so that a change cannot lower what it is judged by."""
     from workpacket.git.objects import read_file_at
-    from workpacket.git.repository import find_repository
     from workpacket.git.revisions import commit_of
 
-    repository = find_repository(Path(root))
-    commit = commit_of(repository, revision)
+    commit = commit_of(repository, base)
     return _settings(lambda path: read_file_at(repository, commit, path))
 
 
