@@ -82,6 +82,13 @@ def gov(session: nox.Session) -> None:
 
 
 @nox.session
+def approvals(session: nox.Session) -> None:
+    """Our own approvals, and that the log only grew, against the base: `nox -s approvals -- --base origin/main`."""
+    install(session)
+    session.run("workpacket", "approvals", "verify", *session.posargs)
+
+
+@nox.session
 def proof(session: nox.Session) -> None:
     """Crash safety, at length; with WORKPACKET_PROOF=bounded the share of it that CI runs."""
     run_tests(session, "tests/proof", *session.posargs)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import governance
+from bench import approvals, governance
 from bench.results import show
 
 RESULTS = Path(__file__).parent / "results"
@@ -18,6 +18,7 @@ def main() -> None:
     large = QUICK if "--quick" in sys.argv else LARGE
     with tempfile.TemporaryDirectory(prefix="workpacket-bench-") as scratch:
         show(governance.rows(Path(scratch), large=large), RESULTS / "governance.json")
+        show(approvals.rows(Path(scratch) / "approvals"), RESULTS / "approvals.json")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.remembered import Output, show
+from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
+from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.tree import Found, find_documents, named_document
 
@@ -47,6 +48,9 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
         return check_and_render(arguments, workspace, files, cache)
 
+    if arguments.value("base") or (not arguments.words and approvals_here(workspace.root)):
+        # Approvals rest on a branch that moves and on the clock, of which no state of files tells.
+        return show_fresh(compute())
     return show(arguments, workspace, files, cache, compute)
 
 
@@ -84,7 +88,10 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Without a path, every governance document of the repository is checked, and all of them are compared with one another.
-With paths (files or folders), only these are, each for itself.""",
+With paths (files or folders), only these are, each for itself.
+
+Approvals are verified where there are any. With `--base`, what was committed there decides: policy, severities and
+ignores are read from it, and nothing that it holds of log and attestations may be changed or deleted.""",
     options=(
         Option("format", "how to write what was found", choices=FORMATS),
         Option("select", "only these codes, or families ending in '*'", value="CODE", many=True),

@@ -19,6 +19,7 @@ from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import Profile, Settings
+from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import Checked, check
 from workpacket.shell.configuration import read_settings
@@ -52,6 +53,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base)
+    checked.findings += approval_findings(arguments, workspace)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
     kinds = {found.path: found.kind for found in files}
@@ -70,7 +72,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
-        findings = selected(checked.findings)
+        findings = selected([*checked.findings, *approval_findings(arguments, workspace)])
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
@@ -136,6 +138,22 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
         return source.line(number) if source is not None and 1 <= number <= source.line_count else None
 
     return line
+
+
+def approval_findings(arguments: Arguments, workspace: Workspace) -> list[Finding]:
+    """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named."""
+    base = arguments.value("base")
+    if not base and (arguments.words or not approvals_here(workspace.root)):
+        return []
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.approval_check import append_only, check_approvals
+    from workpacket.shell.approval_facts import open_approvals
+    from workpacket.shell.moment import moment
+
+    with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
+        return [*check_approvals(approvals), *(append_only(approvals) if base else ())]
 
 
 def _settings(arguments: Arguments, workspace: Workspace) -> Settings:

@@ -59,6 +59,12 @@ def show(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache,
     return output.status
 
 
+def show_fresh(output: Output) -> int:
+    """Writes what rests on more than files can tell, and remembers nothing of it."""
+    sys.stdout.write(output.text)
+    return output.status
+
+
 def terminal() -> tuple[bool, int | None, str]:
     """Whether output goes to a terminal, how wide that is, and what the environment says of colour."""
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""

@@ -21,10 +21,9 @@ from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, read_log
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
-from workpacket.model.events import LOG_FOLDER, Event, event_path
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER, Event, event_path
 from workpacket.model.findings import Finding
 
-ATTESTATIONS_FOLDER: Final = ".GOV/attestations"
 APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER)
 
 # Says why the signature of a checkpoint event does not count; "" if it does. The approvals layer supplies it.

@@ -17,6 +17,8 @@ from workpacket.model.event_schema import VERSION
 from workpacket.model.event_types import LANE_MOVES
 
 LOG_FOLDER: Final = ".GOV/log"
+# Where the envelopes lie that `attest` names.
+ATTESTATIONS_FOLDER: Final = ".GOV/attestations"
 
 ActorKind: TypeAlias = Literal["human", "agent", "ci"]
 

@@ -12,6 +12,7 @@ from workpacket.model.reason_tables import (
     approval,
     approval_policy,
     approval_signature,
+    approving,
     conflict,
     document,
     environment,
@@ -54,6 +55,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     approval_policy.REASONS,
     signing.REASONS,
     stops.REASONS,
+    approving.REASONS,
 )
 
 

@@ -1,0 +1,29 @@
+"""`workpacket revoke`: takes an approval, or a rejection, back for ever."""
+
+from __future__ import annotations
+
+from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
+from workpacket.cli.options import Arguments, Command, Option
+
+
+def run(arguments: Arguments) -> int:
+    from workpacket.cli.approving import revoke
+
+    return revoke(arguments)
+
+
+COMMAND = Command(
+    "revoke",
+    "take back an approval or a rejection",
+    run,
+    arguments="ENVELOPE",
+    description="""
+ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
+from the approver, from somebody with a role at the gate or from an operator, and cannot be taken back itself.""",
+    options=(
+        KEY_OPTION,
+        Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
+        BASE_OPTION,
+    ),
+    examples=("workpacket revoke 3f9a1c", "workpacket revoke 3f9a1c --statement-out statement"),
+)

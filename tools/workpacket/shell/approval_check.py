@@ -1,0 +1,228 @@
+"""Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
+
+- every file among the attestations is a sound envelope whose signature is over its statement;
+- every event that rests on an approval has one, judged as of the moment when it came onto the base;
+- a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
+- a policy that differs from the one at the base was approved under the one at the base;
+- nothing that the base holds of log and attestations is gone or different (`append_only`).
+
+An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
+gate refuses it when it is to be used, and `approvals list` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from workpacket.approvals.decide import Verdict
+from workpacket.approvals.envelope import pae, read_envelope
+from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH, Trusted
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import check_signature, read_signature
+from workpacket.approvals.statement import PACKET, read_statement
+from workpacket.documents.document import stem_of
+from workpacket.documents.refinement import Refinement
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import ATTESTATIONS_FOLDER, Event
+from workpacket.model.findings import Finding
+from workpacket.model.plan import digest
+from workpacket.shell.approval_facts import Approvals, gate_policy
+from workpacket.shell.approval_matter import (
+    ACTIVATION_GATE,
+    POLICY_MATTER,
+    packet_paths,
+    policy_files,
+    refinement_paths,
+    spec_places,
+    stub_path,
+)
+from workpacket.shell.approval_terms import CONSUMING
+from workpacket.shell.attestations import blob_id, logged_packets, read_file
+from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
+from workpacket.text.source import Source
+
+REFINEMENTS = ".GOV/refinements"
+PACKETS = ".GOV/task_packets"
+
+# What time and the work of others bring about, without anybody having forged anything.
+STALE = frozenset(
+    {
+        "approval_expired",
+        "approval_too_old",
+        "approved_spec_moved",
+        "base_unknown",
+        "key_out_of_time",
+        "log_moved",
+        "nonce_used",
+        "policy_moved",
+        "scope_moved",
+        "threshold_unmet",
+    }
+)
+
+
+def check_approvals(approvals: Approvals) -> list[Finding]:
+    """All findings but those of the append-only rule."""
+    findings = [_finding(each, "") for each in _sound(approvals.own_envelopes)]
+    if _governed(approvals):
+        if not isinstance(approvals.trusted, Trusted):
+            return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
+        findings += _changed_policy(approvals)
+    activated: dict[str, Mapping[str, Json]] = {}
+    packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
+    logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
+    events = [event for log in logs for event in log.events if event.type in CONSUMING]
+    read_ahead(approvals.repository, _first_needed(approvals, events))
+    read_ahead(approvals.repository, _then_needed(approvals, events))
+    for event in events:
+        findings += _rested_upon(approvals, event)
+        named = event.data.get("refinement")
+        if event.type == "activated" and isinstance(named, Mapping):
+            activated[event.packet] = named
+    findings += _changed_since(approvals, activated)
+    findings += _claimed(approvals, activated)
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def _first_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """The names of all objects that the judgement of settled events will ask for, but for the specification."""
+    for event in events:
+        settled = approvals.settled(event)
+        if settled is not None:
+            commit, before, _ = settled
+            for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER):
+                yield f"{before}:{path}"
+            packet = event.packet
+            for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
+                yield f"{commit}:{path}"
+
+
+def _then_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """And where the specifications may lie, which their pointers say."""
+    for before in {settled[1] for event in events if (settled := approvals.settled(event)) is not None}:
+        read = partial(committed, approvals.repository, before)
+        yield from (f"{before}:{path}" for path in spec_places(read))
+
+
+def append_only(approvals: Approvals) -> list[Finding]:
+    """What the base holds of log and attestations is here, and the same."""
+    base = approvals.base
+    before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
+    here = {
+        path: blob_id(data, identity)
+        for path, identity in before.items()
+        if (data := read_file(approvals.tree, path)) is not None
+    }
+    return verify_append_only(before, here)
+
+
+def _governed(approvals: Approvals) -> bool:
+    """Whether the policy of the base says anything of approvals, well or badly."""
+    return b"approvals" in (approvals.base.policy.policy or b"")
+
+
+def _sound(files: Iterable[EnvelopeFile]) -> Iterator[Refusal]:
+    for file in files:
+        envelope = read_envelope(file.name, file.data)
+        if isinstance(envelope, Refusal):
+            yield envelope
+            continue
+        signature, statement = read_signature(envelope.signature), read_statement(envelope.payload)
+        for part in (signature, statement):
+            if isinstance(part, Refusal):
+                yield Refusal(part.code, part.message, file.name)
+        if not isinstance(signature, Refusal):
+            broken = check_signature(signature, pae(envelope.payload))
+            if broken is not None:
+                yield Refusal(broken.code, broken.message, file.name)
+
+
+def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
+    if policy_files(approvals.tree) != approvals.base.policy_files:
+        verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
+        hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
+        yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
+
+
+def _rested_upon(approvals: Approvals, event: Event) -> Iterator[Finding]:
+    gate = CONSUMING.get(event.type)
+    if gate is None:
+        return
+    asked = gate_policy(policy_at(approvals.repository, approvals.policy_commit(event)), gate)
+    if asked is None and not event.attest:
+        return
+    verdict = approvals.verdict(event.packet, gate, event)
+    yield from (_finding(each, event.path) for each in verdict.unmet)
+    if verdict.met and verdict.assurance == "signed" and not _named(verdict, event):
+        missing = Refusal("approval_missing", f"the event names none of the envelopes that satisfy the gate {gate}")
+        yield _finding(missing, event.path)
+
+
+def _named(verdict: Verdict, event: Event) -> bool:
+    return bool({voice.envelope for voice in verdict.voices} & set(event.attest))
+
+
+def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
+    for packet, named in activated.items():
+        path = str(named.get("path"))
+        current = dict(approvals.matter(packet, ACTIVATION_GATE).files).get(path)
+        asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
+        if asked and (current is None or digest(current) != named.get("sha256")):
+            unmet = _unmet(approvals, packet)
+            yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)
+
+
+def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
+    """What speaks against the refinement as it is, told of the refinement itself."""
+    for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
+        if each.code not in STALE:
+            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
+            yield Refusal(each.code, each.message + about)
+
+
+def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that say that they are approved, before anything rests on it."""
+    claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
+    asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
+    before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
+    for path in refinement_files(approvals):
+        packet = stem_of(path)
+        data = read_file(approvals.tree, path) or b""
+        if b"APPROVED" not in data or not PACKET.fullmatch(packet):
+            continue
+        source = Source.from_bytes(path, data)
+        known = path in before and blob_id(data, before[path]) == before[path]
+        if packet in activated or not (packet in claimed or (asked and not known)):
+            continue
+        status = Refinement(source).review_status
+        if status is None or status.value != "APPROVED":
+            continue
+        place = source.line_and_column(status.start)
+        hint = f"workpacket approve {packet}"
+        yield from (_finding(each, path, place, hint) for each in _unmet(approvals, packet))
+
+
+def refinement_files(approvals: Approvals) -> Iterator[str]:
+    for name in sorted(approvals.tree.names(REFINEMENTS)):
+        if name.endswith(".md"):
+            yield f"{REFINEMENTS}/{name}"
+    for name in sorted(approvals.tree.names(PACKETS)):
+        if "." not in name or PACKET.fullmatch(name):
+            path = f"{PACKETS}/{name}/refinement.md"
+            if not name.endswith(".md") and name != "stubs" and read_file(approvals.tree, path) is not None:
+                yield path
+
+
+def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Finding:
+    """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
+    about = refusal.path
+    if about and "/" not in about:
+        about = f"{ATTESTATIONS_FOLDER}/{about}"
+    line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
+    return Finding(refusal.code, "error", about or path, line, column, refusal.message, hint=hint)

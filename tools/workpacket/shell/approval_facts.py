@@ -1,0 +1,290 @@
+"""Gathering what a verdict needs to know about the world, and asking for the verdict.
+
+    verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
+
+Policy and specification come from the base revision, what is approved from the work tree, envelopes from both. Of an
+event that is on the base already, policy and specification come from the commit before the one that brought it, and its
+time is that commit's: see `approvals.facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.facts import EnvelopeFile, GateFacts, PolicyFiles
+from workpacket.approvals.instants import read_instant
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy
+from workpacket.approvals.policy_files import POLICY_PATH, Trusted, read_policy_files
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.selection import claimed_statement
+from workpacket.approvals.statement import PACKET, Statement
+from workpacket.approvals.trust import Pin
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.ledger.log import Log
+from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.model.plan import Moment
+from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
+from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
+from workpacket.shell.approval_parties import parties_of
+from workpacket.shell.approval_terms import CONSUMING, terms_of, written
+from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
+from workpacket.shell.base_revision import (
+    Base,
+    committed,
+    committed_file,
+    find_base,
+    first_seen,
+    known_to,
+    policy_at,
+)
+from workpacket.shell.legacy_uses import legacy_uses
+from workpacket.shell.policy_history import policy_states
+from workpacket.shell.safe_paths import Tree
+from workpacket.shell.trust_file import judge_pin, remember
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where policy, specification and packet of one judgement are read: now, or at a commit that settled it."""
+
+    policy_commit: str
+    read: Reader
+    on_base_since: datetime | None
+
+
+@dataclass
+class Approvals:
+    """All approvals of a repository as one command sees them: one base, one look at the folder, one clock."""
+
+    repository: Repository
+    base: Base
+    tree: Tree
+    now: datetime
+    _logs: dict[str, Log] = field(default_factory=dict)
+
+    @cached_property
+    def envelopes(self) -> tuple[EnvelopeFile, ...]:
+        return with_those_of_base(self.own_envelopes, self.base)
+
+    @cached_property
+    def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
+        """Those of the work tree."""
+        return read_attestations(self.tree)
+
+    @cached_property
+    def claims(self) -> Mapping[str, Statement]:
+        """What each readable envelope says, by the name of its file; nothing of it is believed here."""
+        said = ((file.name, claimed_statement(file)) for file in self.envelopes)
+        return {name: statement for name, statement in said if statement is not None}
+
+    @cached_property
+    def known_bases(self) -> frozenset[str]:
+        """Of the commits that statements name as the base they saw, those that are part of its history."""
+        return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
+
+    @cached_property
+    def pin(self) -> Pin | Refusal | None:
+        return judge_pin(self.base)
+
+    @cached_property
+    def trusted(self) -> Trusted | tuple[Refusal, ...]:
+        """The policy of the base, or why there is none."""
+        if isinstance(self.pin, Refusal):
+            return (self.pin,)
+        return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
+
+    def log(self, packet: str) -> Log:
+        if packet not in self._logs:
+            self._logs[packet] = read_packet_log(self.tree, packet)
+        return self._logs[packet]
+
+    def matter(self, packet: str, gate: str) -> Matter:
+        """What would be approved now."""
+        return matter_of(partial(read_file, self.tree), self.tree, packet, gate)
+
+    def verdict(
+        self, packet: str, gate: str, consumer: Event | None = None, terms: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
+        if isinstance(self.pin, Refusal):
+            return _refused(gate, (self.pin,))
+        if self.base.policy.policy is None:
+            return _refused(gate, (unanchored(self.base),))
+        doubts = tuple(
+            Refusal(each.code, each.message, each.path)
+            for each in self.log(packet).findings
+            if each.severity == "error"
+        )
+        return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
+
+    def facts(
+        self,
+        packet: str,
+        gate: str,
+        consumer: Event | None = None,
+        *,
+        terms: Mapping[str, str] | None = None,
+        more: tuple[EnvelopeFile, ...] = (),
+    ) -> GateFacts:
+        """`more` are envelopes that are not written yet."""
+        place = self._place(consumer)
+        policy = policy_at(self.repository, place.policy_commit)
+        matter = matter_of(place.read, self.tree, packet, gate)
+        if consumer is not None:
+            terms = terms_of(consumer)
+        log = self.log(packet)
+        envelopes = self._about(packet, gate, more)
+        wanted = {said.base for file in more if (said := claimed_statement(file)) is not None}
+        heads = log.heads if consumer is None else consumer.parents
+        read_base = partial(committed, self.repository, place.policy_commit)
+        rules = gate_policy(policy, gate)
+        return GateFacts(
+            now=self.now,
+            packet=packet,
+            gate=gate,
+            subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
+            root_commit=self.base.root_commit,
+            base_history=self.known_bases | known_to(self.repository, self.base.commit, wanted),
+            spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
+            scope=tuple(sorted((*matter.scope, *written(terms or {})))),
+            parties=parties_of(self.repository, log, matter, rules) if rules is not None else {},
+            log=packet_log(log, heads),
+            policy=policy,
+            envelopes=envelopes,
+            consumptions=self._policy_changes() if gate == POLICY_GATE else self._consumptions(log, consumer),
+            consumer=consumer.id if consumer is not None else None,
+            on_base_since=place.on_base_since,
+            revoked_keys_now=self.base.policy.revoked_keys,
+            legacy_uses=legacy_uses(self.repository, self.tree, log, packet, gate, self.now, rules)
+            if not envelopes or (rules is not None and rules.legacy_tokens)
+            else (),
+        )
+
+    def _about(self, packet: str, gate: str, more: tuple[EnvelopeFile, ...]) -> tuple[EnvelopeFile, ...]:
+        """As `selection.select`, without reading every envelope again for every gate."""
+        said = dict(self.claims) | {file.name: found for file in more if (found := claimed_statement(file)) is not None}
+        about = {name for name, each in said.items() if (each.packet, each.gate) == (packet, gate)}
+        about = {name for name in about if said[name].decision != "revoke"}
+        digests = {name.partition(".")[0] for name in about}
+        for name, each in said.items():
+            if each.decision == "revoke" and any(subject.sha256 in digests for subject in each.subjects):
+                about.add(name)
+        return tuple(file for file in (*self.envelopes, *more) if file.name in about)
+
+    def policy_commit(self, consumer: Event) -> str:
+        """The commit whose policy decides about this event."""
+        return self._place(consumer).policy_commit
+
+    def settled(self, event: Event) -> tuple[str, str, datetime] | None:
+        """The base commit that brought the event, the name of the one before, and the time; None before that."""
+        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER).get(event.path)
+        if arrived is None:
+            return None
+        commit, time = arrived
+        before = commit if commit == self.base.root_commit else f"{commit}^1"
+        return commit, before, datetime.fromtimestamp(time, UTC)
+
+    def _place(self, consumer: Event | None) -> Place:
+        settled = self.settled(consumer) if consumer is not None else None
+        if settled is None:
+            return Place(self.base.commit, partial(read_file, self.tree), None)
+        commit, before, since = settled
+        return Place(before, partial(committed_file, self.repository, commit), since)
+
+    def _policy_changes(self) -> Mapping[str, frozenset[str]]:
+        """The approvals of changes that have arrived on the base since they were given."""
+        states = policy_states(self.repository, self.base.commit)
+        used: dict[str, frozenset[str]] = {}
+        for said in self.claims.values():
+            if said.gate == POLICY_GATE and said.subjects in states:
+                commits = frozenset(states[said.subjects])
+                used[said.nonce] = commits - known_to(self.repository, said.base, commits)
+        return used
+
+    def _consumptions(self, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
+        """Which events used which nonce. An event of another packet cannot use one of this packet."""
+        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER) if consumer is not None else {}
+        settled = arrived.get(consumer.path) if consumer is not None else None
+        used: dict[str, set[str]] = {}
+        for event in log.events:
+            if event.type not in CONSUMING:
+                continue
+            if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
+                continue
+            for digest in event.attest:
+                said = self.claims.get(f"{digest}.dsse.json")
+                if said is not None:
+                    used.setdefault(said.nonce, set()).add(event.id)
+        return {nonce: frozenset(events) for nonce, events in used.items()}
+
+
+@contextmanager
+def open_approvals(repository: Repository, base: str | None, moment: Moment) -> Iterator[Approvals]:
+    now = read_instant(moment.now)
+    if now is None:
+        raise ValueError(f"{moment.now!r} is not an instant")
+    found = find_base(repository, base)
+    with work_tree(repository) as tree:
+        yield Approvals(repository, found, tree, now)
+
+
+def gate_verdict(
+    repository: Repository,
+    packet: str,
+    gate: str,
+    *,
+    base: str | None = None,
+    moment: Moment,
+    terms: Mapping[str, str] | None = None,
+) -> Verdict:
+    """Whether people have approved that this packet passes this gate now, and if not, everything that is missing.
+
+    Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
+    The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
+    """
+    with open_approvals(repository, base, moment) as approvals:
+        verdict = approvals.verdict(require_id(packet), gate, terms=terms)
+        remember_base(approvals)
+        return verdict
+
+
+def remember_base(approvals: Approvals) -> bool:
+    """Whether the policy of this base is, or need not be, remembered."""
+    if approvals.base.chosen or not isinstance(approvals.pin, Pin):
+        return True
+    return remember(approvals.pin)
+
+
+def require_id(packet: str) -> str:
+    """`packet`, if it can be the name of a file and no way to another folder."""
+    if not PACKET.fullmatch(packet):
+        raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
+    return packet
+
+
+def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
+    """What the policy asks for at the gate; None without a readable policy."""
+    trusted = read_policy_files(files)
+    return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+
+
+def unanchored(base: Base) -> Refusal:
+    """No policy at the base, and the command that puts one there."""
+    if not base.commit:
+        what = "the repository has no main branch with a commit yet"
+        return Refusal("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", POLICY_PATH)
+    what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
+    return Refusal("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", POLICY_PATH)
+
+
+ANCHORING = "git add .GOV/policy && git commit -m 'Anchor the policy'"
+
+
+def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:
+    return Verdict(gate, "none", (), refusals)

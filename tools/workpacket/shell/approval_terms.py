@@ -1,0 +1,43 @@
+"""What an approval is given for beside the bytes: the verdict itself, or the rule that is waived and until when.
+
+The packet's bytes alone would let a yes to one verdict pass for another. The terms stand in the statement's `scope`
+beside the paths, so they are shown, signed and compared like these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workpacket.model.events import Event
+
+# The events that rest on an approval, and the gate it has to be of.
+CONSUMING: Mapping[str, str] = {
+    "activated": "activation",
+    "verdict.given": "verdict",
+    "overridden": "override",
+    "waived": "waiver",
+}
+
+# For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
+TERMS: Mapping[str, Mapping[str, str]] = {
+    "verdict": {"verdict": "verdict"},
+    "override": {"rule": "rule", "until": "expires_at", "reason": "reason"},
+    "waiver": {"rule": "rule", "until": "expires_at", "reason": "reason"},
+}
+
+
+def terms_of(event: Event) -> dict[str, str]:
+    """The terms that the event claims approval for."""
+    wanted = TERMS.get(CONSUMING.get(event.type, ""), {})
+    return {name: event.text(key) or "" for name, key in wanted.items()}
+
+
+def written(terms: Mapping[str, str]) -> tuple[str, ...]:
+    """As the scope of a statement holds them."""
+    return tuple(f"{name}: {value}" for name, value in sorted(terms.items()))
+
+
+def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
+    """Those lines of a statement's scope that are terms of its gate."""
+    starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
+    return tuple(line for line in scope if starts and line.startswith(starts))
