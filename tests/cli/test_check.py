@@ -183,6 +183,50 @@ reason = "{reason}"
         commands.write("pyproject.toml", '[tool.workpacket.severity]\ndate_only = "off"\n')
         assert "date_only" not in commands("check", STUB_PATH).out
 
+    @pytest.mark.parametrize(
+        ("path", "text"),
+        [
+            (".GOV/policy/policy.toml", "[check\nprofile = 'strict'\n"),
+            (".GOV/policy/policy.toml", "\xff"),
+            ("pyproject.toml", "[tool.workpacket]\nprofile = 'strict'\nprofile = 'adopt'\n"),
+        ],
+    )
+    def test_settings_that_cannot_be_read_fail_every_check(self, commands: Commands, path: str, text: str) -> None:
+        commands.write(STUB_PATH, STUB)
+        commands.write(path, text.encode("latin-1"))
+        for words in (["check"], ["check", STUB_PATH]):
+            shown = commands(*words)
+            assert shown.status == 1
+            assert shown.out.count("settings_unread") == 1
+
+    def test_a_policy_that_is_a_link_is_not_taken_for_none(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        commands.write("elsewhere.toml", "[check]\n")
+        (commands.root / ".GOV/policy").mkdir()
+        (commands.root / ".GOV/policy/policy.toml").symlink_to("../../elsewhere.toml")
+        assert "settings_unread" in commands("check", STUB_PATH).out
+
+    @pytest.mark.parametrize(
+        ("text", "place"),
+        [
+            ('[tool.workpacket]\nprofil = "strict"\n', "2:10"),
+            ('[tool.workpacket]\nprofile = "stric"\n', "2:11"),
+            ('[tool.workpacket.check]\nprofile = "strict"\n', "1:1"),
+        ],
+    )
+    def test_a_misspelt_setting_of_the_project_is_a_finding(self, commands: Commands, text: str, place: str) -> None:
+        commands.write(STUB_PATH, STUB)
+        commands.write("pyproject.toml", text)
+        shown = commands("check", STUB_PATH)
+        assert shown.status == 1
+        assert f"pyproject.toml\n  {place} " in shown.out
+
+    def test_a_misspelt_setting_of_the_policy_is_said_once(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        commands.write(".GOV/policy/policy.toml", '[check]\nprofil = "strict"\n')
+        assert commands("check", STUB_PATH).out.count("field_unknown") == 1
+        assert commands("check").out.count("field_unknown") == 1
+
 
 class TestCache:
     def database(self, commands: Commands) -> Path:

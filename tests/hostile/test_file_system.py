@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
+from workpacket.cli import remembered
 
 STUBS = ".GOV/task_packets/stubs"
 
@@ -138,3 +139,14 @@ def test_what_was_not_read_cannot_be_switched_off(commands: Commands, stubs: Pat
     assert shown.status == 1
     assert "larger than 2,097,152 bytes" in shown.out
     assert "setting_of_protected_code" in shown.out
+
+
+def test_a_link_that_went_away_is_no_longer_shown_from_the_cache(
+    commands: Commands, stubs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered, "RACY_NS", -(10**18))  # as if all files had been at rest for long
+    settings = commands.root / "pyproject.toml"
+    settings.symlink_to("elsewhere.toml")
+    assert "settings_unread" in commands("check").out
+    settings.unlink()
+    assert "settings_unread" not in commands("check").out

@@ -121,6 +121,26 @@ STUBS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         [("SPEC_CURRENT.md\n", "SPEC_CURRENT.md (currently Spec_v9.md)\n")],
         ["8:49 warning spec_target_trailing_text"],
     ),
+    "headings too deep": (
+        [("## ", "### ")],
+        [f"{line}:5 warning heading_level" for line in (3, 13, 17, 23, 26, 29, 32)],
+    ),
+    "headings too high": (
+        [("## ", "# ")],
+        [f"{line}:3 warning heading_level" for line in (3, 13, 17, 23, 26, 29, 32)],
+    ),
+    "section inside of another": ([("## INTENT", "#### INTENT")], ["13:6 warning heading_level"]),
+    "headings too deep, among others of that depth": (
+        [("## ", "### "), ("### RISKS", "### Notes\n- One.\n\n### RISKS")],
+        [f"{line}:5 warning heading_level" for line in (3, 13, 17, 23, 26, 32, 35)],
+    ),
+    "Hebrew with its marks": ([("Hand edits", "\u05e9\u05dc\u05d5\u05dd\u200f")], []),
+    "text that is turned around": ([("Hand edits", "Hand \u202eedits")], ["15:13 error bidi_control"]),
+    "paths of nobody and of somebody": (
+        [("Hand edits", "/home/user/x /Users/Shared/y file:///home/ada/z")],
+        ["15:44 warning home_path"],
+    ),
+    "time in backticks": ([("2026-03-01T00:00:00Z", "`2026-03-01T00:00:00Z`")], []),
     "base still to be filled in": (
         [("BASE_WP_ID: WP-1-Parser\n", "BASE_WP_ID: <BASE_WP_ID>\n")],
         ["5:15 warning placeholder_left"],
@@ -161,6 +181,34 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "evidence in words, as a line of its own": (
         [('- REQUIREMENT: "Every', 'REQUIREMENT: "Every'), ("  - EVIDENCE: `src/parser.py:12`", "EVIDENCE: see tests")],
         ["50:1 warning evidence_place_missing"],
+    ),
+    "scope whose list stands beside it": (
+        [("  - src/parser.py\n- OUT", "- src/parser.py\n- OUT")],
+        ["19:3 error field_empty"],
+    ),
+    "value behind a blank line": ([("- What: Read", "- What:\n\n  Read")], []),
+    "plan in prose": ([("```bash\ngit revert X\n```", "Revert the commit.")], []),
+    "plan left out": ([("```bash\ngit revert X\n```\n", "")], ["33:5 error field_empty"]),
+    "values in bold and in backticks": (
+        [
+            ("RISK_TIER: LOW", "RISK_TIER: **HIGH**"),
+            (": 0123456789", ": `0123456789"),
+            ("456789\n- REQ", "456789`\n- REQ"),
+        ],
+        [],
+    ),
+    "commit with the hint of the template": (
+        [("456789\n- REQUESTOR", "456789 (git merge-base main HEAD)\n- REQUESTOR")],
+        ["8:59 error hint_text_left"],
+    ),
+    "commit still to be filled in": (
+        [("0123456789012345678901234567890123456789", "<pending>")],
+        ["8:19 warning placeholder_left"],
+    ),
+    "commit cut short": ([("0123456789012345678901234567890123456789", "0123abc")], ["8:19 error field_value"]),
+    "more blocks than are read": (
+        [("## EVIDENCE_MAPPING", "## EVIDENCE_MAPPING\n" + "- one\n" * 20_000)],
+        ["20003:1 error markdown_too_many_blocks"],
     ),
     "evidence with a path of Windows": ([("src/parser.py:12", "src\\parser.py:12")], []),
 }
@@ -278,3 +326,11 @@ def test_mojibake_of_thousands_of_words_is_repaired_whole_and_comes_to_rest() ->
     found = findings_in("packet", garbled)
     once = repaired(Source.from_bytes(path, garbled), "packet", found, frozenset(REASONS), unsafe=True).encode()
     assert once == "é word\n".encode() * 3_000
+
+
+def test_a_drawn_box_is_replaced_and_not_kept_beside_the_real_one() -> None:
+    for drawn in ("[] ", "\u2610 ", "1. ", ""):
+        data = changed("stub", ("- [ ] ", drawn if drawn == "1. " else f"- {drawn}"))
+        source = Source.from_bytes(CANONICAL["stub"][0], data)
+        repair = repaired(source, "stub", findings_in("stub", data), frozenset(REASONS), unsafe=False)
+        assert repair.text == CANONICAL["stub"][1]

@@ -37,7 +37,8 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
     """A defect of ours, with a log to paste. What the system refused is no defect."""
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
         message = f"the output cannot be written: {error.strerror}"
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # what is left of it would fail again at the exit
+        # What is left of the output would fail again at the exit.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
         return WorkpacketError("file_unwritable", message, hint="free some space, or write it elsewhere")
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"

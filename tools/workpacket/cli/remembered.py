@@ -74,8 +74,8 @@ def terminal() -> tuple[bool, int | None, str]:
 
 def _state(root: str, files: Files, extras: Sequence[str]) -> str:
     """Changes when any of the files does."""
-    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in files]
-    lines += [f"{found.path}\t{found.state}" for path in extras for found in _looked_at(root, path)]
+    looked_at = [*files, *(found for path in extras for found in _looked_at(root, path))]
+    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in looked_at]
     return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

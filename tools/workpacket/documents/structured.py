@@ -7,7 +7,7 @@ stay at hand, with their places, for the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from workpacket.documents.document import Document, Text
@@ -51,13 +51,16 @@ class StructuredDocument(Document):
         self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
-        for section in self.sections_at(self.layout.levels):
+        # Sections whose heading has another level: read all the same, and reported as what they are.
+        self.misplaced = list(self._at_other_levels())
+        sections = [*self.sections_at(self.layout.levels), *self.misplaced]
+        for section in sorted(sections, key=lambda section: section.line):
             spec = self.layout.section(section.title)
             if spec is None:
                 if heading_key(section.title) not in self.layout.frames:
                     self.unknown.append(section)
             else:
-                fields = fields_of_section(source, section) if spec.shape == "fields" else []
+                fields = fields_of_section(source, section, self.misplaced) if spec.shape == "fields" else []
                 self.placed.append(PlacedSection(section, spec, fields))
         if not self.faults:
             self.root = self._tree()
@@ -76,6 +79,17 @@ class StructuredDocument(Document):
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
         """All sections whose heading has one of these levels, wherever they are nested."""
         return (section for section in self.outline.walk() if section.level in levels)
+
+    def _at_other_levels(self) -> Iterator[Section]:
+        named = (self.layout.section(section.title) for section in self.sections_at(self.layout.levels))
+        present = {spec.key for spec in named if spec is not None}
+        for section in self.outline.walk():
+            if section.level and section.level not in self.layout.levels:
+                spec = self.layout.section(section.title)
+                wanted = spec is not None and (spec.required or spec in self.layout.extra)
+                if spec is not None and wanted and spec.key not in present:
+                    present.add(spec.key)
+                    yield section
 
     def placed_section(self, key: str) -> PlacedSection | None:
         return next((placed for placed in self.placed if placed.spec.key == key), None)
@@ -115,10 +129,15 @@ def body_of(source: Source, section: Section) -> str:
     return source.text[section.title_span[1] : section.end].strip()
 
 
-def fields_of_section(source: Source, section: Section) -> list[Field]:
-    """The fields of a section. A subsection is a field as well: its heading is the key, what it lists the value."""
+def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
+    """The fields of a section. A subsection is a field as well: its heading is the key, what it lists the value.
+
+    Those in `apart` are sections of their own.
+    """
     fields = read_fields(source, section.blocks)
     for subsection in section.subsections:
+        if subsection in apart:
+            continue
         span = subsection.title_span
         key, value = first_label(source.text, *span) or (span, (span[1], span[1]))
         field = Field(source, subsection.heading or section.blocks[0], key, value)
@@ -165,7 +184,8 @@ def _value_node(field: Field, spec: FieldSpec) -> Node:
         return Node(
             "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
         )
-    return Node(field.value, *(field.value_span if field.value else field.key_span))
+    # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
+    return Node(field.bare, *(field.bare_span if field.value else field.key_span))
 
 
 def _checklist_node(item: Item) -> Node:

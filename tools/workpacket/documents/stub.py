@@ -111,7 +111,7 @@ class Stub(WorkDocument):
     def status_text(self) -> Text | None:
         if self.is_older:
             field = self.status_line
-            return Text(field.value, *field.value_span) if field is not None else None
+            return Text(field.value, *field.value_span) if field is not None else self.text_at("metadata", "status")
         return self.text_at("metadata", "stub_status")
 
     def created_text(self) -> Text | None:

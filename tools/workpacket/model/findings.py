@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workpacket.model.reasons import SEVERITIES, Severity
+from workpacket.model.reasons import Severity
 
 Confidence = Literal["certain", "likely", "possible"]
 
@@ -50,9 +50,3 @@ class Finding:
 
     def with_severity(self, severity: Severity) -> Finding:
         return replace(self, severity=severity)
-
-
-def worst(findings: tuple[Finding, ...] | list[Finding]) -> Severity | None:
-    """The gravest severity present."""
-    present = {finding.severity for finding in findings}
-    return next((severity for severity in SEVERITIES if severity in present), None)

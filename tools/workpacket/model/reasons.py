@@ -33,7 +33,7 @@ Family = Literal[
     "internal",
 ]
 
-# What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not understood.
+# What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not read.
 UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment", "reading"})
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")

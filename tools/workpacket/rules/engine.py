@@ -26,6 +26,8 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
     not_run: dict[str, list[str]] = {}
     found: set[str] = {fault.code for fault in faults}
     for rule in _rules_for(document.kind, tuple(rules)):
+        if document.root is None and document.faults and rule.kinds:
+            continue  # nothing was read that it could judge; why, is among the faults, and no setting can hide it
         unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
             not_run.setdefault(unmet[0], []).append(rule.code())

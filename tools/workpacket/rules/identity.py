@@ -14,13 +14,14 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.formats import date, date_time, legacy_signature
 
-# `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is the choice that the template leaves to the author.
+# `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = re.compile(
     r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
 _LIKE_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _NOT_APPLICABLE = re.compile(r"(?i:n/?a|none|not applicable)\b")
+_HINT_BEHIND_COMMIT = re.compile(r"\A[0-9a-f]{40,64}([ \t]+[(<].*)\Z")
 _IN_TITLE = re.compile(r"<[A-Z_]*WP_ID>")
 
 
@@ -51,6 +52,12 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
                 message = f"behind the value of {name} stands left-over hint text"
                 edits = [Edit(start, text.end, "")]
                 yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
+        commit = document.text_at("metadata", "merge_base_sha")
+        hint = _HINT_BEHIND_COMMIT.search(commit.value) if commit is not None else None
+        if commit is not None and hint is not None:
+            span = (commit.start + hint.start(1), commit.end)
+            message = "behind the value of MERGE_BASE_SHA stands left-over hint text"
+            yield self.fault(span, message, edits=[Edit(*span, "")], fix_title="cut it off")
 
 
 class IdMalformed(DocumentRule[StructuredDocument]):

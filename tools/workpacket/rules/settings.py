@@ -33,13 +33,17 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand."""
+    """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand.
+
+    `faults` are what of it could not be read, or does not fit its schema, and is therefore not in force.
+    """
 
     profile: Profile = "adopt"
     severities: Mapping[str, Level] = field(default_factory=dict)
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    faults: tuple[Finding, ...] = ()
 
 
 def settings_of(root: Node, source: Source) -> Settings:

@@ -1,4 +1,4 @@
-"""Rules about sections and fields, for every kind that has a layout: stubs, refinements, packets."""
+"""Rules about sections, for every kind that has a layout: stubs, refinements, packets."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from workpacket.documents.layout import SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument, is_empty
+from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
-from workpacket.text.fields import Field
+from workpacket.text.outline import Section
 
 
 class StructuredRule(DocumentRule[StructuredDocument]):
@@ -66,6 +66,38 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
         before.append(spec.key)
     last = [placed for placed in document.placed if placed.spec.key in before]
     return last[-1].section.title_span if last else (0, 0)
+
+
+class SectionEmpty(StructuredRule):
+    """Required section that says nothing
+
+    The heading is there, so nobody misses the text; what the section is for has not been thought of.
+
+    Remedy: write it, or say in words that there is nothing (`- None.`).
+    """
+
+    severity = "warning"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for placed in document.placed:
+            if placed.spec.required and not body_of(document.source, placed.section):
+                yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
+
+
+class FenceUnclosed(StructuredRule):
+    """Fence that is never closed
+
+    All that follows is code to every reader: headings, fields and lists below it do not exist.
+
+    Remedy: close the fence with a line of the same marks.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        # One inside a list ends with its item at the latest; the others end with the file.
+        for block in (block for section in document.outline.walk() for block in section.blocks):
+            if block.kind == "fence" and not block.closed:
+                span = (block.start, block.start + len(block.marker))
+                yield self.fault(span, f"never closed: everything to line {block.end_line} is taken for code")
 
 
 class SectionDuplicate(StructuredRule):
@@ -155,98 +187,33 @@ class OldHeading(StructuredRule):
                 yield self.fault((start, end), f"the heading is now written `{wanted}`", edits=edits)
 
 
-class FieldDuplicate(StructuredRule):
-    """Field stands twice
+class HeadingLevel(StructuredRule):
+    """Section whose heading has another level than in the template
 
-    One value wins, and which one depends on the reader.
+    It is read all the same; other tools look for the heading with its marks, and to them the section is missing.
 
-    Remedy: delete one of the two lines.
+    Remedy: `workpacket fmt` writes the level of the template.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        for placed in document.placed:
-            if placed.spec.shape != "fields":
-                continue
-            first: dict[str, Field] = {}
-            for field in placed.fields:
-                spec = placed.spec.field(field.name)
-                if spec is None or (spec.many and not field.value):
-                    continue
-                earlier = first.setdefault(spec.key, field)
-                if earlier is not field:
-                    line = document.source.line_and_column(earlier.key_span[0])[0]
-                    message = f"the field {field.key} stands already at line {line}"
-                    yield self.fault(field.key_span, message, hint="delete one of the two lines")
-
-
-class FieldEmpty(StructuredRule):
-    """Field without a value
-
-    Tools that read line by line take the next line for its value; people take it for forgotten.
-
-    Remedy: fill in the value, or delete the line if the field does not apply.
-    """
-
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        for placed in document.placed:
-            for field in placed.fields if placed.spec.shape == "fields" else ():
-                spec = placed.spec.field(field.name)
-                named = spec is not None and (spec.required or placed.spec.key == "metadata")
-                if named and is_empty(field):
-                    yield self.fault(field.key_span, f"the field {field.key} has no value", hint="fill it in")
-
-
-class MetadataFieldUnknown(StructuredRule):
-    """Metadata field that the layout does not know
-
-    Nothing reads it; a misspelt field ends up here.
-
-    Remedy: correct its name if it is one of the known fields; else leave it.
-    """
-
-    severity = "info"
-    strict_severity = "info"
-
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None else ():
-            if placed is not None and placed.spec.field(field.name) is None:
-                yield self.fault(field.key_span, f"the layout knows no field {field.key}")
-
-
-class FieldSyntax(StructuredRule):
-    """Fields written in another way than `- KEY: value`
-
-    They are read all the same; scripts that look for the plain form do not find them.
-
-    Remedy: `workpacket fmt` writes them plainly.
-    """
-
-    severity = "info"
-    strict_severity = "warning"
+    severity = "warning"
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        placed = document.placed_section("metadata")
-        for field in placed.fields if placed is not None and not document.is_older else ():
-            spec = placed.spec.field(field.name) if placed is not None else None
-            start, end = syntax_span(document, field)
-            shown = document.source.text[start:end]
-            # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
-            plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
-            if spec is not None and not shown.startswith("#") and not plain:
-                edits = [Edit(start, end, spec.written)]
-                yield self.fault(
-                    (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits
-                )
+        wanted = "#" * document.layout.levels[0]
+        for section in document.misplaced if not document.is_older else ():
+            heading = section.heading
+            if heading is None:
+                continue
+            marks = (heading.start, heading.start + len(heading.marker))
+            # Of a heading that is underlined, the marks stand below it: that is left to its author.
+            can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
+            edits = [Edit(*marks, wanted)] if can_move else []
+            message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
+            yield self.fault(section.title_span, message, hint=f"write `{wanted} {section.title}`", edits=edits)
 
 
-def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
-    """All of a field before its value: bullet, key, bold marks and colon."""
-    text = document.source.text
-    line = document.source.line_and_column(field.key_span[0])[0]
-    start, end = document.source.line_span(line)
-    if start <= field.block.start < field.key_span[0]:
-        start = field.block.start
-    stop = field.value_span[0] if field.value else end
-    return start, start + len(text[start:stop].rstrip())
+def _would_swallow(document: StructuredDocument, section: Section) -> bool:
+    """Whether other sections of its level would become a part of it if it were raised alone."""
+    level = section.level
+    others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
+    return level > document.layout.levels[0] and next(others, None) is not None

@@ -21,7 +21,7 @@ _LINE_RANGE = re.compile(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = re.compile(r"(?i:none|n/?a)\Z")
 _DEEPEST = 3
 # What people type for a box that Markdown does not take for one.
-_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])?[ \t]*")
+_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
 # Lanes that a stub may be in without being a packet.
 CANONICAL_LANE = "STUB"
@@ -147,11 +147,14 @@ class ChecklistNumbered(StubRule):
     def check(self, document: Stub) -> Iterator[Fault]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
-            edits = [
-                Edit(item.block.start, item.span[0] + _DRAWN_BOX.match(item.text).end(), "- [ ] ") for item in without
-            ]
+            edits = [Edit(item.block.start, _start_of_words(item), "- [ ] ") for item in without]
             count = f"{len(without)} items have" if len(without) > 1 else "an item has"
             yield self.fault(without[0].span, f"{count} no box", edits=edits)
+
+
+def _start_of_words(item: Item) -> int:
+    drawn = _DRAWN_BOX.match(item.text)
+    return item.span[0] + (drawn.end() if drawn is not None else 0)
 
 
 class ChecklistLength(StubRule):

@@ -13,12 +13,17 @@ from workpacket.text.fault import Fault
 
 _LONE_SURROGATES = re.compile("[\udc80-\udcff]+")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
-_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+# Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
-_HOME = re.compile(r"(?<![\w/.~-])(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)")
+_HOME = re.compile(
+    r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
+)
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 # Names that stand for anybody's.
-_NOBODY = frozenset({"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "..."})
+_NOBODY = frozenset(
+    {"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "shared", "public", "..."}
+)
 _BLANK_END = re.compile(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first

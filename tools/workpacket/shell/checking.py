@@ -62,8 +62,11 @@ def check(
         findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
         facts.paths.append(LOG_STATE)
     graded, unused = grade(findings, reasons, settings)
+    checked = {found.path for found in files}
     about_settings = [
         *settings_findings(settings, reasons),
+        # Of a policy that is checked itself, the same is said already, except that its settings are not in force.
+        *(fault for fault in settings.faults if fault.path not in checked or fault.code == "settings_unread"),
         *(unused_finding(ignore, settings) for ignore in unused if whole),
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
+from workpacket.model.findings import Finding
 from workpacket.rules.settings import Settings, settings_of
-from workpacket.shell.tree import read_bytes
+from workpacket.shell.examining import schemas
+from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
+from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.text.toml_strict import load_toml
 
 POLICY = ".GOV/policy/policy.toml"
 PROJECT = "pyproject.toml"
 
+# The bytes of a file, None where there is none; OSError where it cannot be read.
+Read = Callable[[str], bytes | None]
+
 
 def read_settings(root: str) -> Settings:
-    """The settings in force; the defaults where a policy cannot be read, which the check of that file reports."""
+    """The settings in force. Of a file that cannot be read, none are, and `faults` of the settings say so."""
 
     def read(path: str) -> bytes | None:
         try:
             return read_bytes(root, path, DATA.size)
-        except OSError:
+        except FileNotFoundError:
             return None
 
     return _settings(read)
@@ -34,18 +42,31 @@ def read_settings_at(repository: Repository, base: str) -> Settings:
     return _settings(lambda path: read_file_at(repository, commit, path))
 
 
-def _settings(read: Callable[[str], bytes | None]) -> Settings:
-    from workpacket.text.toml_strict import load_toml
-
+def _settings(read: Read) -> Settings:
     for path, below in ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket"))):
-        data = read(path)
-        if data is None:
-            continue
-        source = Source.from_bytes(path, data)
-        if path == PROJECT and "[tool.workpacket" not in source.text:
+        try:
+            data = read(path)
+        except OSError as error:
+            return Settings(faults=(_unread(path, refusal(error)),))
+        source = Source.from_bytes(path, data) if data is not None else None
+        if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
         loaded = load_toml(source)
-        node = loaded.root.get(*below) if loaded.root is not None else None
+        if loaded.root is None:
+            return Settings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
+        node = loaded.root.get(*below)
         if node is not None:
-            return settings_of(node, source)
+            return replace(settings_of(node, source), faults=tuple(_misfits(node, source)))
     return Settings()
+
+
+def _unread(path: str, why: str) -> Finding:
+    return Finding("settings_unread", "error", path, 0, 0, f"its settings are not in force: {why}")
+
+
+def _misfits(node: Node, source: Source) -> Iterator[Finding]:
+    """What does not fit the schema and is therefore left out."""
+    for violation in schemas().violations("policy", {"check": node.plain()}):
+        place = node.nearest(violation.path[1:])
+        line, column = source.line_and_column(place.start)
+        yield Finding(violation.code, "error", source.path, line, column, violation.message, violation.hint)

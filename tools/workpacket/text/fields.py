@@ -149,7 +149,12 @@ def _item_fields(source: Source, item: Block) -> Iterator[Field]:
     field: Field | None = None
     for block in item.children:
         if block.kind == "paragraph":
-            for field in _paragraph_fields(source, block, item):
+            found = list(_paragraph_fields(source, block, item))
+            if not found and field is not None and not (field.value or field.owned):
+                # A value may stand behind a blank line, as long as it belongs to the item.
+                for line in block.spans:
+                    field.extend(line)
+            for field in found:
                 yield field
         elif field is not None and block.kind in _OWNED:
             field.owned.append(block)

@@ -6,6 +6,13 @@ from workpacket.model.reasons import Reason
 
 REASONS: tuple[Reason, ...] = (
     Reason(
+        "settings_unread",
+        "Settings that could not be read",
+        "The defaults are in force instead, which may be milder than what the repository decided.",
+        "Correct the file; `workpacket check` of it says what is wrong.",
+        family="reading",
+    ),
+    Reason(
         "setting_of_unknown_code",
         "Setting for a code that does not exist",
         "It has no effect, although whoever wrote it thinks that it has.",

@@ -1,0 +1,118 @@
+"""Rules about fields, for every kind that has a layout: stubs, refinements, packets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.structured import StructuredDocument, body_of, is_empty
+from workpacket.model.findings import Edit
+from workpacket.rules.structured import StructuredRule
+from workpacket.text.fault import Fault
+from workpacket.text.fields import Field
+
+
+class FieldDuplicate(StructuredRule):
+    """Field stands twice
+
+    One value wins, and which one depends on the reader.
+
+    Remedy: delete one of the two lines.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for placed in document.placed:
+            if placed.spec.shape != "fields":
+                continue
+            first: dict[str, Field] = {}
+            for field in placed.fields:
+                spec = placed.spec.field(field.name)
+                if spec is None or (spec.many and not field.value):
+                    continue
+                earlier = first.setdefault(spec.key, field)
+                if earlier is not field:
+                    line = document.source.line_and_column(earlier.key_span[0])[0]
+                    message = f"the field {field.key} stands already at line {line}"
+                    yield self.fault(field.key_span, message, hint="delete one of the two lines")
+
+
+class FieldEmpty(StructuredRule):
+    """Field without a value
+
+    Tools that read line by line take the next line for its value; people take it for forgotten.
+
+    Remedy: fill in the value, or delete the line if the field does not apply.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        for placed in document.placed:
+            for field in placed.fields if placed.spec.shape == "fields" else ():
+                spec = placed.spec.field(field.name)
+                # Of the reasons in a refinement, only those that its verdicts ask for are given.
+                asked = spec is not None and (
+                    spec.required or placed.spec.key == "metadata" or document.kind != "refinement"
+                )
+                if asked and _says_nothing(document, field):
+                    yield self.fault(field.key_span, f"the field {field.key} has no value", hint="fill it in")
+
+
+def _says_nothing(document: StructuredDocument, field: Field) -> bool:
+    if field.block.kind != "heading":
+        return is_empty(field)
+    below = (section for section in document.outline.walk() if section.heading is field.block)
+    return not field.value and not any(body_of(document.source, section) for section in below)
+
+
+class MetadataFieldUnknown(StructuredRule):
+    """Metadata field that the layout does not know
+
+    Nothing reads it; a misspelt field ends up here.
+
+    Remedy: correct its name if it is one of the known fields; else leave it.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None else ():
+            if placed is not None and placed.spec.field(field.name) is None:
+                yield self.fault(field.key_span, f"the layout knows no field {field.key}")
+
+
+class FieldSyntax(StructuredRule):
+    """Fields written in another way than `- KEY: value`
+
+    They are read all the same; scripts that look for the plain form do not find them.
+
+    Remedy: `workpacket fmt` writes them plainly.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+    fix = "safe"
+
+    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+        placed = document.placed_section("metadata")
+        for field in placed.fields if placed is not None and not document.is_older else ():
+            spec = placed.spec.field(field.name) if placed is not None else None
+            start, end = syntax_span(document, field)
+            shown = document.source.text[start:end]
+            # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
+            plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
+            if spec is not None and not shown.startswith("#") and not plain:
+                edits = [Edit(start, end, spec.written)]
+                yield self.fault(
+                    (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits
+                )
+
+
+def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
+    """All of a field before its value: bullet, key, bold marks and colon."""
+    text = document.source.text
+    line = document.source.line_and_column(field.key_span[0])[0]
+    start, end = document.source.line_span(line)
+    if start <= field.block.start < field.key_span[0]:
+        start = field.block.start
+    stop = field.value_span[0] if field.value else end
+    return start, start + len(text[start:stop].rstrip())
