@@ -175,3 +175,26 @@ class TestOutputThatGoesNowhere:
         assert shown.returncode == 6
         assert "cannot be written" in shown.stderr
         assert "please report" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (["schema"], "schemas"),
+        (["schema", "stub"], "schema"),
+        (["schema", "stub", "--draft-07"], "schema"),
+        (["explain", "--all"], "codes"),
+        (["list"], "work"),
+        (["check"], "files_checked"),
+        (["fmt"], "files"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_every_command_gives_one_object_where_json_is_asked_for(commands: Commands, words: list[str], key: str) -> None:
+    commands.write(STUB_PATH, STUB)
+    shown = commands(*words, "--json")
+    assert shown.out.count("\n") == 1
+    answer = json.loads(shown.out)
+    assert answer["command"] == words[0]
+    assert answer["ok"] is True
+    assert answer["data"][key]

@@ -6,6 +6,8 @@ import sys
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+from workpacket.model.reasons import Reason
 from workpacket.report.catalogue import catalogue
 from workpacket.report.codes_page import render_codes_page
 from workpacket.report.explain import facts_of, render_explanation
@@ -16,7 +18,9 @@ from workpacket.report.nearest import nearest_codes
 def run(arguments: Arguments) -> int:
     codes = catalogue()
     if arguments.flag("all"):
-        sys.stdout.write(render_codes_page(codes))
+        every: list[Json] = [_as_json(reason) for reason in codes.values()]
+        as_object = arguments.flag("json")
+        sys.stdout.write(render_envelope("explain", 0, [], {"codes": every}) if as_object else render_codes_page(codes))
         return 0
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "name one code")
@@ -27,13 +31,17 @@ def run(arguments: Arguments) -> int:
         raise WorkpacketError("unknown_code", f"there is no code {word!r}", hint=hint)
     reason = codes[word]
     if arguments.flag("json"):
-        data = {"code": reason.code, "title": reason.title, "explanation": reason.explanation, "remedy": reason.remedy}
-        sys.stdout.write(render_envelope("explain", 0, [], {**data, **dict(facts_of(reason))}))
+        sys.stdout.write(render_envelope("explain", 0, [], _as_json(reason)))
         return 0
     from workpacket.cli.checking import style_of
 
     sys.stdout.write(render_explanation(reason, style_of(arguments)))
     return 0
+
+
+def _as_json(reason: Reason) -> dict[str, Json]:
+    words = {"code": reason.code, "title": reason.title, "explanation": reason.explanation, "remedy": reason.remedy}
+    return {**words, **dict(facts_of(reason))}
 
 
 COMMAND = Command(

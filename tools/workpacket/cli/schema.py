@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
 from workpacket.shell.fingerprint import schema_folder
 
 _ENDING = ".schema.json"
@@ -16,7 +18,9 @@ def run(arguments: Arguments) -> int:
     folder = schema_folder()
     names = sorted(name.removesuffix(_ENDING) for name in os.listdir(folder) if name.endswith(_ENDING))
     if not arguments.words:
-        sys.stdout.write("".join(f"{name}\n" for name in names))
+        sys.stdout.write(
+            _object({"schemas": [*names]}) if arguments.flag("json") else "".join(f"{name}\n" for name in names)
+        )
         return 0
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", "name one schema")
@@ -25,8 +29,15 @@ def run(arguments: Arguments) -> int:
         raise WorkpacketError("invalid_value", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
     parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
     with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
-        sys.stdout.write(stream.read())
+        text = stream.read()
+    sys.stdout.write(_object({"schema": json.loads(text)}) if arguments.flag("json") else text)
     return 0
+
+
+def _object(data: dict[str, Json]) -> str:
+    from workpacket.report.json_report import render_envelope
+
+    return render_envelope("schema", 0, [], data)
 
 
 COMMAND = Command(
