@@ -6,6 +6,7 @@ import re
 
 from architecture.source_tree import ROOT
 from workpacket.documents.policy import Policy
+from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
 from workpacket.shell.examining import examine_bytes
@@ -14,14 +15,24 @@ from workpacket.text.source import Source
 PATH = ".GOV/policy/policy.toml"
 
 
+def shown_policies() -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "policy.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
 def shown_policy() -> str:
-    match = re.search(r"```toml\n(.*?)```", (ROOT / "docs" / "policy.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert match is not None
-    return match.group(1)
+    return shown_policies()[0]
 
 
-def test_the_policy_on_the_page_has_no_fault() -> None:
-    assert examine_bytes(PATH, "policy", shown_policy().encode()).findings == "[]"
+def test_the_policies_on_the_page_have_no_fault() -> None:
+    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]", "[]"]
+
+
+def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> None:
+    source = Source(PATH, shown_policies()[1])
+    shown = lifecycle_policy(Policy(source).root, source)
+    default = LifecyclePolicy()
+    assert set(shown.origins) == set(KEYS)
+    assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {"target_branch", "checklist"}
 
 
 def test_it_means_what_the_page_says() -> None:

@@ -14,7 +14,7 @@ from workpacket.plans.syncing import sync
 from workpacket.plans.turning import resolve
 
 NAMES = ["WP-1-A-v1", "WP-1-B-v1", "WP-1-C-v1"]
-PAIRS = 150
+PAIRS = 60
 
 
 def base() -> World:

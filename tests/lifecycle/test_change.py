@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lifecycle.governed import TOKENS_COUNT, Governed
+from lifecycle.world import packet_text
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
@@ -130,3 +131,34 @@ def test_a_packet_written_past_the_gate_is_seen(governed: Governed) -> None:
     governed.stub("WP-1-Song-v1")
     governed.write(".GOV/task_packets/WP-1-Song-v1.md", text.replace("Greeting", "Song"))
     assert "packet_not_activated" in codes(governed)
+
+
+def test_where_packets_have_logs_nobody_is_adopted_into_the_middle_of_the_work(governed: Governed) -> None:
+    activated(governed)
+    path = ".GOV/task_packets/WP-1-Song-v1.md"
+    governed.write(path, governed.read(PACKET).replace("Greeting", "Song").replace("Ready for Dev", "Validated"))
+    governed.done("adopt")
+    assert governed.state("WP-1-Song-v1").lane == "VALIDATED"
+    assert "move_illegal" in codes(governed, "--base", "main")
+
+
+def test_the_first_adoption_of_all_is_a_change_that_holds(governed: Governed) -> None:
+    governed.done("init")
+    governed.write(PACKET, packet_text(NAME, "Validated").decode())
+    governed.commit("before the log")
+    governed.done("adopt")
+    governed.done("board", "sync")
+    assert not {code for code in codes(governed, "--base", "main") if code.startswith("move_")}
+
+
+def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) -> None:
+    activated(governed)
+    for branch in ("one", "two"):
+        governed.git("switch", "--quiet", "--create", branch, "main")
+        governed.done("claim", NAME, "--as", branch)
+        governed.commit(branch)
+    governed.git("merge", "--quiet", "--message", "merged", "one")
+    moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
+    forge(governed, "fork.resolved", "VALIDATED", moves=moves, reason="because")
+    assert governed.state(NAME).lane == "VALIDATED"
+    assert "move_illegal" in codes(governed, "--base", "main")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lifecycle.governed import ROADMAP_LINE, TOKENS_COUNT, Governed
+from workpacket.model.plan import Plan
+from workpacket.shell.transaction import Transaction
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 REFINEMENT = f".GOV/refinements/{NAME}.md"
@@ -374,3 +376,32 @@ def test_a_linked_folder_is_not_written_through(governed: Governed) -> None:
     before = governed.files()
     result = governed("new", NAME)
     assert (result.status, "path_is_link" in result.err, governed.files() == before) == (6, True, True)
+
+
+def test_nothing_is_built_upon_a_log_that_does_not_hold_together(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.write(f".GOV/log/{NAME}/notes.txt", "x\n")
+    assert governed.refused("abandon", NAME, "--reason", "x") == ["log_unsound"]
+    (governed.root / ".GOV" / "log" / NAME / "notes.txt").unlink()
+    event = next((governed.root / ".GOV" / "log" / NAME).iterdir())
+    event.write_bytes(event.read_bytes().replace(b"ann", b"eve"))
+    assert governed.refused("abandon", NAME, "--reason", "x") == ["log_unsound"]
+
+
+def test_a_file_that_an_editor_changes_in_between_stops_the_command(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    apply = Transaction.apply
+
+    def edited_first(transaction: Transaction, plan: Plan) -> tuple[str, ...]:
+        path = ".GOV/roles_shared/TASK_BOARD.md"
+        governed.write(path, governed.read(path) + "\nA note.\n")
+        return apply(transaction, plan)
+
+    monkeypatch.setattr(Transaction, "apply", edited_first)
+    result = governed("abandon", NAME, "--reason", "x")
+    assert (result.status, "changed_meanwhile" in result.err) == (4, True)
+    assert governed.state(NAME).lane == "STUB"

@@ -136,3 +136,15 @@ def test_two_revisions_share_one_row_and_the_one_in_force_has_it(governed: Gover
     ]
     assert len(rows) == 1
     assert f"Ready for Dev: {NAME}" in rows[0]
+
+
+def test_a_row_is_left_alone_as_long_as_a_revision_has_no_log(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    later = "WP-1-Greeting-v2"
+    governed.write(f".GOV/task_packets/{later}.md", packet_text(later, "In Progress").decode())
+    path = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
+    governed.write(path, governed.read(path).replace(f"packets/{NAME}.md |", f"packets/{later}.md |"))
+    before = governed.read(path)
+    governed.done("registry", "sync")
+    assert governed.read(path) == before

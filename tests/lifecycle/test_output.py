@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from lifecycle.governed import Governed
@@ -17,23 +16,24 @@ COMMANDS = (
     ("status",), ("next",), ("why", NAME), ("why", NAME, "--gate"), ("show", NAME), ("history", NAME),
     ("board", "show"), ("board", "sync"), ("registry", "show"), ("registry", "sync"), ("policy", "show"),
     ("policy", "test"), ("log", "verify"), ("recover",), ("adopt",), ("create-task-packet", NAME), ("activate", NAME),
-    ("claim", NAME), ("prepare", NAME), ("refine", NAME), ("abandon", NAME, "--reason", "x"), ("init",),
-    ("new", "WP-1-Song-v1"), ("lint-justfile", ".GOV/gov.just"),
+    ("claim", NAME), ("prepare", NAME), ("refine", NAME), ("init",),
+    ("new", "WP-1-Song-v1"), ("lint-justfile", ".GOV/gov.just"), ("abandon", NAME, "--reason", "x"),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_json_is_of_the_published_form(governed: Governed, words: tuple[str, ...]) -> None:
+def test_json_is_of_the_published_form(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)
-    value = governed.json(*words)
-    Draft202012Validator(SCHEMA).validate(value)
-    assert value["command"] == words[0]
-    assert value["ok"] == (value["exit_code"] == 0)
+    published = Draft202012Validator(SCHEMA)
+    for words in COMMANDS:
+        value = governed.json(*words)
+        published.validate(value)
+        assert value["command"] == words[0]
+        assert value["ok"] == (value["exit_code"] == 0)
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_text_ends_with_what_to_do_next(governed: Governed, words: tuple[str, ...]) -> None:
+def test_text_ends_with_what_to_do_next(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)
-    assert governed(*words).next
+    for words in COMMANDS:
+        assert governed(*words).next, words

@@ -14,6 +14,9 @@ from workpacket.lifecycle.approval import ACTIVATION_GATE, Trust
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 
+# Where a packet that is taken over late may stand, since nobody works on it there.
+_HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
+
 # The digest of a file as it is at head, None if it is not there.
 DigestOf = Callable[[str], str | None]
 
@@ -27,13 +30,19 @@ class Judged:
     message: str
 
 
-def judge_change(log: Log, known: frozenset[str], trust: Trust, digest_of: DigestOf) -> Iterator[Judged]:
-    """Objections to the events of a log that the base does not have; `known` are the ids of those it has."""
+def judge_change(
+    log: Log, known: frozenset[str], trust: Trust, digest_of: DigestOf, *, governed: bool
+) -> Iterator[Judged]:
+    """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
+
+    `governed`: whether the base has a log at all.
+    """
     holders: set[str] = set()
     for event in log.events:
         holders |= {event.text("holder") or ""}
         if event.id not in known and event.moves_lane:
             yield from _illegal(log, event)
+            yield from _placed_by_hand(log, event, governed=governed)
             yield from _ungated(event, holders, trust, digest_of)
 
 
@@ -42,6 +51,17 @@ def _illegal(log: Log, event: Event) -> Iterator[Judged]:
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from):
         message = f"{event.type} leads from {event.lane_from} to {event.lane_to}, which is no transition"
         yield Judged("move_illegal", event, message)
+
+
+def _placed_by_hand(log: Log, event: Event, *, governed: bool) -> Iterator[Judged]:
+    """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
+    if event.type == "adopted" and governed and event.lane_to not in _HARMLESS:
+        message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
+        yield Judged("move_illegal", event, message)
+    if event.type == "fork.resolved":
+        lanes = {log.by_id[move].lane_to for move in event.texts("moves") if move in log.by_id}
+        if event.lane_to not in lanes:
+            yield Judged("move_illegal", event, f"none of the moves that it settles leads to {event.lane_to}")
 
 
 def _blocked_in(log: Log, event: Event) -> str | None:

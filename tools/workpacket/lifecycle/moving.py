@@ -12,13 +12,14 @@ from workpacket.lifecycle.unmet import Unmet
 def move_unmet(state: PacketState, row: Transition) -> tuple[Unmet, ...]:
     """Why this transition cannot begin; `()` if it can."""
     packet = state.packet
-    if not state.history:
-        return (Unmet("log_absent", f"{packet} has no log, so its lane is not known", "workpacket adopt"),)
     if state.forked:
         message = f"{packet} was moved independently on two branches"
         return (Unmet("packet_is_forked", message, f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
-    if not state.sound:
+    # A file that is no event would stop the plan, which rests on the log being what was read.
+    if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
         return (Unmet("log_unsound", f"the log of {packet} does not hold together", f"workpacket log verify {packet}"),)
+    if not state.history:
+        return (Unmet("log_absent", f"{packet} has no log, so its lane is not known", "workpacket adopt"),)
     if state.lane not in row.origins:
         return (_wrong_lane(state, row),)
     return ()

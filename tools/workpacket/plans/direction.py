@@ -71,11 +71,11 @@ def ready(facts: Facts, agent: str = "") -> list[Ready]:
 
 def _row(packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
     document = packet.packet
-    risk = document.risk_tier.value.partition(" ")[0] if document is not None and document.risk_tier is not None else ""
+    said = document.risk_tier.value.split() if document is not None and document.risk_tier is not None else []
     name = packet.id.text
     since = packet.state.history[0].at
     count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
-    return Ready(name, packet.lane, forward_command(name, packet.lane), risk, count, since)
+    return Ready(name, packet.lane, forward_command(name, packet.lane), said[0] if said else "", count, since)
 
 
 def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:

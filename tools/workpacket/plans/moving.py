@@ -22,6 +22,7 @@ from workpacket.plans.projections import (
 from workpacket.text.source import Source
 
 _ARCHIVE = frozenset({"SUPERSEDED", "ABANDONED"})
+_STUBS = _ARCHIVE | {"STUB"}
 _NOWHERE = frozenset({"", FORKED})
 
 
@@ -77,18 +78,23 @@ def project_registry(draft: Draft, rows: Iterable[InForce]) -> None:
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
     """The revision of a base that counts: the highest packet not archived, else the highest stub, else the last.
 
-    `moved` holds the lanes after the command, `written` the packets that it writes.
+    `moved` holds the lanes after the command, `written` the packets that it writes. As long as a revision has no log,
+    nobody can say which one counts, and the row stays as it is.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():
         name = packet.id.text
         token = moved.get(name, packet.lane)
-        if packet.id.base != base or token in _NOWHERE:
+        if packet.id.base != base:
+            continue
+        if not token and (packet.packet_source is not None or packet.stub_source is not None):
+            return None
+        if token in _NOWHERE:
             continue
         has_packet = packet.packet_source is not None or name in written
         if not has_packet and packet.stub_source is None and name not in moved:
             continue
         rank = 0 if token in _ARCHIVE else 2 if has_packet else 1
-        path = packet.packet_path if has_packet else packet.stub_path
+        path = packet.stub_path if not has_packet and token in _STUBS else packet.packet_path
         found.append((rank, packet.id.revision or 1, InForce(base, name, path, lane_named(token))))
     return max(found, key=lambda one: one[:2])[2] if found else None

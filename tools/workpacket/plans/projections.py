@@ -14,6 +14,7 @@ from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Lane, lane_of_token
 from workpacket.text.source import Source
 
@@ -150,6 +151,8 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
     new: list[str] = []
     for wanted in rows:
         found = by_base.get(wanted.base, [])
+        if found and _names_a_later_one(found[0], wanted):
+            continue
         if not found:
             notes = "; ".join(wanted.notes) or f"active={wanted.id}"
             new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane), notes))
@@ -159,6 +162,12 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
             edits += _row_edits(found[0], wanted, noted)
             edits += [_row_removal(registry.source, row) for row in found[1:]]
     return [*edits, *_new_rows(registry, new)]
+
+
+def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
+    """Whether the row names a later revision than any that is here: it may lie on another branch, so it stays."""
+    active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
+    return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
 
 
 def _row_removal(source: Source, row: RegistryRow) -> Edit:
@@ -179,14 +188,21 @@ def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str]) -> Itera
     if notes is None:
         return
     kept = [token.text.value for token in row.tokens if token.kind != "active" and token.text.value != "stub"]
-    had_active = any(token.kind == "active" for token in row.tokens)
-    active = [f"active={wanted.id}"] if had_active or any(note.startswith("active=") for note in wanted.notes) else []
+    active = _active_note(row, wanted)
     stub = ["stub"] if any(token.text.value == "stub" for token in row.tokens) and not wanted.notes else []
     candidates = dict.fromkeys([*noted, *wanted.notes])
     added = [note for note in candidates if not note.startswith("active=") and note not in {*kept, "stub"}]
     text = "; ".join([*active, *stub, *kept, *added])
     if text != notes.value:
         yield Edit(notes.start, notes.end, text)
+
+
+def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
+    """The token `active=<id>`: as it stands, if it names the packet; the owner may have put words behind it."""
+    noted = [token for token in row.tokens if token.kind == "active"]
+    if any(value.value == wanted.id for token in noted for value in token.values):
+        return [token.text.value for token in noted]
+    return [f"active={wanted.id}"] if noted or any(note.startswith("active=") for note in wanted.notes) else []
 
 
 def _new_rows(registry: TraceabilityRegistry, lines: list[str]) -> list[Edit]:

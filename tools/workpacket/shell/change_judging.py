@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
@@ -31,7 +32,8 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
-            for judged in judge_change(log, known, trust, lambda path: _digest(root, path)):
+            digest_of = partial(_digest, root)
+            for judged in judge_change(log, known, trust, digest_of, governed=bool(known)):
                 reason = BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(
