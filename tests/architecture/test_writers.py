@@ -19,9 +19,11 @@ WRITERS = {
     "shell/evidence.py": "runs the commands that prove a criterion",
     "shell/key_doctor.py": "keys that it tries to sign with, in a temporary folder",
     "shell/locks.py": "the lock, in the git directory",
+    "shell/own_key.py": "the person's own key, in the person's own folder",
     "shell/ssh_keygen.py": "runs ssh-keygen, which makes keys and signatures",
     "shell/storage.py": "what the transaction asks for: the only way to a governed file",
     "shell/storage_windows.py": "the same on Windows",
+    "shell/trust_file.py": "the policy last seen, in the user's own folder, outside of the repository",
 }
 # The runtime keeps its own store, which is not governed.
 OTHERS = ("runtime/",)

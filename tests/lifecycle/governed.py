@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from git.scratch import git, make_repository
+from softkeys import shared_key
 from workpacket.cli.main import main
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
@@ -29,10 +30,25 @@ The program greets its user by name.
 ## 2 Roadmap
 Later it will sing.
 """
-TOKENS_COUNT = """
+GATE = """
 [approvals.gates.activation]
+roles = ["approver"]
+threshold = 1
+separation = []
 legacy_tokens = "accepted although anyone can type them"
 """
+TOKENS_COUNT = f"""
+[approvals]
+repository = "example/greeter"
+
+[approvals.roles]
+approver = ["ada@example.org"]
+
+[approvals.gates.policy]
+roles = ["approver"]
+threshold = 1
+separation = []
+{GATE}"""
 ANCHOR_LINE, ROADMAP_LINE = 6, 9
 
 
@@ -137,6 +153,7 @@ class Governed:
         self.done("init")
         self.write(".GOV/spec/SPEC_v1.md", SPECIFICATION)
         self.write(".GOV/policy/policy.toml", self.read(".GOV/policy/policy.toml") + policy)
+        self.write(".GOV/policy/allowed_signers", shared_key("ssh-ed25519").line("ada@example.org") + "\n")
         self.commit("Governance")
 
     def stub(self, name: str, *, depends: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import ROADMAP_LINE, TOKENS_COUNT, Governed
+from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed
 from workpacket.model.plan import Plan
 from workpacket.shell.transaction import Transaction
 
@@ -161,7 +161,7 @@ def test_an_unsigned_waiver_counts_only_where_the_policy_says_so(governed: Gover
     governed.done("prepare", NAME)
     governed.done("waive", NAME, "dependency_unknown_lane", "--until", "2026-12-31", "--reason", "it is elsewhere")
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
-    waiving = TOKENS_COUNT.replace("activation", "waiver")
+    waiving = GATE.replace("activation", "waiver")
     governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + waiving)
     governed.commit("unsigned waivers count")
     governed.done("claim", NAME)

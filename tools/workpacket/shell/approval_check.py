@@ -154,7 +154,8 @@ def _rested_upon(approvals: Approvals, event: Event) -> Iterator[Finding]:
     if gate is None:
         return
     asked = gate_policy(policy_at(approvals.repository, approvals.policy_commit(event)), gate)
-    if asked is None and not event.attest:
+    # Where the policy takes plain tokens, one without an envelope is judged by the activation gate itself.
+    if not event.attest and (asked is None or asked.legacy_tokens):
         return
     verdict = approvals.verdict(event.packet, gate, event)
     yield from (_finding(each, event.path) for each in verdict.unmet)
@@ -172,10 +173,17 @@ def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Js
     for packet, named in activated.items():
         path = str(named.get("path"))
         current = dict(approvals.matter(packet, ACTIVATION_GATE).files).get(path)
-        asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
-        if asked and (current is None or digest(current) != named.get("sha256")):
+        if _asks_for_signatures(approvals) and (current is None or digest(current) != named.get("sha256")):
             unmet = _unmet(approvals, packet)
             yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)
+
+
+def _asks_for_signatures(approvals: Approvals) -> bool:
+    """Whether an activation needs a signature: the policy has the gate, and takes no plain token for one."""
+    if not isinstance(approvals.trusted, Trusted):
+        return False
+    gate = approvals.trusted.policy.gates.get(ACTIVATION_GATE)
+    return gate is not None and not gate.legacy_tokens
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
@@ -189,7 +197,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
     """Refinements that say that they are approved, before anything rests on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
-    asked = isinstance(approvals.trusted, Trusted) and ACTIVATION_GATE in approvals.trusted.policy.gates
+    asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
     for path in refinement_files(approvals):
         packet = stem_of(path)
