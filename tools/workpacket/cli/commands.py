@@ -7,6 +7,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("check", "check", "find everything that is wrong in the governance documents"),
     ("fmt", "fmt", "bring documents to their canonical form"),
     ("list", "list_command", "list packets and stubs"),
+    ("run", "run_command", "do work in steps that survive a crash"),
+    ("runs", "runs", "look at runs, move, prune and verify them"),
+    ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
+    ("cancel", "cancel", "ask a run to end at its next boundary"),
+    ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),
 )

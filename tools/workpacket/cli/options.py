@@ -75,6 +75,10 @@ class Arguments:
         """The last value given for an option."""
         return self._values[name][-1] if name in self._values else default
 
+    def each(self, name: str) -> list[str]:
+        """All values given for an option, as they were given."""
+        return list(self._values.get(name, ()))
+
     def values(self, name: str) -> list[str]:
         """All values given for an option; commas separate values too."""
         return [part for value in self._values.get(name, ()) for part in value.split(",") if part]
@@ -109,6 +113,22 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
     if given.words and not command.arguments:
         raise usage(command, "unexpected_argument", f"it takes no arguments, but {given.words[0]!r} was given")
     return given
+
+
+def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
+    """The first word, which has to be one of `known`; `words` then holds what follows it."""
+    given = arguments.words[0] if arguments.words else ""
+    if given not in known:
+        code = "invalid_value" if given else "missing_argument"
+        what = f"{given!r} is none of {', '.join(known)}" if given else f"say which: {', '.join(known)}"
+        raise usage(arguments.command, code, what)
+    del arguments.words[0]
+    return given
+
+
+def own_words(words: Sequence[str]) -> Sequence[str]:
+    """The words that are meant for us: those behind `--` belong to somebody else."""
+    return words[: words.index("--")] if "--" in words else words
 
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:

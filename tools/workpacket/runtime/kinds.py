@@ -67,6 +67,7 @@ CORE: tuple[Kind, ...] = (
         scan="holder",
         drop="env argv",
     ),
+    _kind("step.started", "step processes"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
     _kind("step.failed", "step try ms final", scan="error"),
     Kind(
