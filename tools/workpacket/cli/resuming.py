@@ -67,11 +67,20 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
         if said is not None:
             runtime.confirm(run, decision.subject, yes=said, note=arguments.value("note"))
             decision = runtime.plan(run)
+    elif not arguments.flag("plan") and (arguments.flag("yes") or arguments.flag("no")):
+        _answer_the_program(arguments, runtime, run)
     status = catalogue()[decision.code].exit_code if decision.code else 0
     checks = [CheckRow(check.name, check.result, check.code, check.details) for check in decision.checks]
     text = f"{run}: {decision.action} {decision.code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
     data: dict[str, Json] = {"run": run, "decision": decision.as_json()}
     return answer(arguments, text, data, status=status, then=_then(runtime, run, decision))
+
+
+def _answer_the_program(arguments: Arguments, runtime: Runtime, run: str) -> None:
+    """What only the program knows (its inputs, its version) it asked itself when it was started last."""
+    state = runtime.state(run)
+    if state.open_question and state.open_question not in state.confirmations:
+        runtime.confirm(run, state.open_question, yes=arguments.flag("yes"), note=arguments.value("note"))
 
 
 def _settle(arguments: Arguments, runtime: Runtime, run: str) -> None:

@@ -87,7 +87,7 @@ CORE: tuple[Kind, ...] = (
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
-    _kind("run.blocked", "code decision"),
+    _kind("run.blocked", "code decision subject"),
     _kind("run.stopped", "code in_flight", scan="error"),
     _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),

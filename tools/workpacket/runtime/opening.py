@@ -160,6 +160,8 @@ class Opening:
         details = "; ".join(detail for check in known for detail in check.details)
         if decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
+            if decision.action == "CONFIRM":
+                data["subject"] = decision.subject
             blocked = Draft("run.blocked", data)
             self._recorder(stream, state, None).record(blocked, key=f"blocked:{decision.digest}")
         facts = decision.as_json()

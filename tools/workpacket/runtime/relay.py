@@ -113,6 +113,7 @@ def _open_gate(process: subprocess.Popen[bytes], outputs: Sequence[_Output]) -> 
         reader.start()
     process.stdin.write(b"\n")
     process.stdin.close()
+    process.stdin = None  # or the end of the process would be told to flush it once more
     return readers
 
 

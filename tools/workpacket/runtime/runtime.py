@@ -94,8 +94,9 @@ class Runtime:
         return Run(self._opening().resume(self._existing(run_id), Wanted("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
-        """What a resume would decide, and every check behind it. Writes nothing."""
-        _, decision = self._opening().plan(self._existing(run_id), wanted_run(name, request, self._workdir))
+        """What a resume would decide, and every check behind it. Writes nothing. Without a name only the log speaks."""
+        wanted = wanted_run(name, request, self._workdir) if name else Wanted("", workdir=self._workdir)
+        _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def state(self, run_id: str, *, at: str = "") -> RunState:

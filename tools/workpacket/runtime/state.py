@@ -84,6 +84,7 @@ class RunState:
     questions: dict[str, str] = field(default_factory=dict)
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
+    open_question: str = ""
     spent_ms: int = 0
     last_recorded_at: int = 0
 
@@ -156,7 +157,7 @@ def _attempt(state: RunState, _: Event, data: Data) -> None:
     state.interrupted = state.interrupted or state.status == "running"
     state.in_flight |= set(state.running)
     state.status = "running"
-    state.stop_code = ""
+    state.stop_code = state.open_question = ""
     state.cancel_reason = None
     state.attempt = _number(data, "attempt")
     if "scope" in data:
@@ -253,6 +254,7 @@ def _cancel(state: RunState, _: Event, data: Data) -> None:
 
 def _blocked(state: RunState, _: Event, data: Data) -> None:
     state.blocks.append(_text(data, "code"))
+    state.open_question = _text(data, "subject")
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
