@@ -325,8 +325,8 @@ def test_a_store_that_is_no_database_is_named_and_a_newer_one_can_be_exported(pl
     place.start("nightly")
     store = place.root / ".git/workpacket/runs.db"
     spoil(place, "PRAGMA user_version = 99")
-    assert place("runs", "list").returncode == 72
-    assert place("doctor").returncode == 72
+    assert place("run", "start", "other").returncode == 72
+    assert place("runs", "list").returncode == 0  # it is read as far as it can be
     assert "CREATE TABLE events" in place("runs", "export", "--raw").stdout
     for name in ("runs.db-wal", "runs.db-shm"):
         store.with_name(name).unlink(missing_ok=True)

@@ -61,7 +61,7 @@ def test_the_exit_status_lies_in_the_range_of_the_family(reason: StopReason) -> 
 def test_everything_a_person_needs_is_said(reason: StopReason) -> None:
     for text in (reason.explanation, reason.diagnosis):
         assert text.endswith(".")
-    assert reason.remedy == reason.remedies[0]
+    assert reason.remedy == f"{reason.remedies[0]}."
 
 
 def test_a_code_that_nobody_registered_has_an_answer_too() -> None:

@@ -51,7 +51,7 @@ def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
     for row in rows:
         name = escape(row.id)
         state = style.paint(f"{row.state:<11}", _STATE_ROLES.get(row.state, "info"))
-        rest = f"{state}  {row.since}  {escape(row.attention)}".rstrip()
+        rest = "  ".join(filter(None, (state, row.since, escape(row.attention)))).rstrip()
         if style.columns is not None and width + 40 > style.columns:
             lines += [style.paint(name, "code"), f"  {rest}"]
         else:

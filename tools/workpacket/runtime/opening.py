@@ -97,6 +97,8 @@ class Opening:
     def plan(self, stream: str, wanted: Wanted) -> tuple[RunState, Decision]:
         """What `resume` would decide now. Writes nothing."""
         seen = self._seen(wanted)
+        if not wanted.name:  # asked from outside: only the program knows its inputs, and it will be asked for them
+            seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
         lease = self.store.lease(stream)
         if lease is not None and not is_certainly_dead(lease.holder):
             seen = replace(seen, lease_holder=lease.holder)

@@ -20,7 +20,7 @@ def _stop(
         code=code,
         title=title,
         explanation=explanation,
-        remedy=remedies[0],
+        remedy=f"{remedies[0]}.",
         family="runtime",
         exit_code=exit_code,
         aliases=aliases,
