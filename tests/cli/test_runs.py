@@ -13,31 +13,42 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from cli.commands import STUB, STUB_PATH
+from workpacket.cli.main import main
 
 CONSOLE = "from workpacket.cli.main import console; console()"
 
 
+class Ended(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @dataclass(frozen=True)
 class Place:
-    """A repository in which commands are called as processes of this test."""
+    """A repository in which commands are called: in this process, which is quick, or as scripts of their own."""
 
     root: Path
+    capture: pytest.CaptureFixture[str]
 
-    def __call__(self, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", CONSOLE, *words]
-        return subprocess.run(
-            command, cwd=folder or self.root, env=environment(), capture_output=True, text=True, timeout=60, check=False
-        )
+    def __call__(self, *words: str) -> Ended:
+        self.capture.readouterr()
+        before, stopping = Path.cwd(), signal.getsignal(signal.SIGTERM)
+        os.chdir(self.root)
+        try:
+            status = main(list(words))
+        finally:
+            os.chdir(before)
+            signal.signal(signal.SIGTERM, stopping)
+        return Ended(status, *self.capture.readouterr())
 
     def json(self, *words: str) -> Any:
-
-        at = words.index("--") if "--" in words else len(words)
-        return json.loads(self(*words[:at], "--json", *words[at:]).stdout)
+        return json.loads(self(*words, "--json").stdout)
 
     def start(self, *words: str) -> str:
         return self("run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
@@ -56,9 +67,9 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    return Place(tmp_path)
+    return Place(tmp_path, capsys)
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -81,7 +92,7 @@ def test_a_step_is_done_once_and_then_answered_from_the_store(place: Place) -> N
 
 
 def test_a_step_records_status_digest_and_tail(place: Place) -> None:
-    answer = place.json("run", "step", place.start("nightly"), "say", "--", "printf", "abc")
+    answer = json.loads(place("run", "step", place.start("nightly"), "say", "--json", "--", "printf", "abc").stdout)
     stored = answer["data"]["result"]
     assert stored["exit_code"] == 0
     assert stored["stdout"] == {
@@ -264,7 +275,7 @@ def test_a_run_moves_to_another_place_and_is_pruned(place: Place, tmp_path_facto
     run = place.start("nightly")
     place("run", "stop", run)
     assert place("runs", "export", "nightly", "--output", "run.jsonl").returncode == 0
-    other = Place(tmp_path_factory.mktemp("other"))
+    other = Place(tmp_path_factory.mktemp("other"), place.capture)
     assert other("runs", "import", str(place.root / "run.jsonl")).returncode == 0
     assert other.json("runs", "show", "nightly")["data"]["state"] == "completed"
     (place.root / "bad.jsonl").write_text("{}\n")
@@ -294,7 +305,7 @@ def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.Temp
     place("run", "stop", place.start("nightly"), "--reason", "stalled")
     moved = tmp_path_factory.mktemp("elsewhere") / "moved"
     place.root.rename(moved)
-    there = Place(moved)
+    there = Place(moved, place.capture)
     refused = there("run", "start", "nightly")
     assert (refused.returncode, "(identity_changed)" in refused.stderr) == (62, True)
     assert there("resume", "nightly", "--yes").returncode == 0
@@ -340,11 +351,15 @@ def test_a_store_that_cannot_be_written_is_named(place: Place) -> None:
     assert (refused.returncode, "(store_read_only)" in refused.stderr) == (54, True), refused.stderr
 
 
-def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path) -> None:
-    outside = Place(tmp_path)
-    outside("run", "start", "nightly")
-    assert (tmp_path / ".workpacket/runs.db").exists()
-    assert outside("doctor").returncode == 0
+def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = Place(tmp_path, capsys)
+    place.start("nightly")
+    assert place("doctor").returncode == 0
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    found = place("doctor")
+    assert (found.returncode, ".workpacket/runs.db is not ignored by git" in found.stdout) == (13, True)
+    (tmp_path / ".gitignore").write_text(".workpacket/\n")
+    assert place("doctor").returncode == 0
 
 
 def test_the_doctor_finds_a_secret_that_was_stored(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

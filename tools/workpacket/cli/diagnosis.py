@@ -15,7 +15,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
 from workpacket.runtime.opening import orphans_of
-from workpacket.runtime.place import store_path, work_tree_of
+from workpacket.runtime.place import OUTSIDE_GIT, store_path, work_tree_of
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.sqlite_files import file_system_of
 from workpacket.runtime.sqlite_health import examine, suitability
@@ -46,7 +46,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     folder = next(folder for folder in path.parents if folder.exists())
     yield _row("file system", [("storage_unsuitable", found.message) for found in suitability(folder / "x")],
                f"{file_system_of(folder) or 'unknown'} at {folder}")  # fmt: skip
-    yield _row("ignored by git", _ignored(path), str(path))
+    yield _row("ignored by git", _ignored(), str(path))
     if not path.exists():
         yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
         return
@@ -67,13 +67,14 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
     return CheckRow(name, "pass", "", [well] if well else [])
 
 
-def _ignored(path: Path) -> list[tuple[str, str]]:
-    """A store inside the work tree has to be ignored, or it is committed with all that it holds."""
+def _ignored() -> list[tuple[str, str]]:
+    """A store inside the work tree has to be ignored, or it is committed: one made before there was a repository."""
     tree = work_tree_of(Path.cwd())
-    if tree is None or ".git" in path.parts or not path.is_relative_to(tree):
+    if tree is None or not (tree / OUTSIDE_GIT).exists():
         return []
-    answered = run_git(tree, "check-ignore", "--quiet", "--", str(path), check=False)
-    return [] if answered.status == 0 else [("dirty_worktree", f"{path} is not ignored by git")]
+    # Not check-ignore: that one refuses to work where paths are taken literally, as `run_git` has them taken.
+    answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
+    return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
 
 
 def _orphans(store: SQLiteStore) -> list[str]:
