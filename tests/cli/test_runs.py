@@ -369,3 +369,21 @@ def test_the_doctor_finds_a_secret_that_was_stored(place: Place, monkeypatch: py
     monkeypatch.setenv("SOME_API_TOKEN", "correct-horse-battery-staple-9137")
     found = place("doctor")
     assert (found.returncode, "nightly@00000001, version 2" in found.stdout) == (77, True)
+
+
+def test_an_effect_in_doubt_is_settled_by_a_person(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.root)
+    program = """
+import os, signal
+from workpacket.runtime import Runtime
+with Runtime.open() as runtime, runtime.run("mails") as run:
+    run.effect("send", lambda: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    environment_of = environment()
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=environment_of, check=False).returncode == -signal.SIGKILL
+    )
+    assert place.json("runs", "list")["data"]["runs"][0]["attention"] == "effect_outcome_unknown"
+    assert place("resume", "mails").returncode == 74
+    assert place("resume", "mails", "--mark-done", "sent").returncode == 2
+    assert place("resume", "mails", "--mark-done", "send", "--note", "it is in the outbox").returncode == 0
