@@ -1,4 +1,4 @@
-"""`python -m bench [--quick]`: measures, prints a table, writes JSON into bench/results."""
+"""`python -m bench [--quick]`: measures, prints two tables, writes JSON into bench/results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import approvals, governance
+from bench import approvals, governance, runtime_bench
 from bench.results import show
 
 RESULTS = Path(__file__).parent / "results"
@@ -19,6 +19,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="workpacket-bench-") as scratch:
         show(governance.rows(Path(scratch), large=large), RESULTS / "governance.json")
         show(approvals.rows(Path(scratch) / "approvals"), RESULTS / "approvals.json")
+    print()
+    runtime_bench.measure(RESULTS / "runtime.json", quick="--quick" in sys.argv)
 
 
 if __name__ == "__main__":

@@ -188,29 +188,51 @@ def peers(folder: Path) -> dict[str, object]:
     return results
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--peers", type=Path, help="keep the environments of the peers here")
-    parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
-    parser.add_argument("--events", type=int, default=1_000_000, help="events for the search of the last checkpoint")
-    options = parser.parse_args()
+def many_runs(folder: Path, runs: int) -> dict[str, object]:
+    """The list of so many finished runs, from a store that was just opened."""
+    path = folder / "list.db"
+    store = SQLiteStore(path)
+    for number in range(runs):
+        stream, writer = f"nightly@{number:08d}", f"w{number}"
+        news = (NewEvent("run.started", '{"name":"nightly"}'), NewEvent("run.completed", '{"steps":3}'))
+        store.append(Append(stream, news, writer, 1, "bench", 1, 1))
+    store.close()
+    with Runtime.open(path) as runtime:
+        samples = [timed(runtime.runs) / 1000 for _ in range(5)]
+    return {"runs": runs, "first_ms": round(samples[0], 1), "median_ms": round(statistics.median(samples), 1)}
+
+
+def measure(results: Path, *, quick: bool, environments: Path | None = None, with_peers: bool = True) -> None:
+    """Print the table and write the figures. Quick: fewer events, and no peers, which have to be installed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        results: dict[str, object] = {
+        figures_of: dict[str, object] = {
             "steps": steps_and_effects(folder),
-            "latest_checkpoint": latest_checkpoint(folder, options.events),
+            "latest_checkpoint": latest_checkpoint(folder, 20_000 if quick else 1_000_000),
             "resume": resume(folder),
             "growth": growth(folder),
             "eight_writers": eight_writers(folder),
+            "list": many_runs(folder, 1000 if quick else 5000),
         }
-        results["peers"] = "left out" if options.no_peers else peers(options.peers or folder / "peers")
-    for key, value in results.items():
+        if with_peers and not quick:
+            figures_of["peers"] = peers(environments or folder / "peers")
+    for key, value in figures_of.items():
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for row, content in rows:
             print(f"{key:20} {row:28} {content}")
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(figures_of, indent=2) + "\n", "utf-8")
+    print(f"\nwritten to {results}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "runtime.json", help="where the figures go")
+    parser.add_argument("--peers", type=Path, help="keep the environments of the peers here")
+    parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
+    parser.add_argument("--quick", action="store_true", help="fewer events, no peers")
+    options = parser.parse_args()
+    measure(options.json, quick=options.quick, environments=options.peers, with_peers=not options.no_peers)
 
 
 if __name__ == "__main__":

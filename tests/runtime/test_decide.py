@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from workpacket.model.reason_tables.stops import REASONS
 from workpacket.model.reasons import Registry
-from workpacket.runtime.decide import CHECKS, Decision, decide
+from workpacket.runtime.checks import CHECKS
+from workpacket.runtime.decide import Decision, decide
 from workpacket.runtime.events import Event
 from workpacket.runtime.observations import Observations, ResumePolicy
 from workpacket.runtime.state import CheckpointRecord, EffectRecord, RunState

@@ -26,7 +26,13 @@ def test_each_kind_of_history_was_recorded() -> None:
 
 def test_the_histories_hold_records_of_nearly_every_kind() -> None:
     types = {json.loads(line).get("type") for path in RECORDED for line in path.read_text("utf-8").splitlines()}
-    assert set(KINDS) - types <= {"run.stopped", "payload.erased", "confirmation.requested", "effect.intended"}
+    assert set(KINDS) - types <= {
+        "run.stopped",
+        "step.started",
+        "payload.erased",
+        "confirmation.requested",
+        "effect.intended",
+    }
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")

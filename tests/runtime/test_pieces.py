@@ -288,7 +288,10 @@ def test_a_record_of_a_newer_version_is_refused_and_blocks_its_run_only(kind: st
     assert caught.value.code == "newer_schema"
     with world.runtime.run("b"):
         pass
-    assert {run.id: run.attention for run in world.runtime.runs()} == {"a@00000001": "newer_schema", "b@00000001": ""}
+    assert {run.id: world.runtime.summary(run.id).attention for run in world.runtime.runs()} == {
+        "a@00000001": "newer_schema",
+        "b@00000001": "",
+    }
 
 
 def test_every_kind_of_record_is_listed_once() -> None:

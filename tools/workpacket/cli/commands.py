@@ -43,6 +43,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("revoke", "revoke", "take back an approval or a rejection"),
     ("approvals", "approvals", "list and verify approvals"),
     ("key", "key", "make, try and list the keys that approve"),
+    ("run", "run_command", "do work in steps that survive a crash"),
+    ("runs", "runs", "look at runs, move, prune and verify them"),
+    ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
+    ("cancel", "cancel", "ask a run to end at its next boundary"),
+    ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),
 )

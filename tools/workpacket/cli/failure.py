@@ -9,6 +9,7 @@ import tempfile
 import traceback
 
 from workpacket import __version__
+from workpacket.cli.options import own_words
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.report.catalogue import catalogue
@@ -25,7 +26,7 @@ def report_failure(error: Exception, words: list[str]) -> int:
         error = _unexpected(error, words)
     reason = catalogue().get(error.code)
     status = reason.exit_code if reason is not None else exits.INTERNAL
-    if "--json" in words:
+    if "--json" in own_words(words):
         sys.stdout.write(render_envelope(words[0], status, [failure_finding(error)], {}))
     else:
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -56,9 +56,9 @@ def _run(words: list[str]) -> int:
         print(f"workpacket {__version__}")
         return 0
     command = load(words[0])
-    from workpacket.cli.options import parse
+    from workpacket.cli.options import own_words, parse
 
-    arguments = parse(command, words[1:]) if not {"-h", "--help"} & set(words[1:]) else None
+    arguments = parse(command, words[1:]) if not {"-h", "--help"} & set(own_words(words[1:])) else None
     if arguments is None:
         from workpacket.cli.help import command_help
 

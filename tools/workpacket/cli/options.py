@@ -115,6 +115,22 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
     return given
 
 
+def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
+    """The first word, which has to be one of `known`; `words` then holds what follows it."""
+    given = arguments.words[0] if arguments.words else ""
+    if given not in known:
+        code = "invalid_value" if given else "missing_argument"
+        what = f"{given!r} is none of {', '.join(known)}" if given else f"say which: {', '.join(known)}"
+        raise usage(arguments.command, code, what)
+    del arguments.words[0]
+    return given
+
+
+def own_words(words: Sequence[str]) -> Sequence[str]:
+    """The words that are meant for us: those behind `--` belong to somebody else."""
+    return words[: words.index("--")] if "--" in words else words
+
+
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
     """A command line that does not fit; `code` says in which way."""
     return WorkpacketError(code, f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help")

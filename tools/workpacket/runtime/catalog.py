@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.runtime.contract import Store
+from workpacket.runtime.events import Event
 from workpacket.runtime.observations import Observations
 from workpacket.runtime.observe import read_state
 from workpacket.runtime.processes import is_certainly_dead
@@ -29,6 +30,19 @@ class RunSummary:
     attention: str
     holder: str
     updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """What the index alone says of a run: cheap for thousands. `since` is when it began, stopped or ended."""
+
+    id: str
+    name: str
+    packet: str
+    liveness: Liveness
+    attention: str
+    holder: str
+    since: int
 
 
 def stream_prefix(name: str, packet: str) -> str:
@@ -80,6 +94,46 @@ def summary_of(store: Store, stream: str) -> RunSummary:
     )
 
 
+_ENDED: dict[str, Liveness] = {
+    "run.stopped": "stopped",
+    "run.cancelled": "cancelled",
+    "run.completed": "completed",
+}
+
+
+def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
+    """A line for each run, in order of their ids, from one look at the index and one at the leases.
+
+    Only the event that the index points at is verified; `summary_of` and `runs verify` read the whole log. A run that
+    the index does not know, and one with an effect that may be in doubt, are folded.
+    """
+    holders = {lease.stream: lease.holder for lease in store.leases()}
+    newest = dict(store.newest("runs", prefix))
+    doubtful = {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
+    unknown = {head.stream: None for head in store.heads(prefix) if head.stream not in newest}
+    lines = [
+        _line(store, stream, event, holders.get(stream, ""), folded=stream in doubtful or stream in unknown)
+        for stream, event in {**newest, **unknown}.items()
+    ]
+    return tuple(sorted(lines, key=lambda line: line.id))
+
+
+def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded: bool) -> RunLine:
+    packet, _, rest = stream.rpartition("/")
+    name = rest.partition("@")[0]
+    holder = "" if holder and is_certainly_dead(holder) else holder
+    if event is None:
+        return RunLine(stream, name, packet, "interrupted", "log_damaged", holder, 0)
+    if folded and event.type != "run.completed":
+        whole = summary_of(store, stream)
+        return RunLine(stream, name, packet, whole.liveness, whole.attention, whole.holder, event.recorded_at)
+    liveness = _ENDED.get(event.type, "live" if holder else "interrupted")
+    attention = {"interrupted": "worker_lost", "cancelled": "run_cancelled"}.get(liveness, "")
+    if event.type == "run.stopped":
+        attention = str(event.values().get("code", ""))
+    return RunLine(stream, name, packet, liveness, attention, holder, event.recorded_at)
+
+
 def _fault(seen: Observations) -> str:
     if seen.log_fault:
         return "log_damaged"
@@ -96,8 +150,6 @@ def _attention(state: RunState, holder: str) -> str:
     return state.stop_code
 
 
-def removable(runs: tuple[RunSummary, ...], before: int) -> tuple[str, ...]:
-    """Retention: finished runs last touched before that time. What can still be resumed is never among them."""
-    return tuple(
-        run.id for run in runs if run.liveness == "completed" and not run.attention and run.updated_at < before
-    )
+def removable(runs: tuple[RunLine, ...], before: int) -> tuple[str, ...]:
+    """Retention: runs finished before that time. What can still be resumed is never among them."""
+    return tuple(run.id for run in runs if run.liveness == "completed" and not run.attention and run.since < before)

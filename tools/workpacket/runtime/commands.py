@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 LOOK = 0.1  # seconds between two looks for a cancellation
 GRACE = 5.0  # seconds a program gets to end by itself
@@ -54,7 +54,7 @@ def _check_or_stop(process: subprocess.Popen[str], check: Callable[[], None], ov
         raise
 
 
-def stop_group(process: subprocess.Popen[str]) -> None:
+def stop_group(process: subprocess.Popen[Any]) -> None:
     """End every process of the group: asked first, then forced."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)

@@ -96,6 +96,13 @@ class Store(Protocol):
         """The verified event behind the newest index entry of a kind in a stream."""
         ...
 
+    def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
+        """For a kind with one entry per stream: each stream, in order, with the verified event its entry points at.
+
+        None where that event is missing or damaged: one bad stream does not hide the others.
+        """
+        ...
+
     def rebuild_index(self) -> None:
         """Make the index anew from the events."""
         ...
@@ -114,6 +121,10 @@ class Store(Protocol):
 
     def lease(self, stream: str) -> Lease | None:
         """The lease in force, if any."""
+        ...
+
+    def leases(self) -> tuple[Lease, ...]:
+        """All leases in force, in order of their streams."""
         ...
 
     def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:

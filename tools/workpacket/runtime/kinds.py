@@ -67,6 +67,7 @@ CORE: tuple[Kind, ...] = (
         scan="holder",
         drop="env argv",
     ),
+    _kind("step.started", "step processes"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
     _kind("step.failed", "step try ms final", scan="error"),
     Kind(
@@ -86,7 +87,7 @@ CORE: tuple[Kind, ...] = (
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
-    _kind("run.blocked", "code decision"),
+    _kind("run.blocked", "code decision subject"),
     _kind("run.stopped", "code in_flight", scan="error"),
     _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),

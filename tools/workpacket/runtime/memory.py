@@ -121,6 +121,10 @@ class MemoryStore:
         found = self.entries(kind, stream=stream)
         return next(self.read(stream, found[-1].version - 1, found[-1].version)) if found else None
 
+    def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
+        found = {entry.stream for entry in self.entries(kind) if not entry.key and entry.stream.startswith(prefix)}
+        return tuple((stream, self.latest(kind, stream)) for stream in sorted(found))
+
     def rebuild_index(self) -> None:
         with self._lock:
             self._index = index_of(event for events in self._streams.values() for event in events)
@@ -156,6 +160,10 @@ class MemoryStore:
             token, holder, ends = self._leases.get(stream, (0, "", 0.0))
             left = ends - self._clock.ticks()
             return Lease(stream, token, holder, left) if left > 0 else None
+
+    def leases(self) -> tuple[Lease, ...]:
+        found = [self.lease(stream) for stream in sorted(self._leases)]
+        return tuple(lease for lease in found if lease is not None)
 
     def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
         taken = list(events)

@@ -20,6 +20,7 @@ class Observations:
     log_fault: str = ""
     newer_schema: str = ""
     lease_holder: str = ""
+    orphans: tuple[str, ...] = ()
     name: str | None = None
     packet: str | None = None
     repository: str | None = None

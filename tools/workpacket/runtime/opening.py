@@ -15,7 +15,7 @@ from workpacket.runtime.fork import carried_over
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.observations import Observations, ResumePolicy, hashes_by_key
 from workpacket.runtime.observe import Observer, look_around, read_state
-from workpacket.runtime.processes import is_certainly_dead, this_process
+from workpacket.runtime.processes import is_certainly_alive, is_certainly_dead, this_process
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import Wanted
@@ -39,6 +39,7 @@ class Opening:
     ask: Ask | None = None
     ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
+    holder: str = ""  # who is to hold the runs; this process if it is not said
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
@@ -96,6 +97,8 @@ class Opening:
     def plan(self, stream: str, wanted: Wanted) -> tuple[RunState, Decision]:
         """What `resume` would decide now. Writes nothing."""
         seen = self._seen(wanted)
+        if not wanted.name:  # asked from outside: only the program knows its inputs, and it will be asked for them
+            seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
         lease = self.store.lease(stream)
         if lease is not None and not is_certainly_dead(lease.holder):
             seen = replace(seen, lease_holder=lease.holder)
@@ -122,6 +125,7 @@ class Opening:
 
     def _decided(self, stream: str, wanted: Wanted, seen: Observations) -> tuple[RunState, Decision]:
         state, seen = read_state(self.store, stream, seen)
+        seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
         return state, decide(state, point, look_around(self.observers, seen, point), self.policy)
 
@@ -158,6 +162,8 @@ class Opening:
         details = "; ".join(detail for check in known for detail in check.details)
         if decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
+            if decision.action == "CONFIRM":
+                data["subject"] = decision.subject
             blocked = Draft("run.blocked", data)
             self._recorder(stream, state, None).record(blocked, key=f"blocked:{decision.digest}")
         facts = decision.as_json()
@@ -195,13 +201,15 @@ class Opening:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def _take_lease(self, stream: str) -> Lease:
-        holder = this_process()
+        holder = self.holder or this_process()
         try:
             return self.store.acquire(stream, holder, self.lease_seconds)
         except LeaseHeld as held:
             token = held.details.get("token")
             if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
                 raise
+            if orphans_of(read_state(self.store, stream, Observations())[0]):
+                raise  # a program it started is at work; what it does is recorded when it ends
             return self.store.acquire(stream, holder, self.lease_seconds, over=token)
 
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
@@ -214,13 +222,24 @@ class Opening:
             recorder.lease = None
         return Session(recorder, self.lease_seconds, replay_only=True)
 
-    def _session(self, recorder: Recorder) -> Session:
-        def promised() -> Mapping[str, Json]:
-            return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
+    def promised(self) -> Mapping[str, Json]:
+        """What the observers ask of a resume from a checkpoint made now."""
+        return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
-        session = Session(recorder, self.lease_seconds, promised, self.ask, self.ids)
+    def _session(self, recorder: Recorder) -> Session:
+        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids)
         session.keep_lease()
         return session
+
+
+def orphans_of(state: RunState) -> tuple[str, ...]:
+    """The steps whose processes are still alive, with those processes."""
+    return tuple(
+        f"{step}: {process}"
+        for step, processes in sorted(state.running.items())
+        for process in processes
+        if is_certainly_alive(process)
+    )
 
 
 def _said(wanted: Wanted) -> dict[str, Json]:

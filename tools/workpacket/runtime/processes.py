@@ -13,7 +13,11 @@ from workpacket.runtime.ticks import boot_id
 
 
 def this_process() -> str:
-    pid = os.getpid()
+    return process_named(os.getpid())
+
+
+def process_named(pid: int) -> str:
+    """How the holder of a lease is written if it is the process with this number on this machine."""
     return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
 
 
@@ -31,6 +35,15 @@ def is_certainly_dead(holder: str) -> bool:
         return False
     start = _start_of(pid)
     return bool(start) and start != parts[2]
+
+
+def is_certainly_alive(holder: str) -> bool:
+    """True only if this very process lives here now."""
+    parts = holder.split("/")
+    if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
+        return False
+    start = _start_of(int(parts[1]))
+    return start not in {"", "ended"} and start == parts[2]
 
 
 def _start_of(pid: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from workpacket.runtime.catalog import RunSummary, removable, state_of, summary_of
+from workpacket.model.canonical import Json
+from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.contract import Store
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked, StoreUnavailable
@@ -41,6 +42,7 @@ class Settings:
     observers: tuple[Observer, ...] = ()
     ask: Callable[[str, str], bool | None] | None = None
     lease_seconds: float = LEASE_SECONDS
+    holder: str = ""
     redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = random_id
@@ -92,8 +94,9 @@ class Runtime:
         return Run(self._opening().resume(self._existing(run_id), Wanted("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
-        """What a resume would decide, and every check behind it. Writes nothing."""
-        _, decision = self._opening().plan(self._existing(run_id), wanted_run(name, request, self._workdir))
+        """What a resume would decide, and every check behind it. Writes nothing. Without a name only the log speaks."""
+        wanted = wanted_run(name, request, self._workdir) if name else Wanted("", workdir=self._workdir)
+        _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def state(self, run_id: str, *, at: str = "") -> RunState:
@@ -104,9 +107,13 @@ class Runtime:
         point = self._checkpoint(state, at)
         return fold(self.store.read(run_id, 0, point.version))
 
-    def runs(self, prefix: str = "") -> tuple[RunSummary, ...]:
-        heads = self.store.heads(prefix)
-        return tuple(summary_of(self.store, head.stream) for head in heads)
+    def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
+        """All runs, from the index: see `catalog.lines_of` for what that does not tell."""
+        return lines_of(self.store, prefix)
+
+    def summary(self, run_id: str) -> RunSummary:
+        """One run, from its whole log."""
+        return summary_of(self.store, self._existing(run_id))
 
     # ---- from outside --------------------------------------------------------------------------------------------
 
@@ -149,7 +156,7 @@ class Runtime:
         return opening.fork(state, self._checkpoint(state, checkpoint), key)
 
     def prune(self, before: int) -> tuple[str, ...]:
-        """Retention: remove finished runs last touched before that time (microseconds since 1970)."""
+        """Retention: remove the runs that were finished before that time (microseconds since 1970)."""
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
@@ -157,6 +164,10 @@ class Runtime:
         return gone
 
     # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def promised(self) -> Mapping[str, Json]:
+        """What a checkpoint made now asks of a resume."""
+        return self._opening().promised()
 
     def _opening(self) -> Opening:
         chosen = self.settings
@@ -170,6 +181,7 @@ class Runtime:
             chosen.ask,
             chosen.ids,
             chosen.lease_seconds,
+            chosen.holder,
         )
 
     def _existing(self, run_id: str) -> str:

@@ -95,6 +95,10 @@ class Session:
             except RuntimeFault:
                 continue  # the store was busy; there are two more tries before the lease ends
 
+    def leave(self) -> None:
+        """Leave the run as it is, its lease in force: another process of the same holder goes on."""
+        self._over.set()
+
     def release(self) -> None:
         self._over.set()
         lease: Lease | None = self.recorder.lease

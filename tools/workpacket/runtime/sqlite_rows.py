@@ -31,6 +31,7 @@ class LeaseRow(NamedTuple):
 
 
 STREAM_COLUMNS = "name, id, version, hash, fence, removed, writer, writer_seq, crc"
+LEASE_COLUMNS = "name, token, holder, ends, boot, crc"
 
 
 def checked_stream(columns: Sequence[str | int]) -> StreamRow:
@@ -75,9 +76,11 @@ def require_whole_directory(db: sqlite3.Connection) -> None:
 
 
 def read_lease(db: sqlite3.Connection, name: str) -> LeaseRow | None:
-    columns = db.execute("SELECT name, token, holder, ends, boot, crc FROM leases WHERE name = ?", (name,)).fetchone()
-    if columns is None:
-        return None
+    columns = db.execute(f"SELECT {LEASE_COLUMNS} FROM leases WHERE name = ?", (name,)).fetchone()
+    return None if columns is None else checked_lease(columns)
+
+
+def checked_lease(columns: Sequence[str | int]) -> LeaseRow:
     _require_crc("leases", columns)
     return LeaseRow._make(columns[:-1])
 

@@ -8,8 +8,7 @@ must have their hashes, mutable rows their CRC, a stream must reach its head.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from workpacket.runtime.admission import (
     events_to_store,
@@ -18,48 +17,30 @@ from workpacket.runtime.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.contract import Append, Appended, Head, Lease
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, LogDamaged, PayloadErased, VersionConflict
-from workpacket.runtime.events import GENESIS, Chain, Event, require_intact, require_payload, verified
+from workpacket.runtime.contract import Append, Appended, Lease
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
+from workpacket.runtime.events import GENESIS, Event, verified
 from workpacket.runtime.index import IndexEntry, entry_of
-from workpacket.runtime.sqlite_access import Access
+from workpacket.runtime.sqlite_reading import EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.sqlite_rows import (
     STREAM_COLUMNS,
     LeaseRow,
     StreamRow,
     add_stream,
-    checked_entry,
     checked_stream,
     put_entry,
     put_lease,
     put_stream,
     read_lease,
-    read_stream,
-    require_whole_directory,
 )
-from workpacket.runtime.ticks import Clock, SystemClock, boot_id
 from workpacket.runtime.values import address_of
 
-FETCH = 1000
-_COLUMNS = (
-    "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"
-)
-_INSERT = f"INSERT INTO events(stream, version, {_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
+_INSERT = f"INSERT INTO events(stream, version, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _FIRST_OF_WRITER = "SELECT stream, version FROM events WHERE writer = ? AND writer_seq = 1"
-_SLICE = f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
 
 
-class SQLiteStore:
-    def __init__(
-        self, path: Path, *, clock: Clock | None = None, timeout: float = 30.0, accept_rollback: bool = False
-    ) -> None:
-        self.path = path
-        self._clock = clock or SystemClock()
-        self._boot = boot_id()
-        self._directory_checked = False
-        self.access = Access(path, timeout, self._clock.now(), accept_rollback=accept_rollback)
-        self._db = self.access.db
+class SQLiteStore(ReadableSQLite):
+    """Everything that writes; `ReadableSQLite` is the rest."""
 
     # ---- appending -----------------------------------------------------------------------------------------------
 
@@ -123,17 +104,6 @@ class SQLiteStore:
         ).fetchone()
         return int(found[0]) if found else 0
 
-    def _slice(self, stream: str, stream_id: int, version: int, count: int) -> tuple[Event, ...]:
-        rows = self._db.execute(_SLICE, (stream_id, version, count))
-        return tuple(require_intact(Event(stream, *columns)) for columns in rows)
-
-    def _stream_row(self, name: str) -> StreamRow | None:
-        row = read_stream(self._db, name)
-        if row is None and not self._directory_checked:
-            require_whole_directory(self._db)
-            self._directory_checked = True
-        return row
-
     def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> int:
         """Write events, payloads by their address, index and head; give the position of the last event."""
         position = 0
@@ -167,53 +137,7 @@ class SQLiteStore:
         if entry is not None:
             put_entry(self._db, stream_id, entry)
 
-    # ---- reading -------------------------------------------------------------------------------------------------
-
-    def head(self, stream: str) -> Head | None:
-        with self.access.reading:
-            row = self._stream_row(stream)
-        return None if row is None or row.removed else Head(stream, row.version, row.hash, row.fence)
-
-    def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
-        with self.access.reading:
-            row = self._stream_row(stream)
-        if row is None or row.removed:
-            return
-        chain = Chain(stream)
-        if after > 0:
-            for event in self._fetch(row, after - 1, min(after, row.version)):
-                chain = Chain(stream, after, require_intact(event).hash)
-        last = row.version if until is None else min(until, row.version)
-        while chain.version < last:
-            fetched = self._fetch(row, chain.version, min(last, chain.version + FETCH))
-            if not fetched:
-                raise LogDamaged(stream, chain.version + 1, "the record is missing")
-            for event in fetched:
-                yield chain.check(event)
-        if last == row.version and chain.hash != row.hash:
-            raise LogDamaged(stream, last, "the stream does not end in its head")
-
-    def _fetch(self, row: StreamRow, after: int, until: int) -> list[Event]:
-        with self.access.reading:
-            rows = self._db.execute(
-                f"SELECT version, {_COLUMNS} FROM events WHERE stream = ? AND version > ? AND version <= ? "
-                "ORDER BY version",
-                (row.id, after, until),
-            ).fetchall()
-        return [Event(row.name, *columns) for columns in rows]
-
-    def payload(self, event: Event) -> bytes | None:
-        if event.payload is None:
-            return None
-        with self.access.reading:
-            found = self._db.execute(
-                "SELECT bytes FROM payloads WHERE digest = ?", (bytes.fromhex(event.payload),)
-            ).fetchone()
-        if found is None:
-            raise LogDamaged(event.stream, event.version, "its payload is missing")
-        if found[0] is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, found[0])
+    # ---- payloads and index --------------------------------------------------------------------------------------
 
     def erase(self, digest: str) -> bool:
         with self.access.writing:
@@ -221,57 +145,6 @@ class SQLiteStore:
                 "UPDATE payloads SET bytes = NULL WHERE digest = ? AND bytes IS NOT NULL", (bytes.fromhex(digest),)
             )
             return cursor.rowcount == 1
-
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
-        order = "DESC" if newest_first else "ASC"
-        with self.access.reading:
-            rows = self._db.execute(
-                f"SELECT {STREAM_COLUMNS} FROM streams "
-                f"WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name {order} LIMIT ?",
-                (prefix, prefix + "\U0010ffff", -1 if limit is None else limit),
-            ).fetchall()
-        found = [checked_stream(row) for row in rows]
-        return tuple(Head(row.name, row.version, row.hash, row.fence) for row in found)
-
-    # ---- index ---------------------------------------------------------------------------------------------------
-
-    def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
-        query = (
-            f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc FROM entries e "
-            "JOIN streams s ON s.id = e.stream WHERE e.kind = :kind AND s.removed = 0"
-        )
-        if stream is not None:
-            query += " AND s.name = :stream"
-        if status is not None:
-            query += " AND e.status = :status"
-        with self.access.reading:
-            rows = self._db.execute(
-                query + " ORDER BY s.name, e.version", {"kind": kind, "stream": stream, "status": status}
-            ).fetchall()
-        width = len(StreamRow._fields) + 1
-        return tuple(checked_entry(checked_stream(row[:width]).name, row[width:]) for row in rows)
-
-    def latest(self, kind: str, stream: str) -> Event | None:
-        with self.access.reading:
-            row = self._stream_row(stream)
-            if row is None or row.removed:
-                return None
-            found = self._db.execute(
-                "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ? "
-                "ORDER BY version DESC LIMIT 1",
-                (kind, row.id),
-            ).fetchone()
-            if found is None:
-                return None
-            entry = checked_entry(stream, found)
-            events = self._slice(stream, row.id, entry.version, 1)
-        if not events or entry_of(events[0]) != entry or entry.version > row.version:
-            raise LogDamaged(stream, entry.version, f"the index of {kind} points at something else")
-        return events[0]
-
-    def index_kinds(self) -> tuple[str, ...]:
-        with self.access.reading:
-            return tuple(str(kind) for (kind,) in self._db.execute("SELECT DISTINCT kind FROM entries ORDER BY kind"))
 
     def rebuild_index(self) -> None:
         with self.access.writing:
@@ -311,18 +184,6 @@ class SQLiteStore:
             present = read_lease(self._db, lease.stream)
             if present is not None and present.token == lease.token:
                 self._put_lease(lease.stream, lease.token, lease.holder, 0)
-
-    def lease(self, stream: str) -> Lease | None:
-        with self.access.reading:
-            present = read_lease(self._db, stream)
-        left = self._left(present)
-        return Lease(stream, present.token, present.holder, left) if present is not None and left > 0 else None
-
-    def _left(self, lease: LeaseRow | None) -> float:
-        """Seconds for which the lease is still in force. One of another boot has ended: its holder died with it."""
-        if lease is None or lease.boot != self._boot:
-            return 0.0
-        return lease.ends / 1000 - self._clock.ticks()
 
     def _put_lease(self, stream: str, token: int, holder: str, seconds: float) -> None:
         ends = int((self._clock.ticks() + seconds) * 1000)

@@ -77,12 +77,14 @@ class RunState:
     steps: dict[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     in_flight: set[str] = field(default_factory=set)
+    running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
+    open_question: str = ""
     spent_ms: int = 0
     last_recorded_at: int = 0
 
@@ -153,8 +155,9 @@ def _started(state: RunState, _: Event, data: Data) -> None:
 
 def _attempt(state: RunState, _: Event, data: Data) -> None:
     state.interrupted = state.interrupted or state.status == "running"
+    state.in_flight |= set(state.running)
     state.status = "running"
-    state.stop_code = ""
+    state.stop_code = state.open_question = ""
     state.cancel_reason = None
     state.attempt = _number(data, "attempt")
     if "scope" in data:
@@ -168,15 +171,21 @@ def _attempt(state: RunState, _: Event, data: Data) -> None:
         state.code_version = _text(data, "code_version")
 
 
+def _step_started(state: RunState, _: Event, data: Data) -> None:
+    state.running[_text(data, "step")] = _list(data, "processes")
+
+
 def _step(state: RunState, event: Event, data: Data) -> None:
     key = _text(data, "step")
     state.steps[key] = StepRecord(key, _texts(data, "args"), _text(data, "version"), _number(data, "redactions"), event)
     state.spent_ms += _number(data, "ms")
     state.tries.pop(key, None)
     state.in_flight.discard(key)
+    state.running.pop(key, None)
 
 
 def _step_failed(state: RunState, _: Event, data: Data) -> None:
+    state.running.pop(_text(data, "step"), None)
     if data.get("final") is True:
         state.tries.pop(_text(data, "step"), None)
     else:
@@ -245,6 +254,7 @@ def _cancel(state: RunState, _: Event, data: Data) -> None:
 
 def _blocked(state: RunState, _: Event, data: Data) -> None:
     state.blocks.append(_text(data, "code"))
+    state.open_question = _text(data, "subject")
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
@@ -268,6 +278,7 @@ Reducer = Callable[[RunState, Event, Data], None]
 _REDUCERS: Mapping[str, Reducer] = {
     "run.started": _started,
     "attempt.started": _attempt,
+    "step.started": _step_started,
     "step.completed": _step,
     "step.failed": _step_failed,
     "checkpoint": _checkpoint,

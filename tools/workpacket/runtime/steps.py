@@ -75,7 +75,8 @@ class Steps:
             return Stored(self._result(record, options))
         self.boundary.check()
         state = self.recorder.state
-        maybe_repeated = record is not None or key in state.in_flight or (state.interrupted and first)
+        begun_before = key in state.in_flight or key in state.running
+        maybe_repeated = record is not None or begun_before or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)

@@ -1,0 +1,389 @@
+"""Runs on the command line, as scripts and people call them: real processes, real kills, every exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cli.commands import STUB, STUB_PATH
+from workpacket.cli.main import main
+
+CONSOLE = "from workpacket.cli.main import console; console()"
+
+
+class Ended(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository in which commands are called: in this process, which is quick, or as scripts of their own."""
+
+    root: Path
+    capture: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> Ended:
+        self.capture.readouterr()
+        before, stopping = Path.cwd(), signal.getsignal(signal.SIGTERM)
+        os.chdir(self.root)
+        try:
+            status = main(list(words))
+        finally:
+            os.chdir(before)
+            signal.signal(signal.SIGTERM, stopping)
+        return Ended(status, *self.capture.readouterr())
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json").stdout)
+
+    def start(self, *words: str) -> str:
+        return self("run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
+
+    def script(self, text: str) -> subprocess.Popen[str]:
+        """A shell script in which `wp` is the command."""
+        head = f"wp() {{ '{sys.executable}' -c '{CONSOLE}' \"$@\"; }}\n"
+        return subprocess.Popen(
+            ["/bin/sh", "-c", head + text],
+            cwd=self.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return Place(tmp_path, capsys)
+
+
+def until(true: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_done_once_and_then_answered_from_the_store(place: Place) -> None:
+    run = place.start("nightly")
+    assert run == "nightly@00000001#1"
+    first = place("run", "step", run, "count", "--", "sh", "-c", "echo x >> seen; wc -l < seen")
+    again = place("run", "step", run, "count", "--", "sh", "-c", "echo x >> seen; wc -l < seen")
+    assert (first.returncode, first.stdout.strip(), again.stdout.strip()) == (0, "1", "1")
+    assert (place.root / "seen").read_text() == "x\n"
+
+
+def test_a_step_records_status_digest_and_tail(place: Place) -> None:
+    answer = json.loads(place("run", "step", place.start("nightly"), "say", "--json", "--", "printf", "abc").stdout)
+    stored = answer["data"]["result"]
+    assert stored["exit_code"] == 0
+    assert stored["stdout"] == {
+        "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "length": 3, "tail": "abc",
+    }  # fmt: skip
+    assert answer["data"]["done_before"] is False
+
+
+def test_options_behind_two_dashes_belong_to_the_program(place: Place) -> None:
+    done = place("run", "step", place.start("nightly"), "say", "--", "echo", "--help", "--json")
+    assert done.stdout == "--help --json\n"
+
+
+def test_a_step_that_fails_may_be_tried_again(place: Place) -> None:
+    run = place.start("nightly")
+    program = ("--", "sh", "-c", "test -e ready || { echo not ready >&2; exit 3; }")
+    failed = place("run", "step", run, "wait", *program)
+    assert failed.returncode == 41
+    assert "exit status 3: not ready (worker_failed)" in failed.stderr
+    (place.root / "ready").touch()
+    assert place("run", "step", run, "wait", *program).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (["step", "RUN", "done", "--", "echo", "other"], 63, "step_changed"),
+        (["step", "RUN", "slow", "--timeout", "0.3", "--", "sleep", "30"], 42, "worker_timeout"),
+        (["step", "RUN", "no", "--", "no-such-program"], 41, "worker_failed"),
+        (["step", "nightly@00000001#7", "a", "--", "true"], 73, "lease_lost"),
+        (["step", "nobody@00000001#1", "a", "--", "true"], 68, "checkpoint_missing"),
+        (["step", "RUN", "a"], 2, "missing_argument"),
+        (["step", "RUN", "a/b", "--", "true"], 2, "invalid_value"),
+        (["step", "RUN", "a", "--result", "{"], 2, "invalid_value"),
+        (["stop", "RUN", "--reason", "verification_faild"], 2, "unknown_code"),
+        (["stop", "RUN", "--reason", "verification_failed"], 20, ""),
+        (["stop", "RUN", "--reason", "run_cancelled"], 130, ""),
+        (["start", "other", "--from", "nothing"], 68, "checkpoint_missing"),
+        (["start", "a/b"], 2, "invalid_value"),
+        (["start", "other", "--input", "x"], 2, "invalid_value"),
+        (["start", "other", "--owner", "me"], 2, "invalid_value"),
+        (["pause", "RUN"], 2, "invalid_value"),
+        ([], 2, "missing_argument"),
+    ],
+)
+def test_each_refusal_has_its_exit_status(place: Place, words: list[str], status: int, code: str) -> None:
+    run = place.start("nightly")
+    place("run", "step", run, "done", "--", "echo", "this")
+    ended = place("run", *[run if word == "RUN" else word for word in words])
+    assert ended.returncode == status, ended.stderr
+    assert not code or f"({code})" in ended.stderr
+
+
+def test_values_checkpoints_and_the_end_are_recorded(place: Place) -> None:
+    run = place.start("nightly", "--input", "month=10,11")
+    assert place("run", "step", run, "rows", "--result", '{"n": 2}').stdout == '{"n": 2}\n'
+    assert place("run", "step", run, "rows", "--result", '{"n": 9}').stdout == '{"n": 2}\n'
+    token = place("run", "checkpoint", run, "--cursor", '{"page": 7}', "--name", "seven", "--token").stdout.strip()
+    assert place("run", "stop", run, "--reason", "stalled").returncode == 43
+    again = place.json("run", "start", "nightly", "--input", "month=10,11", "--retry-token", token)
+    assert (again["data"]["attempt"], again["data"]["cursor"]) == (2, {"page": 7})
+    ended = place("run", "stop", again["data"]["handle"])
+    assert (ended.returncode, ended.stdout) == (0, "nightly@00000001 completed\n")
+    assert place("run", "step", again["data"]["handle"], "new", "--", "true").returncode == 63
+
+
+def test_nobody_can_start_from_a_stub(place: Place) -> None:
+    stub = place.root / STUB_PATH
+    stub.parent.mkdir(parents=True)
+    stub.write_text(STUB, "utf-8")
+    refused = place("run", "start", "work", "--packet", "WP-1-Parser-v1")
+    assert (refused.returncode, "is only a stub (packet_not_active)" in refused.stderr) == (3, True)
+    assert place("run", "start", "work", "--packet", "WP-1-Nothing-v1").returncode == 3
+    (place.root / ".GOV/task_packets/WP-1-Parser-v1.md").write_text("# Packet\n", "utf-8")
+    assert place.start("work", "--packet", "WP-1-Parser-v1") == "WP-1-Parser-v1/work@00000001#1"
+
+
+def test_a_script_that_was_killed_goes_on_where_it_was(place: Place) -> None:
+    text = """
+        run=$(wp run start nightly --owner $$)
+        wp run step "$run" one -- sh -c 'echo one >> done'
+        wp run step "$run" two -- sh -c 'echo two >> done; test -e go || { touch waiting; sleep 30; }'
+    """
+    script = place.script(text)
+    until((place.root / "waiting").exists)
+    script.kill()
+    for pipe in (script.stdout, script.stderr):
+        assert pipe is not None
+        pipe.close()  # the step goes on and has them open too
+    script.wait()
+    busy = place("run", "start", "nightly")
+    assert (busy.returncode, "(run_busy)" in busy.stderr) == (44, True)  # its program is still at work
+    (step,) = children_of_step(place)
+    os.kill(step, signal.SIGTERM)  # ends the step and its program
+    until(lambda: place("resume", "nightly", "--plan").returncode == 0)
+    (place.root / "go").touch()
+    second = place.script(text + '\nwp run stop "$run"')
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, err
+    assert (place.root / "done").read_text().split() == ["one", "two", "two"]
+    assert "step.completed two (possibly done before)" in place("runs", "show", "nightly").stdout, out
+
+
+def children_of_step(place: Place) -> list[int]:
+    """The processes that record the step which is running now."""
+    events = place.json("runs", "show", "nightly")["data"]["events"]
+    return [int(event["data"]["processes"][0].split("/")[1]) for event in events if event["type"] == "step.started"][
+        -1:
+    ]
+
+
+def test_a_stopped_script_whose_run_was_taken_over_cannot_write(place: Place) -> None:
+    first = place.start("nightly")
+    with closing(sqlite3.connect(place.root / ".git/workpacket/runs.db")) as db:
+        (holder,) = db.execute("SELECT holder FROM leases").fetchone()
+    assert f"/{os.getpid()}/" in holder
+    busy = place("run", "start", "nightly")
+    assert busy.returncode == 44
+    expire_lease(place)  # an hour without a command: the owner was stopped
+    second = place.start("nightly")
+    assert second == "nightly@00000001#2"
+    zombie = place("run", "step", first, "late", "--", "touch", "late")
+    assert (zombie.returncode, (place.root / "late").exists()) == (73, False)
+    assert place("run", "step", second, "late", "--", "true").returncode == 0
+
+
+def expire_lease(place: Place) -> None:
+    from workpacket.runtime.contract import Lease
+    from workpacket.runtime.sqlite_store import SQLiteStore
+
+    store = SQLiteStore(place.root / ".git/workpacket/runs.db")
+    for lease in store.leases():
+        store.release(Lease(*lease))
+    store.close()
+
+
+def test_a_step_that_is_told_to_end_stops_its_program(place: Place) -> None:
+    run = place.start("nightly")
+    command = [sys.executable, "-c", CONSOLE, "run", "step", run, "long", "--", "sh", "-c", "touch up; sleep 30"]
+    step = subprocess.Popen(command, cwd=place.root, env=environment())
+    until((place.root / "up").exists)
+    place("cancel", "nightly", "--reason", "wrong month")
+    assert step.wait(20) == 130
+    assert place("run", "step", run, "next", "--", "true").returncode == 130
+
+
+# ---- looking -----------------------------------------------------------------------------------------------------
+
+
+def test_a_place_without_runs_is_looked_at_and_left_as_it_is(place: Place) -> None:
+    assert place("runs", "list").stdout == "no runs\n"
+    assert place("resume").stdout == "nothing is unfinished\n"
+    assert place("runs", "verify").returncode == place("doctor").returncode == 0
+    assert place("runs", "show", "x").returncode == 68
+    assert not (place.root / ".git/workpacket").exists()
+
+
+def test_runs_are_listed_shown_and_compared(place: Place) -> None:
+    one = place.start("nightly", "--input", "month=10")
+    place("run", "step", one, "a", "--", "echo", "1")
+    place("run", "stop", one)
+    two = place.start("nightly", "--input", "month=11")
+    place("run", "step", two, "a", "--", "echo", "2")
+    place("run", "stop", two, "--reason", "stalled")
+    listed = place.json("runs", "list")["data"]["runs"]
+    assert [(run["run"], run["state"], run["attention"]) for run in listed] == [
+        ("nightly@00000001", "completed", ""), ("nightly@00000002", "stopped", "stalled"),
+    ]  # fmt: skip
+    assert [run["run"] for run in place.json("runs", "list", "--state", "stopped")["data"]["runs"]] == [two[:-2]]
+    assert "next: workpacket resume nightly@00000002 --plan" in place("runs", "list").stdout
+    assert "stalled (Nothing happened for too long)" in place("runs", "show", two[:-2]).stdout
+    assert place("runs", "show", "nightly").returncode == 68  # could be either
+    differing = {row["what"] for row in place.json("runs", "diff", one[:-2], two[:-2])["data"]["differences"]}
+    assert differing == {"status", "input month", "step a"}
+    tail = place.json("runs", "tail", two[:-2], "--lines", "2")["data"]["events"]
+    assert [event["type"] for event in tail] == ["step.completed", "run.stopped"]
+
+
+def test_a_run_moves_to_another_place_and_is_pruned(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    run = place.start("nightly")
+    place("run", "stop", run)
+    assert place("runs", "export", "nightly", "--output", "run.jsonl").returncode == 0
+    other = Place(tmp_path_factory.mktemp("other"), place.capture)
+    assert other("runs", "import", str(place.root / "run.jsonl")).returncode == 0
+    assert other.json("runs", "show", "nightly")["data"]["state"] == "completed"
+    (place.root / "bad.jsonl").write_text("{}\n")
+    assert other("runs", "import", str(place.root / "bad.jsonl")).returncode == 70
+    assert "would be removed" in place("runs", "prune", "--older-than", "0").stdout
+    assert place.json("runs", "prune", "--older-than", "0", "--yes")["data"]["removed"] == ["nightly@00000001"]
+    assert place("runs", "list").stdout == "no runs\n"
+
+
+def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
+    run = place.start("nightly", "--code-version", "1")
+    place("run", "stop", run, "--reason", "stalled")
+    changed = place("run", "start", "nightly", "--code-version", "2")
+    assert (changed.returncode, "(code_changed)" in changed.stderr) == (61, True)
+    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place("run", "start", "nightly", "--code-version", "3").returncode == 61
+    assert place.start("nightly", "--code-version", "2") == "nightly@00000001#2"
+    place("run", "stop", "nightly@00000001#2", "--reason", "stalled")
+    place("cancel", "nightly")
+    asked = place("resume", "nightly")
+    assert (asked.returncode, "CONFIRM run_cancelled" in asked.stdout) == (130, True)
+    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place.json("resume")["data"]["unfinished"][0]["decision"]["action"] == "RESUME"
+
+
+def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    place("run", "stop", place.start("nightly"), "--reason", "stalled")
+    moved = tmp_path_factory.mktemp("elsewhere") / "moved"
+    place.root.rename(moved)
+    there = Place(moved, place.capture)
+    refused = there("run", "start", "nightly")
+    assert (refused.returncode, "(identity_changed)" in refused.stderr) == (62, True)
+    assert there("resume", "nightly", "--yes").returncode == 0
+    assert there.start("nightly") == "nightly@00000001#2"
+    moved.rename(place.root)
+
+
+# ---- stores that are not well ------------------------------------------------------------------------------------
+
+
+def spoil(place: Place, statement: str) -> None:
+    with closing(sqlite3.connect(place.root / ".git/workpacket/runs.db", isolation_level=None)) as db:
+        for trigger in ("events_stay_as_they_are", "events_stay"):
+            db.execute(f"DROP TRIGGER {trigger}")
+        db.execute(statement)
+
+
+def test_a_changed_record_is_found_and_never_believed(place: Place) -> None:
+    run = place.start("nightly")
+    place("run", "step", run, "a", "--result", "1")
+    spoil(place, "UPDATE events SET data = replace(data, '\"a\"', '\"b\"') WHERE type = 'step.completed'")
+    for words in (["runs", "verify"], ["runs", "verify", "nightly"], ["doctor"], ["resume", "nightly"]):
+        assert place(*words).returncode == 70, words
+    assert place("run", "step", run, "c", "--result", "1").returncode == 70
+
+
+def test_a_store_that_is_no_database_is_named_and_a_newer_one_can_be_exported(place: Place) -> None:
+    place.start("nightly")
+    store = place.root / ".git/workpacket/runs.db"
+    spoil(place, "PRAGMA user_version = 99")
+    assert place("run", "start", "other").returncode == 72
+    assert place("runs", "list").returncode == 0  # it is read as far as it can be
+    assert "CREATE TABLE events" in place("runs", "export", "--raw").stdout
+    for name in ("runs.db-wal", "runs.db-shm"):
+        store.with_name(name).unlink(missing_ok=True)
+    store.write_bytes(b"this is no database" * 100)
+    assert place("runs", "list").returncode == place("doctor").returncode == 71
+
+
+def test_a_store_that_cannot_be_written_is_named(place: Place) -> None:
+    (place.root / ".git/workpacket").write_text("in the way of the folder")  # also the superuser cannot pass it
+    refused = place("run", "start", "other")
+    assert (refused.returncode, "(store_read_only)" in refused.stderr) == (54, True), refused.stderr
+
+
+def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = Place(tmp_path, capsys)
+    place.start("nightly")
+    assert place("doctor").returncode == 0
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    found = place("doctor")
+    assert (found.returncode, ".workpacket/runs.db is not ignored by git" in found.stdout) == (13, True)
+    (tmp_path / ".gitignore").write_text(".workpacket/\n")
+    assert place("doctor").returncode == 0
+
+
+def test_the_doctor_finds_a_secret_that_was_stored(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = place.start("nightly")
+    place("run", "step", run, "a", "--result", '"correct-horse-battery-staple-9137"')
+    assert place("doctor").returncode == 0
+    monkeypatch.setenv("SOME_API_TOKEN", "correct-horse-battery-staple-9137")
+    found = place("doctor")
+    assert (found.returncode, "nightly@00000001, version 2" in found.stdout) == (77, True)
+
+
+def test_an_effect_in_doubt_is_settled_by_a_person(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.root)
+    program = """
+import os, signal
+from workpacket.runtime import Runtime
+with Runtime.open() as runtime, runtime.run("mails") as run:
+    run.effect("send", lambda: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    environment_of = environment()
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=environment_of, check=False).returncode == -signal.SIGKILL
+    )
+    assert place.json("runs", "list")["data"]["runs"][0]["attention"] == "effect_outcome_unknown"
+    assert place("resume", "mails").returncode == 74
+    assert place("resume", "mails", "--mark-done", "sent").returncode == 2
+    assert place("resume", "mails", "--mark-done", "send", "--note", "it is in the outbox").returncode == 0

@@ -1,0 +1,110 @@
+"""The part of `doctor` that examines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments
+from workpacket.cli.store_door import answer, refuse
+from workpacket.git.run import run_git
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.runs import CheckRow, render_checks
+from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
+from workpacket.runtime.opening import orphans_of
+from workpacket.runtime.place import OUTSIDE_GIT, store_path, work_tree_of
+from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.sqlite_files import file_system_of
+from workpacket.runtime.sqlite_health import examine, suitability
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.state import fold
+from workpacket.runtime.values import value_of
+
+
+def carry_out(arguments: Arguments) -> int:
+    path = store_path(Path.cwd())
+    try:
+        rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+    bad = [row for row in rows if row.result == "block"]
+    status = max((catalogue()[row.code].exit_code for row in bad), default=0)
+    data: dict[str, Json] = {
+        "store": str(path),
+        "checks": [
+            {"check": row.name, "result": row.result, "code": row.code, "details": list(row.details)} for row in rows
+        ],
+    }
+    then = catalogue()[bad[0].code].remedy if bad else ""
+    return answer(arguments, render_checks(rows, style_of(arguments)), data, status=status, then=then)
+
+
+def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
+    folder = next(folder for folder in path.parents if folder.exists())
+    yield _row("file system", [("storage_unsuitable", found.message) for found in suitability(folder / "x")],
+               f"{file_system_of(folder) or 'unknown'} at {folder}")  # fmt: skip
+    yield _row("ignored by git", _ignored(), str(path))
+    if not path.exists():
+        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
+        return
+    store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
+    try:
+        yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
+        holders = [f"{lease.stream}: {lease.holder}" for lease in store.leases()]
+        yield CheckRow("leases", "pass", "", holders)
+        yield _row("left-over programs", [("orphan_alive", found) for found in _orphans(store)])
+        yield _row("secrets", [("redaction_failed", found) for found in _secrets(store)])
+    finally:
+        store.close()
+
+
+def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow:
+    if problems:
+        return CheckRow(name, "block", problems[0][0], [message for _, message in problems])
+    return CheckRow(name, "pass", "", [well] if well else [])
+
+
+def _ignored() -> list[tuple[str, str]]:
+    """A store inside the work tree has to be ignored, or it is committed: one made before there was a repository."""
+    tree = work_tree_of(Path.cwd())
+    if tree is None or not (tree / OUTSIDE_GIT).exists():
+        return []
+    # Not check-ignore: that one refuses to work where paths are taken literally, as `run_git` has them taken.
+    answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
+    return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
+
+
+def _orphans(store: SQLiteStore) -> list[str]:
+    """Programs at work for a run that nobody holds."""
+    held = {lease.stream for lease in store.leases()}
+    found: list[str] = []
+    for stream, last in store.newest("runs"):
+        if last is not None and last.type in {"run.started", "attempt.started"} and stream not in held:
+            try:
+                found += [f"{stream}: {orphan}" for orphan in orphans_of(fold(store.read(stream)))]
+            except LogDamaged:
+                continue  # the check of the store has named it
+    return found
+
+
+def _secrets(store: SQLiteStore) -> list[str]:
+    """Records in which today's rules and environment find a secret that those of their time did not."""
+    redactor = Redactor.from_environment(os.environ)
+    found: list[str] = []
+    for head in store.heads():
+        try:
+            for event in store.read(head.stream):
+                try:
+                    payload = store.payload(event)
+                except PayloadErased:
+                    continue
+                text = payload.decode("utf-8") if payload is not None else "null"
+                _, count = redactor.clean_value(value_of(payload) if payload is not None else None, text)
+                if count:
+                    found.append(f"{head.stream}, version {event.version}")
+        except LogDamaged:
+            continue  # the check of the store has named it
+    return found

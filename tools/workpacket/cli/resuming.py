@@ -1,0 +1,117 @@
+"""The part of `resume` and `cancel` that opens the store."""
+
+from __future__ import annotations
+
+import sys
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, usage
+from workpacket.cli.store_door import answer, one_run, open_runtime, refuse
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.runs import CheckRow, RunRow, render_checks, render_runs
+from workpacket.runtime.decide import Decision
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.runtime import Choice, Runtime
+
+SETTLEMENTS: tuple[tuple[str, Choice], ...] = (
+    ("mark-done", "mark_done"),
+    ("retry", "retry"),
+    ("compensate", "compensate"),
+)
+
+
+def carry_out(arguments: Arguments) -> int:
+    if arguments.flag("yes") and arguments.flag("no"):
+        raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
+    try:
+        with open_runtime() as runtime:
+            return _one(arguments, runtime) if arguments.words else _all(arguments, runtime)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def cancel(arguments: Arguments) -> int:
+    try:
+        with open_runtime() as runtime:
+            run = one_run(runtime, arguments)
+            runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
+            state = runtime.state(run).status
+            text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
+            return answer(arguments, text, {"run": run, "state": state}, then=f"workpacket runs show {run}")
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _all(arguments: Arguments, runtime: Runtime) -> int:
+    """Every unfinished run with what a resume would decide. Writes nothing."""
+    rows: list[RunRow] = []
+    decided: list[Json] = []
+    for line in runtime.runs():
+        if line.liveness == "completed":
+            continue
+        decision = runtime.plan(line.id)
+        rows.append(RunRow(line.id, line.liveness, f"{decision.action} {decision.code}".rstrip(), ""))
+        decided.append({"run": line.id, "state": line.liveness, "decision": decision.as_json()})
+    text = render_runs(rows, style_of(arguments)) if rows else "nothing is unfinished\n"
+    return answer(arguments, text, {"unfinished": decided}, then="workpacket resume ID --plan" if rows else "")
+
+
+def _one(arguments: Arguments, runtime: Runtime) -> int:
+    run = one_run(runtime, arguments)
+    if not arguments.flag("plan"):
+        _settle(arguments, runtime, run)
+    decision = runtime.plan(run)
+    if decision.action == "CONFIRM" and not arguments.flag("plan"):
+        said = _said(arguments, run, decision)
+        if said is not None:
+            runtime.confirm(run, decision.subject, yes=said, note=arguments.value("note"))
+            decision = runtime.plan(run)
+    elif not arguments.flag("plan") and (arguments.flag("yes") or arguments.flag("no")):
+        _answer_the_program(arguments, runtime, run)
+    status = catalogue()[decision.code].exit_code if decision.code else 0
+    checks = [CheckRow(check.name, check.result, check.code, check.details) for check in decision.checks]
+    text = f"{run}: {decision.action} {decision.code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
+    data: dict[str, Json] = {"run": run, "decision": decision.as_json()}
+    return answer(arguments, text, data, status=status, then=_then(runtime, run, decision))
+
+
+def _answer_the_program(arguments: Arguments, runtime: Runtime, run: str) -> None:
+    """What only the program knows (its inputs, its version) it asked itself when it was started last."""
+    state = runtime.state(run)
+    if state.open_question and state.open_question not in state.confirmations:
+        runtime.confirm(run, state.open_question, yes=arguments.flag("yes"), note=arguments.value("note"))
+
+
+def _settle(arguments: Arguments, runtime: Runtime, run: str) -> None:
+    unknown = {record.step: record.effect for record in runtime.state(run).unknown_effects}
+    for option, choice in SETTLEMENTS:
+        for step in arguments.all_of(option):
+            if step not in unknown:
+                known = ", ".join(unknown) or "none"
+                what = f"{step!r} is no effect of unknown outcome; those of {run}: {known}"
+                raise usage(arguments.command, "invalid_value", what)
+            runtime.settle(run, unknown[step], choice, arguments.value("note"))
+
+
+def _said(arguments: Arguments, run: str, decision: Decision) -> bool | None:
+    if arguments.flag("yes") or arguments.flag("no"):
+        return arguments.flag("yes")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.flag("json"):
+        return None
+    asked = [CheckRow(c.name, c.result, c.code, c.details) for c in decision.checks if c.result == "confirm"]
+    sys.stderr.write(f"{render_checks(asked, style_of(arguments))}go on with {run} all the same? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().casefold() in {"y", "yes"}
+
+
+def _then(runtime: Runtime, run: str, decision: Decision) -> str:
+    if decision.action in {"RESUME", "RESTART_STEP"}:
+        state = runtime.state(run)
+        packet = f" --packet {state.packet}" if state.packet else ""
+        return f"start its program again, or: workpacket run start {state.name}{packet}"
+    if decision.action == "COMPLETE":
+        return f"workpacket runs show {run}"
+    if decision.action == "CONFIRM":
+        return f"workpacket resume {run} --yes"
+    return catalogue()[decision.code].remedy

@@ -1,0 +1,50 @@
+"""`workpacket runs`: look at runs, and move, prune and verify them."""
+
+from __future__ import annotations
+
+from workpacket.cli.options import Arguments, Command, Option, subcommand
+
+LOOKING = ("list", "show", "tail", "diff")
+KEEPING = ("export", "import", "prune", "verify")
+
+
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, (*LOOKING, *KEEPING))
+    if action in LOOKING:
+        from workpacket.cli.runs_looking import carry_out as look
+
+        return look(arguments, action)
+    from workpacket.cli.runs_keeping import carry_out as keep
+
+    return keep(arguments, action)
+
+
+COMMAND = Command(
+    "runs",
+    "look at runs, move, prune and verify them",
+    run,
+    arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]",
+    description="""
+A run is named by its id, or by the beginning of it if that fits one run only.
+`prune` removes finished runs that nothing happened to for some days; without --yes it only says which.""",
+    options=(
+        Option("state", "list: only runs in this state",
+               choices=("live", "interrupted", "stopped", "cancelled", "completed")),
+        Option("packet", "list: only runs of this work packet", value="WP_ID"),
+        Option("at", "show: the run as it was at this checkpoint", value="CHECKPOINT"),
+        Option("lines", "tail: how many events to begin with (10)", value="N"),
+        Option("follow", "tail: wait for more, until the run ends"),
+        Option("output", "export: write into this file", value="FILE"),
+        Option("raw", "export: the whole store as SQL, interpreting nothing; also of a newer version"),
+        Option("older-than", "prune: days without an event (30)", value="DAYS"),
+        Option("yes", "prune: really remove them"),
+    ),
+    examples=(
+        "workpacket runs list --state interrupted",
+        "workpacket runs show nightly@00000003",
+        "workpacket runs tail nightly@00000003 --follow",
+        "workpacket runs export nightly@00000003 --output nightly.jsonl",
+        "workpacket runs prune --older-than 90 --yes",
+        "workpacket runs verify",
+    ),
+)  # fmt: skip

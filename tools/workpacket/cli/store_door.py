@@ -1,0 +1,109 @@
+"""What the commands about runs share: the store, runs by a part of their id, answers as text or JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, usage
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.failure import failure_finding, render_failure
+from workpacket.report.json_report import render_envelope
+from workpacket.report.runs import next_line
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.observe import Observer
+from workpacket.runtime.place import store_path
+from workpacket.runtime.runtime import Runtime, Settings
+
+
+def open_runtime(
+    *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
+    lease_seconds: float = 30.0, promise: bool = False,
+) -> Runtime:  # fmt: skip
+    """The runtime of this place. Commands that only look make no store where there is none."""
+    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=_observers(promise))
+    if not create and not store_path(Path.cwd()).exists():
+        return Runtime(MemoryStore(), settings)
+    return Runtime.open(None, settings)
+
+
+def _observers(promise: bool) -> tuple[Observer, ...]:
+    try:
+        return (GitObserver(find_repository(Path.cwd()), own=(".workpacket",), promise=promise),)
+    except WorkpacketError:
+        if promise:
+            raise
+        return ()
+
+
+def run_named(runtime: Runtime, word: str) -> str:
+    """The id of the run: as given, or the only one that begins so."""
+    if runtime.store.head(word) is not None:
+        return word
+    found = [head.stream for head in runtime.store.heads(word, limit=4)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise WorkpacketError("checkpoint_missing", f"{word!r} could be {', '.join(found)}", hint="name one of them")
+    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
+
+
+def one_run(runtime: Runtime, arguments: Arguments) -> str:
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "name one run")
+    return run_named(runtime, arguments.words[0])
+
+
+def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status: int = 0, then: str = "") -> int:
+    """Print the answer in the form that was asked for, with the line that says what to do next."""
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope(arguments.command.name, status, [], {**data, "next": then}))
+        return status
+    sys.stdout.write(text)
+    if then:
+        sys.stdout.write(next_line(then, style_of(arguments)))
+    return status
+
+
+def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
+    """A stop reason as the answer: what stopped, the facts, the usual choice, and the exit status of its code."""
+    reason = catalogue()[fault.code]
+    hint = fault.hint or reason.remedy
+    shown = WorkpacketError(fault.code, fault.message, hint=hint)
+    if arguments.flag("json"):
+        finding = [failure_finding(shown)]
+        sys.stdout.write(
+            render_envelope(arguments.command.name, reason.exit_code, finding, {**fault.details, "next": hint})
+        )
+    else:
+        sys.stdout.flush()
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        sys.stderr.write(render_failure(shown, style_of(arguments)._replace(colour=colour)))
+    return reason.exit_code
+
+
+def moment_of(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def number_of(arguments: Arguments, option: str, default: float) -> float:
+    """The value of an option that takes a number from 0 upwards."""
+    word = arguments.value(option)
+    if not word:
+        return default
+    try:
+        number = float(word)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise usage(arguments.command, "invalid_value", f"--{option} takes a number, not {word!r}")
+    return number

@@ -1,0 +1,40 @@
+"""Whether a history that no longer holds a commit still holds what it changed: after rebase, squash or cherry-pick."""
+
+from __future__ import annotations
+
+from workpacket.git.changes import patch_id
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import merge_base
+from workpacket.git.run import run_git
+
+
+def tree_of(repository: Repository, commit: str) -> str:
+    """The id of the tree of a commit: equal trees are equal contents."""
+    return run_git(repository.root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.strip()
+
+
+def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
+    """The trees of `head` and its ancestors, as far as they are not ancestors of the commit `beside` too."""
+    excluded = [f"^{beside}"] if beside else []
+    return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
+
+
+def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
+    """Whether each change up to `commit` that `head` does not have is in `head` as another commit, or all as one."""
+    base = merge_base(repository, commit, head)
+    if base is None or base == head:
+        return False
+    present = set(_patch_ids(repository, base, head))
+    wanted = _patch_ids(repository, base, commit)
+    return bool(wanted) and (set(wanted) <= present or patch_id(repository, base, commit) in present)
+
+
+def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:
+    """The patch ids of the commits after `base` up to `head`; merges have none."""
+    commits = run_git(repository.root, "rev-list", "--no-merges", "--end-of-options", f"{base}..{head}").output
+    patches = run_git(
+        repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
+        "--no-textconv", stdin=commits,
+    )  # fmt: skip
+    answer = run_git(repository.root, "patch-id", "--stable", stdin=patches.output)
+    return [row.split(" ", 1)[0] for row in answer.text.splitlines()]

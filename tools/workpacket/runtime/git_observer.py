@@ -1,0 +1,71 @@
+"""What git says of a checkpoint: is its commit part of this history, and does the work tree hold only our own files?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.changes import status
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor
+from workpacket.git.rewriting import holds_changes_of, tree_of, trees_before
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.observations import GitRelation, Observations
+from workpacket.runtime.state import CheckpointRecord
+
+
+class GitObserver:
+    """With `promise`, checkpoints ask for their commit, and for a clean tree if it is clean now.
+
+    `own` are the folders and files the run itself writes, relative to the top of the work tree: they are never foreign.
+    """
+
+    def __init__(self, repository: Repository, *, own: tuple[str, ...] = (), promise: bool = True) -> None:
+        self._repository = repository
+        self._own = own
+        self._promise = promise
+
+    def preconditions(self) -> Mapping[str, Json]:
+        if not self._promise:
+            return {}
+        head = head_commit(self._repository)
+        if head is None:
+            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
+                             hint="git commit, then try again")  # fmt: skip
+        return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
+
+    def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
+        if point is None or "commit" not in point.preconditions:
+            return seen
+        commit, tree = (str(point.preconditions.get(name, "")) for name in ("commit", "tree"))
+        return replace(seen, git=self.relation(commit, tree), foreign_changes=self.foreign_changes())
+
+    def relation(self, commit: str, tree: str = "") -> GitRelation:
+        """How the present history lies to a recorded commit, whose tree may be all that is left of it."""
+        head = head_commit(self._repository)
+        if head is None:
+            return "unreachable"
+        if head == commit:
+            return "exact"
+        known = self._exists(commit)
+        if known and is_ancestor(self._repository, commit, head):
+            return "ahead"
+        if tree and tree in trees_before(self._repository, head, commit if known else ""):
+            return "content_equal"
+        return "rewritten" if known and holds_changes_of(self._repository, commit, head) else "unreachable"
+
+    def foreign_changes(self) -> tuple[str, ...]:
+        """What `git status` shows and is not the run's own."""
+        return tuple(entry.path for entry in status(self._repository) if not self._is_own(entry.path))
+
+    def _is_own(self, path: str) -> bool:
+        return any(path == own or path.startswith(f"{own.rstrip('/')}/") for own in self._own)
+
+    def _exists(self, commit: str) -> bool:
+        try:
+            commit_of(self._repository, commit)
+        except WorkpacketError:
+            return False
+        return True

@@ -1,0 +1,163 @@
+"""A run whose steps are processes of their own: shell scripts, and agents that call one command at a time.
+
+Each command joins the attempt, does one thing and leaves. In between the lease is held in the name of the *owner*: the
+process that called us, normally the script. While it lives nobody else can take the run; when it is gone, anyone may.
+
+The handle `ID#ATTEMPT` names one attempt. A script that was stopped, and whose run another one went on with meanwhile,
+holds the handle of an attempt that is over, and is refused with `lease_lost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO, Unpack
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.catalog import state_of
+from workpacket.runtime.contract import Lease
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, RunBlocked, RunCancelled, StepFailed
+from workpacket.runtime.opening import orphans_of
+from workpacket.runtime.processes import is_certainly_dead, process_named, this_process
+from workpacket.runtime.recorder import Draft, Recorder
+from workpacket.runtime.relay import Kept, ProgramFailed, Relayed, relay
+from workpacket.runtime.request import RunRequest
+from workpacket.runtime.run import Run
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.session import Session, cursor_of
+from workpacket.runtime.state import RunState
+
+LEASE_SECONDS = 3600.0  # between two commands a script may do something long of its own
+
+
+def handle_of(state: RunState) -> str:
+    return f"{state.stream}#{state.attempt}"
+
+
+def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[RunState, Json]:
+    """Begin a run or go on with it, and leave it to its owner; its state, and the cursor of its last checkpoint."""
+    run = runtime.run(name, **request)
+    session = run._session
+    session.leave()
+    point = session.state.latest_checkpoint
+    return session.state, None if point is None else cursor_of(session.recorder, point)
+
+
+def join(runtime: Runtime, handle: str) -> Session:
+    """The attempt that the handle names, if it is still the present one and nobody else holds it."""
+    stream, _, attempt = handle.rpartition("#")
+    if runtime.store.head(stream) is None:
+        raise RunBlocked(f"there is no run {stream or handle!r}", code="checkpoint_missing",
+                         hint="workpacket runs list")  # fmt: skip
+    state = _present(runtime, stream, attempt)
+    if state.status == "completed":
+        return Session(_recorder(runtime, state, None), LEASE_SECONDS, replay_only=True)
+    lease = _lease(runtime, stream)
+    state = _present(runtime, stream, attempt)  # what was read before the lease was had may be past
+    session = Session(_recorder(runtime, state, lease), LEASE_SECONDS, runtime.promised, None)
+    session.root.reached_new_work = True  # steps of scripts say when they begin: nothing has to be guessed
+    session.keep_lease()
+    return session
+
+
+def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
+    state = state_of(runtime.store, stream)
+    if str(state.attempt) != attempt:
+        raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} is over",
+                        hint=f"workpacket runs show {stream}")  # fmt: skip
+    if state.status in {"stopped", "cancelled"}:
+        raise RunBlocked(
+            f"attempt {attempt} of {stream} has ended: {state.stop_code}",
+            code=state.stop_code,
+            hint=f"workpacket resume {stream} --plan",
+        )
+    return state
+
+
+def _lease(runtime: Runtime, stream: str) -> Lease:
+    """The attempt's own lease, prolonged; a new one where it ended and nobody took the run meanwhile."""
+    owner = runtime.settings.holder or this_process()
+    present = runtime.store.lease(stream)
+    began = runtime.store.latest("runs", stream)
+    if present is not None and (present.holder == owner or (began is not None and began.fence == present.token)):
+        return runtime.store.renew(present, LEASE_SECONDS)
+    if present is not None and is_certainly_dead(present.holder):
+        return runtime.store.acquire(stream, owner, LEASE_SECONDS, over=present.token)
+    return runtime.store.acquire(stream, owner, LEASE_SECONDS)
+
+
+def _recorder(runtime: Runtime, state: RunState, lease: Lease | None) -> Recorder:
+    chosen = runtime.settings
+    return Recorder(
+        runtime.store, state, state.stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor, lease
+    )
+
+
+def program_step(
+    session: Session,
+    name: str,
+    argv: Sequence[str],
+    *,
+    sinks: tuple[BinaryIO | None, BinaryIO | None] = (None, None),
+    timeout: float | None = None,
+) -> tuple[Relayed, bool]:
+    """Run a program once under this name; what is stored of it, and whether it had been done before."""
+    alive = orphans_of(session.state)
+    if any(process.startswith(f"{name}: ") for process in alive):
+        raise LeaseHeld(f"{name} is at work already: {', '.join(alive)}", code="orphan_alive")
+    done_now: list[bool] = []
+
+    def begin(pid: int) -> None:
+        processes: list[Json] = [this_process(), process_named(pid)]
+        session.recorder.record(Draft("step.started", {"step": name, "processes": processes}))
+
+    def execute(argv: list[str]) -> Relayed:
+        done_now.append(True)
+        outcome = relay(argv, begin, session.boundary.check_now, sinks=sinks, timeout=timeout)
+        if outcome["exit_code"] != 0:
+            raise ProgramFailed(outcome)
+        return outcome
+
+    try:
+        result = Run(session).step(name, execute, list(argv))
+    except ProgramFailed as failed:
+        raise StepFailed(f"{name}: {failed}", details={"step": name, "outcome": as_json(failed.outcome)}) from None
+    except TimeoutError as late:
+        raise StepFailed(f"{name}: {late}", code="worker_timeout", details={"step": name}) from None
+    return result, not done_now
+
+
+def value_step(session: Session, name: str, value: Json) -> tuple[Json, bool]:
+    """Record a result under this name, or give the one that is stored."""
+    done_now: list[bool] = []
+
+    def give() -> Json:
+        done_now.append(True)
+        return value
+
+    return Run(session).step(name, give), not done_now
+
+
+def stop(session: Session, code: str, note: str) -> None:
+    """End the attempt: without a code the run is finished, with one it stopped for that reason."""
+    if session.replay_only:
+        if code:
+            raise RunBlocked(f"{session.state.stream} is finished; it cannot stop any more", code="step_changed")
+        return
+    if not code:
+        session.end(None)
+    elif code == "run_cancelled":
+        session.end(RunCancelled(note))
+    else:
+        session.end(RunBlocked(note or code, code=code))
+
+
+def as_json(outcome: Relayed) -> Json:
+    return {
+        "exit_code": outcome["exit_code"],
+        "stdout": _output(outcome["stdout"]),
+        "stderr": _output(outcome["stderr"]),
+    }
+
+
+def _output(kept: Kept) -> Json:
+    return {"sha256": kept["sha256"], "length": kept["length"], "tail": kept["tail"]}
