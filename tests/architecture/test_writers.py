@@ -14,6 +14,7 @@ from architecture.source_tree import PACKAGE, python_files
 WRITERS = {
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
+    "cli/runs_keeping.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
     "shell/cache.py": "the cache, in the git directory",
     "shell/evidence.py": "runs the commands that prove a criterion",
