@@ -15,9 +15,7 @@ from workpacket.text.source import Source
 CODE = "just_parameter_pasted"
 
 _DEFAULT = r"=(?:'[^']*'|\"[^\"]*\"|[^\s:'\"]+)"
-_HEADER = re.compile(
-    rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)"
-)
+_HEADER = re.compile(rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)")
 _PARAMETER = re.compile(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
 # Four braces stand for two that are meant as they are.
 _PASTED = re.compile(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
@@ -46,5 +44,5 @@ def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Faul
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
             message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
-            hint = "set positional-arguments, and hand it on as \"$@\" or \"$1\"; or write {{ quote(" + name + ") }}"
+            hint = 'set positional-arguments, and hand it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
             yield Fault(CODE, start + match.start(), start + match.end(), message, hint)
