@@ -162,6 +162,11 @@ reason = "{reason}"
         self.write(commands, "date_only")
         assert "ignore_unused" in commands("check").out
 
+    def test_an_ignore_without_a_reason_in_words_is_a_finding(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, OLD)
+        self.write(commands, "date_only", reason="unimportant")
+        assert "ignore_without_reason" in commands("check").out
+
     def test_a_setting_for_a_code_that_does_not_exist_is_a_finding(self, commands: Commands) -> None:
         commands.write(STUB_PATH, STUB)
         self.write(commands, "no_such_code")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
@@ -198,3 +199,16 @@ def test_every_command_gives_one_object_where_json_is_asked_for(commands: Comman
     assert answer["command"] == words[0]
     assert answer["ok"] is True
     assert answer["data"][key]
+
+
+def test_output_that_cannot_be_written_is_said_and_is_no_defect_of_ours(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(check, "chosen_files", full)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    failed = commands("check")
+    sys.stdout.close()  # the null device, which took its place
+    assert (failed.status, "(file_unwritable)" in failed.err) == (6, True)

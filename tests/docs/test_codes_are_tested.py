@@ -1,0 +1,30 @@
+"""Every reason code is raised by some test: a case of a rule, or a test that names the code."""
+
+from __future__ import annotations
+
+from architecture.source_tree import ROOT
+from workpacket.report.catalogue import catalogue
+
+TESTS = ROOT / "tests"
+# Codes of work that goes on. This list may only become shorter.
+NOT_YET = {
+    "actor_unknown", "approval_token_malformed", "board_entry_not_moved", "changes_unknown", "claimed_by_other",
+    "commit_unknown", "done_means_missing", "enrichment_needed", "fork_lane_unknown", "just_parameter_pasted",
+    "key_conflict", "lane_unknown", "log_absent", "orphan_alive", "packet_missing", "payload_erased", "proof_not_run",
+    "redaction_failed", "refinement_unfillable", "registry_table_absent", "run_unfinished", "scope_not_carried_over",
+    "scope_undecided", "spec_pointer_missing", "specification_unreadable", "storage_failed", "stub_missing",
+    "target_branch_unknown", "verification_not_run", "writer_conflict",
+}  # fmt: skip
+
+
+def untested() -> set[str]:
+    own = TESTS / "docs" / "test_codes_are_tested.py"
+    texts = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py") if path != own]
+    texts += [path.read_text(encoding="utf-8") for path in (TESTS / "attacks").rglob("expected.json")]
+    everything = "\n".join(texts)
+    cases = {path.name for path in (TESTS / "rules" / "cases").iterdir()}
+    return {code for code in catalogue() if code not in cases and code not in everything}
+
+
+def test_every_code_is_raised_by_some_test() -> None:
+    assert untested() == NOT_YET
