@@ -2,47 +2,7 @@
 
 from __future__ import annotations
 
-STUB = """\
-# Work Packet Stub: WP-1-Parser-v1
-
-## STUB_METADATA
-- WP_ID: WP-1-Parser-v1
-- BASE_WP_ID: WP-1-Parser
-- CREATED_AT: 2026-03-01T00:00:00Z
-- STUB_STATUS: STUB (NOT READY FOR DEV)
-- SPEC_TARGET: .GOV/roles_shared/SPEC_CURRENT.md
-- ROADMAP_POINTER: Spec_v1.md 7, item 3
-- SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):
-  - Spec_v1.md 4.2 Parser
-
-## INTENT (DRAFT)
-- What: Read packets without loss.
-- Why: Hand edits must survive.
-
-## SCOPE_SKETCH (DRAFT)
-- IN_SCOPE:
-  - The reader.
-- OUT_OF_SCOPE:
-  - The writer.
-
-## ACCEPTANCE_CRITERIA (DRAFT)
-- Every byte is given back.
-
-## DEPENDENCIES / BLOCKERS (DRAFT)
-- None known.
-
-## RISKS / UNKNOWNs (DRAFT)
-- None known.
-
-## ACTIVATION_CHECKLIST (REQUIRED BEFORE ANY CODING)
-- [ ] Confirm the requirement exists in Master Spec Main Body (not just Roadmap).
-- [ ] Produce the in-chat Technical Refinement Block.
-- [ ] Obtain USER_SIGNATURE for the WP.
-- [ ] Create `.GOV/refinements/WP-1-Parser-v1.md` (approved/signed).
-- [ ] Create the official task packet via `just create-task-packet WP-1-Parser-v1`.
-- [ ] Copy relevant scope/acceptance notes from this stub into the official packet.
-- [ ] Move `.GOV/roles_shared/TASK_BOARD.md` entry from STUB to Ready for Dev.
-"""
+from cli.commands import STUB
 
 PACKET = """\
 # Task Packet: WP-1-Parser-v1

@@ -8,14 +8,15 @@ each says what tore it off.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import heading_key
 from workpacket.documents.visible_lines import Line, visible_lines
 from workpacket.text.line_syntax import row_cells
+from workpacket.text.node import Node
 from workpacket.text.source import Source
 
 _DASHES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
@@ -28,6 +29,7 @@ _EMPHASIS = "`*_"
 _MARKS = frozenset("`*_[")
 
 Torn = Literal["", "blank", "text"]
+R = TypeVar("R")
 
 
 class Row(NamedTuple):
@@ -68,6 +70,23 @@ class RegisterDocument(Document):
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)
         self.tables: list[Table] = []
+
+    def values_of(self, rows: Sequence[Node]) -> Node:
+        """The tree of a register: its rows, in the order in which they stand."""
+        listed = Node(list(rows), 0, len(self.source.text))
+        return Node({"rows": listed}, 0, len(self.source.text), {"rows": (0, 0)})
+
+
+def rows_of(
+    tables: Sequence[Table], keys: Sequence[Sequence[str]], make: Callable[[Row, Table, tuple[int, ...]], R]
+) -> list[R]:
+    """What `make` makes of each row, given the indexes of the columns with these keys."""
+    return [
+        make(row, table, indexes)
+        for table in tables
+        for indexes in [tuple(table.column(*names) for names in keys)]
+        for row in table.rows
+    ]
 
 
 def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re.Pattern[str]) -> list[Table]:

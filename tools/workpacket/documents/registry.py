@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from workpacket.documents.document import Text, stem_of
-from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
 from workpacket.documents.summary import RegistryRow as RowSummary
 from workpacket.documents.summary import RegistrySummary
 from workpacket.documents.task_board import section_named
@@ -115,14 +115,8 @@ class TraceabilityRegistry(RegisterDocument):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self.tables = read_tables(source, _KEYS[:2], _ROW_START)
-        self.rows = [
-            RegistryRow(row, table, indexes)
-            for table in self.tables
-            for indexes in [tuple(table.column(*names) for names in _KEYS)]
-            for row in table.rows
-        ]
-        rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
-        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
+        self.rows = rows_of(self.tables, _KEYS, RegistryRow)
+        self.root = self.values_of([_row_node(row) for row in self.rows])
 
     def summary(self) -> Mapping[str, object]:
         end = self.tables[-1].end if self.tables else 1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from workpacket.documents.document import Text
-from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables
+from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
 from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
 from workpacket.model.ids import find_ids
 from workpacket.text.node import Node
@@ -61,14 +61,8 @@ class SignatureAudit(RegisterDocument):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self.tables = read_tables(source, _KEYS[:2], _ROW_START)
-        self.rows = [
-            AuditRow(row, table, indexes)
-            for table in self.tables
-            for indexes in [tuple(table.column(*names) for names in _KEYS)]
-            for row in table.rows
-        ]
-        rows = Node([_row_node(row) for row in self.rows], 0, len(source.text))
-        self.root = Node({"rows": rows}, 0, len(source.text), {"rows": (0, 0)})
+        self.rows = rows_of(self.tables, _KEYS, AuditRow)
+        self.root = self.values_of([_row_node(row) for row in self.rows])
 
     def summary(self) -> Mapping[str, object]:
         summary: SignatureSummary = {"rows": list(self._row_summaries()), "has_table": bool(self.tables)}
