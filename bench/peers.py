@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PEERS = Path(__file__).parent / ".peers"
+# Seconds after which an installation counts as impossible.
+PATIENCE = 300
 
 
 class NotInstallable(Exception):
@@ -56,7 +58,10 @@ BACKLOG = Peer("backlog", "backlog.md", "backlog", npm=True)
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotInstallable(f"its installation took longer than {PATIENCE} seconds") from None
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise NotInstallable(words[-1] if words else f"exit status {done.returncode}")
