@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical, canonical_bytes, canonical_digest
+from workpacket.model.canonical import LARGEST_INTEGER, Json, NotCanonical, canonical_bytes
 
 KEYS = st.text(st.characters(max_codepoint=0x7F), max_size=8)
 SCALARS = st.one_of(
@@ -24,11 +22,6 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
 @given(VALUES)
 def test_inside_the_profile_it_is_rfc_8785(value: Json) -> None:
     assert canonical_bytes(value) == rfc8785.dumps(value)
-
-
-@given(VALUES)
-def test_the_digest_is_that_of_the_bytes(value: Json) -> None:
-    assert canonical_digest(value) == hashlib.sha256(canonical_bytes(value)).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,6 @@ class WorkSummary(TypedDict):
     created: str
     risk: str
     depends: list[Mention]
-    # Dependencies that another passage of the same file states (prose, a `--base` option).
-    also_depends: list[Mention]
-    subtasks: list[Mention]
-    owned_files: list[Mention]
     # What a packet was signed with, and the refinement file that it names.
     signature: Mention
     refinement: Mention

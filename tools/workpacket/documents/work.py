@@ -61,9 +61,6 @@ class WorkDocument(StructuredDocument):
             "created": _value(self.created_text()),
             "risk": _value(self.risk_text()),
             "depends": self.mentions(self.dependency_texts(), own_id),
-            "also_depends": [],
-            "subtasks": [],
-            "owned_files": [],
             "signature": self.mention(self.signature_text()),
             "refinement": self.mention(self.refinement_text()),
         }

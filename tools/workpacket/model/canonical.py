@@ -7,7 +7,6 @@ surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -25,11 +24,6 @@ def canonical_bytes(value: Json) -> bytes:
     """The canonical form of `value`, without a final newline."""
     _require_profile(value, "")
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
-
-
-def canonical_digest(value: Json) -> str:
-    """SHA-256 of the canonical form, as 64 hexadecimal digits."""
-    return hashlib.sha256(canonical_bytes(value)).hexdigest()
 
 
 def _require_profile(value: Json, pointer: str) -> None:
