@@ -1,1 +1,1 @@
-"""Foreign forms of checkpoints, and the links between packets and runs: documents on one side, the runtime on the other."""
+"""Foreign forms of checkpoints, and the links between packets and runs: documents here, the runtime there."""
