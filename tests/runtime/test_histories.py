@@ -32,6 +32,10 @@ def test_the_histories_hold_records_of_nearly_every_kind() -> None:
         "payload.erased",
         "confirmation.requested",
         "effect.intended",
+        "checkpoint.prepared",
+        "checkpoint_complete",
+        "checkpoint_sidecar_write_failed",
+        "resume_checkpoint_selected",
     }
 
 
