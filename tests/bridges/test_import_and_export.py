@@ -198,10 +198,15 @@ def test_of_several_files_one_has_to_be_named(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(("import",), "missing_argument"), (("import", "yaml", "x"), "invalid_value"),
-     (("import", "step"), "missing_argument"), (("import", "step", "none"), "file_unreadable"), (("export", "step", "a", "b"), "unexpected_argument")],
+    [
+        (("import",), "missing_argument"),
+        (("import", "yaml", "x"), "invalid_value"),
+        (("import", "step"), "missing_argument"),
+        (("import", "step", "none"), "file_unreadable"),
+        (("export", "step", "a", "b"), "unexpected_argument"),
+    ],
     ids=["no-form", "other-form", "no-file", "missing-file", "two-keys"],
-)  # fmt: skip
+)
 def test_a_call_that_does_not_fit_is_refused(place: Place, words: tuple[str, ...], code: str) -> None:
     assert code in place(*words)[1]
 
