@@ -5,7 +5,6 @@ from __future__ import annotations
 from workpacket.model.stops import StopReason
 from workpacket.model.stops import stop_reason as _stop
 
-
 CONSTRAINT = (
     _stop("guard_violation", 10, "constraint", "never", "A guard of the run was violated",
           "A rule that the run must keep at all times did not hold, so nothing after it can be trusted.",
