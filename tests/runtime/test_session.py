@@ -117,7 +117,7 @@ def test_a_program_that_outlives_its_session_blocks_until_it_ends(store: Path, o
 
 
 def program_of(store: Path) -> int | None:
-    if not store.exists():
+    if not store.with_name("up").exists():  # killed before that, its parent would take it along
         return None
     with closing(sqlite3.connect(store)) as connection:
         try:
