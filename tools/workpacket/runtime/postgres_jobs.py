@@ -44,7 +44,8 @@ JOBS = (
     # The job `p_done` is finished in the same transaction: one commit a job.
     f"""CREATE FUNCTION {{s}}.claim_1(
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
-        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer)
+        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
+        OUT tries_allowed integer)
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE
         j jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
@@ -77,6 +78,7 @@ JOBS = (
             END IF;
             UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;
             job := j.id; stream := j.stream; request := j.request; number := taken.number; try := j.tries + 1;
+            tries_allowed := j.max_tries;
             RETURN;
         END LOOP;
     END $$""",

@@ -14,7 +14,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from workpacket.runtime.errors import StoreUnavailable
 
-SCHEMES = ("postgresql", "postgres")
 _READING = frozenset({"any", "read-only", "standby", "prefer-standby"})
 _UNLESS_SAID = {
     "target_session_attrs": "read-write",
@@ -37,10 +36,6 @@ class Address:
     project: str
     shown: str
     read_only: bool
-
-
-def is_postgres(where: str) -> bool:
-    return where.partition("://")[0] in SCHEMES
 
 
 def address_of_url(url: str) -> Address:
