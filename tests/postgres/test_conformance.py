@@ -18,7 +18,9 @@ class TestPostgresStore(StoreConformance):
     @pytest.fixture(autouse=True)
     def _place(self, server: Server) -> None:
         self.url = server.url(workpacket_schema="conformance", workpacket_project=f"p{next(_NUMBERS)}")
-        self.opener = f"from workpacket.runtime.postgres_store import PostgresStore\nstore = PostgresStore({self.url!r})"
+        self.opener = (
+            f"from workpacket.runtime.postgres_store import PostgresStore\nstore = PostgresStore({self.url!r})"
+        )
 
     def open_store(self, clock: ManualClock) -> Store:
         return ClockedPostgres(self.url, clock)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workpacket.runtime import Run, Runtime, Settings
+from workpacket.runtime import Run, Runtime
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.postgres_queue import Offer, Queue
 from workpacket.runtime.postgres_store import PostgresStore

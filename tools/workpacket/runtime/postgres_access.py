@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, LiteralString, TypeVar
@@ -30,6 +30,13 @@ BROKEN_OFF = (errors.SerializationFailure, errors.DeadlockDetected, errors.Uniqu
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, errors.AdminShutdown, PoolTimeout)
 _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
+_OTHER_VERSION = (errors.UndefinedFunction, errors.UndefinedTable, errors.InvalidSchemaName)
+_UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (_NOT_ALLOWED, "store_read_only", "ask the owner of the store for the right"),
+    ((errors.DiskFull,), "disk_full", ""),
+    (LOST, "store_busy", "see that the server is up and lets this user in"),
+    ((psycopg.DataError,), "storage_unsuitable", ""),
+)
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
 
 
@@ -70,7 +77,7 @@ class Access:
 
     # ---- asking --------------------------------------------------------------------------------------------------
 
-    def rows(self, text: LiteralString, parameters: Sequence[object] = ()) -> list[Row]:
+    def rows(self, text: LiteralString, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         statement = self.statement(text)
         return self.doing(lambda connection: connection.execute(statement, parameters).fetchall())
 
@@ -141,18 +148,13 @@ class Access:
     def translated(self, error: Exception) -> RuntimeFault:
         """A failure of the server under the name of what the user can do about it."""
         place = f"{self.address.shown}: {str(error).strip()}"
-        if isinstance(error, errors.UndefinedFunction | errors.UndefinedTable | errors.InvalidSchemaName):
+        if isinstance(error, _OTHER_VERSION):
             return NewerSchema(f"{place}: the tables are of another version than this program")
-        if isinstance(error, _NOT_ALLOWED):
-            return StoreUnavailable(place, code="store_read_only", hint="ask the owner of the store for the right")
-        if isinstance(error, errors.DiskFull):
-            return StoreUnavailable(place, code="disk_full")
         if isinstance(error, errors.IoError):
             return StorageFailed(place)
-        if isinstance(error, LOST):
-            return StoreUnavailable(place, code="store_busy", hint="see that the server is up and lets this user in")
-        if isinstance(error, psycopg.DataError):
-            return StoreUnavailable(place, code="storage_unsuitable")
+        for kinds, code, hint in _UNAVAILABLE:
+            if isinstance(error, kinds):
+                return StoreUnavailable(place, code=code, hint=hint)
         return StoreCorrupt(place)
 
     def close(self) -> None:

@@ -136,7 +136,8 @@ LEASES = (
         PERFORM require_level(p_project, 2);
         SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
         IF NOT FOUND THEN
-            INSERT INTO streams(project, name) VALUES (p_project, p_stream) ON CONFLICT DO NOTHING RETURNING * INTO s;
+            INSERT INTO streams(project, name) VALUES (p_project, p_stream)
+                ON CONFLICT DO NOTHING RETURNING * INTO s;
             IF s.id IS NULL THEN outcome := 'again'; RETURN; END IF;
         END IF;
         at := moment();

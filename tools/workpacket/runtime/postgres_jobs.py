@@ -56,8 +56,8 @@ JOBS = (
             DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token;
         END IF;
         SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
-            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed' AND lane IS NOT NULL
-            GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
+            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
+            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
         LOOP
             SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
                 AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)

@@ -57,8 +57,8 @@ KEEPING = (
     END $$""",
     f"""CREATE FUNCTION {{s}}.bring_1(
         p_project integer, p_stream bigint, p_versions bigint[], p_types text[], p_type_versions integer[],
-        p_occurred bigint[], p_recorded bigint[], p_actors text[], p_writers text[], p_seqs bigint[], p_event_keys text[],
-        p_fences bigint[], p_data text[], p_payloads bytea[], p_previous bytea[], p_hashes bytea[], p_kinds text[],
+        p_occurred bigint[], p_recorded bigint[], p_actors text[], p_writers text[], p_seqs bigint[],
+        p_event_keys text[], p_fences bigint[], p_data text[], p_payloads bytea[], p_previous bytea[], p_hashes bytea[], p_kinds text[],
         p_keys text[], p_statuses text[]) RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$
     BEGIN
         PERFORM require_level(p_project, 2);

@@ -8,8 +8,6 @@ with the name of the reason, and never writes to tables it does not know.
 
 from __future__ import annotations
 
-from typing import LiteralString, cast
-
 from psycopg import sql
 
 from workpacket.runtime.errors import NewerSchema, StoreUnavailable
@@ -82,7 +80,7 @@ def _migrate(access: Access, connection: Connection, migrations: tuple[tuple[str
         ).fetchone() or (0,)
         for version, statements in enumerate(migrations[present:], start=present + 1):
             for text in statements:
-                connection.execute(access.statement(cast("LiteralString", text)))  # a constant of this package
+                connection.execute(access.statement(text))  # a constant of this package
             connection.execute(access.statement("INSERT INTO {s}.schema_migrations VALUES (%s)"), (version,))
         if present < len(migrations):
             connection.execute(access.statement("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {s} FROM PUBLIC"))

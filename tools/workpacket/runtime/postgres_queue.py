@@ -20,7 +20,7 @@ from workpacket.runtime.values import stored_text
 
 
 class Offer(NamedTuple):
-    """A run that is to be done. At most `limit` jobs of one `lane` are at work at a time; the highest priority first."""
+    """A run that is to be done, the highest priority first. Of one `lane` at most `limit` are at work at a time."""
 
     name: str
     packet: str = ""
@@ -93,7 +93,9 @@ class Queue:
     def finish(self, job: Job) -> bool:
         return self._settle(job, "done")
 
-    def give_back(self, job: Job, *, delay: float = 0.0, reason: str = "", detail: str = "", tried: bool = True) -> bool:
+    def give_back(
+        self, job: Job, *, delay: float = 0.0, reason: str = "", detail: str = "", tried: bool = True
+    ) -> bool:
         """Let the job wait again, for `delay` seconds at least. `tried` False: this attempt does not count."""
         return self._settle(job, "delayed" if delay > 0 else "waiting", delay, reason, detail, tried=tried)
 

@@ -127,9 +127,11 @@ class ReadablePostgres:
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
         rows = self.access.rows(
-            "SELECT e.kind, s.name, e.key, e.version, e.status FROM {s}.entries e JOIN {s}.streams s ON s.id = e.stream "
+            "SELECT e.kind, s.name, e.key, e.version, e.status "
+            "FROM {s}.entries e JOIN {s}.streams s ON s.id = e.stream "
             "WHERE e.project = %(project)s AND e.kind = %(kind)s AND s.state = 'live' "
-            "AND (%(stream)s::text IS NULL OR s.name = %(stream)s) AND (%(status)s::text IS NULL OR e.status = %(status)s) "
+            "AND (%(stream)s::text IS NULL OR s.name = %(stream)s) "
+            "AND (%(status)s::text IS NULL OR e.status = %(status)s) "
             "ORDER BY s.name, e.version",
             {"project": self.project, "kind": kind, "stream": stream, "status": status},
         )

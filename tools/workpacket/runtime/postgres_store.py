@@ -158,11 +158,12 @@ class PostgresStore(ReadablePostgres):
     def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
         self.access.require_writable()
         parameters = (self.project, stream, holder, seconds, over, random_id())
-        outcome = "again"
-        while outcome == "again":
+        while True:
             outcome, token, present, left = self.access.one(
                 "SELECT * FROM {s}.acquire_1(%s, %s, %s, %s, %s, %s)", parameters
             )
+            if outcome != "again":
+                break
         if outcome == "held":
             raise LeaseHeld(
                 f"{present} works on {stream} for at least another {left:.0f} s",

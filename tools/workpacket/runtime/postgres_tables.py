@@ -87,10 +87,9 @@ SHARED_BY_PROJECTS = ("streams", "events", "payloads", "entries", "jobs")
 
 def row_security() -> tuple[str, ...]:
     """A role sees the rows of the projects it belongs to and no others. The subquery is evaluated once a query."""
-    seen = "project = ANY (ARRAY(SELECT {s}.my_projects()))"
-    statements = ["ALTER TABLE {s}.projects ENABLE ROW LEVEL SECURITY",
-                  "CREATE POLICY mine ON {s}.projects FOR SELECT USING (id = ANY (ARRAY(SELECT {s}.my_projects())))"]  # fmt: skip
-    for table in SHARED_BY_PROJECTS:
+    mine = "ANY (ARRAY(SELECT {s}.my_projects()))"
+    statements: list[str] = []
+    for table, column in (("projects", "id"), *((table, "project") for table in SHARED_BY_PROJECTS)):
         statements.append(f"ALTER TABLE {{s}}.{table} ENABLE ROW LEVEL SECURITY")
-        statements.append(f"CREATE POLICY mine ON {{s}}.{table} FOR SELECT USING ({seen})")
+        statements.append(f"CREATE POLICY mine ON {{s}}.{table} FOR SELECT USING ({column} = {mine})")
     return tuple(statements)
