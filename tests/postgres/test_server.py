@@ -286,7 +286,8 @@ def test_the_latest_checkpoint_is_found_by_its_index_without_statistics(url: str
         plan = connection.execute(
             store.access.statement(
                 "EXPLAIN SELECT * FROM {s}.events v "
-                "JOIN {s}.entries e ON e.stream = v.stream AND e.version = v.version WHERE e.stream = 1 AND e.kind = 'checkpoints' ORDER BY e.version DESC LIMIT 1"
+                "JOIN {s}.entries e ON e.stream = v.stream AND e.version = v.version "
+                "WHERE e.stream = 1 AND e.kind = 'checkpoints' ORDER BY e.version DESC LIMIT 1"
             )
         ).fetchall()
     assert not any("Seq Scan" in line for (line,) in plan)

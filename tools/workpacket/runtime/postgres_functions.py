@@ -169,6 +169,7 @@ LEASES = (
     LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         PERFORM set_config('synchronous_commit', 'off', true);
-        UPDATE streams SET ends = least(ends, moment()) WHERE project = p_project AND name = p_stream AND token = p_token;
+        UPDATE streams SET ends = least(ends, moment())
+            WHERE project = p_project AND name = p_stream AND token = p_token;
     END $$""",
 )
