@@ -59,7 +59,8 @@ KEEPING = (
         p_project integer, p_stream bigint, p_versions bigint[], p_types text[], p_type_versions integer[],
         p_occurred bigint[], p_recorded bigint[], p_actors text[], p_writers text[], p_seqs bigint[],
         p_event_keys text[], p_fences bigint[], p_data text[], p_payloads bytea[], p_previous bytea[],
-        p_hashes bytea[], p_kinds text[], p_keys text[], p_statuses text[]) RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$
+        p_hashes bytea[], p_kinds text[], p_keys text[], p_statuses text[]) RETURNS void
+    LANGUAGE plpgsql {_DEFINER} AS $$
     BEGIN
         PERFORM require_level(p_project, 2);
         PERFORM FROM streams WHERE id = p_stream AND project = p_project AND state = 'arriving';
@@ -68,7 +69,8 @@ KEEPING = (
         END IF;
         FOR i IN 1 .. cardinality(p_versions) LOOP
             INSERT INTO events VALUES (p_stream, p_versions[i], p_project, p_types[i], p_type_versions[i],
-                p_occurred[i], p_recorded[i], p_actors[i], p_writers[i], p_seqs[i], p_event_keys[i], p_fences[i], p_data[i],
+                p_occurred[i], p_recorded[i], p_actors[i], p_writers[i], p_seqs[i], p_event_keys[i], p_fences[i],
+                p_data[i],
                 p_payloads[i], p_previous[i], p_hashes[i]);
             IF p_payloads[i] IS NOT NULL THEN
                 INSERT INTO payloads VALUES (p_stream, p_payloads[i], p_project, NULL) ON CONFLICT DO NOTHING;
