@@ -27,16 +27,14 @@ def run(arguments: Arguments) -> int:
 def _show(arguments: Arguments, policy: BasePolicy) -> int:
     values = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
     values["target_branch"] = policy.target_branch
-    tokens: list[Json] = [*sorted(policy.trust.legacy_gates)]
     if arguments.flag("json"):
         origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}
-        said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.trust.anchored}
-        return show_json(arguments, {**said, "values": values, "origins": origins, "legacy_gates": tokens})
+        said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
+        return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
-    print(f"{'plain tokens':<18}{', '.join(sorted(policy.trust.legacy_gates)) or 'accepted at no gate'}")
-    print("next: workpacket policy test" if policy.trust.anchored else "next: git commit the policy to the main branch")
+    print("next: workpacket policy test" if policy.anchored else "next: git commit the policy to the main branch")
     return exits.OK
 
 

@@ -1,7 +1,8 @@
 """Judging a change: whether every move between base and head is a legal one, and its gate was passed.
 
 An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
-the files that they name: a submission has proof, a verdict is another's, an activation was approved as the base wants.
+the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
+there. Whether people approved it is judged where all approvals are (`shell.approval_check`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval import ACTIVATION_GATE, Trust
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 
@@ -31,7 +31,7 @@ class Judged:
 
 
 def judge_change(
-    log: Log, known: frozenset[str], trust: Trust, digest_of: DigestOf, *, governed: bool
+    log: Log, known: frozenset[str], digest_of: DigestOf, *, governed: bool
 ) -> Iterator[Judged]:
     """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
 
@@ -43,7 +43,7 @@ def judge_change(
         if event.id not in known and event.moves_lane:
             yield from _illegal(log, event)
             yield from _placed_by_hand(log, event, governed=governed)
-            yield from _ungated(event, holders, trust, digest_of)
+            yield from _ungated(event, holders, digest_of)
 
 
 def _illegal(log: Log, event: Event) -> Iterator[Judged]:
@@ -71,9 +71,9 @@ def _blocked_in(log: Log, event: Event) -> str | None:
     return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
 
 
-def _ungated(event: Event, holders: set[str], trust: Trust, digest_of: DigestOf) -> Iterator[Judged]:
+def _ungated(event: Event, holders: set[str], digest_of: DigestOf) -> Iterator[Judged]:
     gates: Mapping[str, Callable[[], Sequence[str]]] = {
-        "activated": lambda: _activation(event, trust, digest_of),
+        "activated": lambda: _activation(event, digest_of),
         "submitted": lambda: _submission(event),
         "verdict.given": lambda: _verdict(event, holders, digest_of),
     }
@@ -82,15 +82,12 @@ def _ungated(event: Event, holders: set[str], trust: Trust, digest_of: DigestOf)
         yield Judged("move_without_gate", event, message)
 
 
-def _activation(event: Event, trust: Trust, digest_of: DigestOf) -> list[str]:
-    found = []
-    if event.id not in trust.attested and not (trust.anchored and ACTIVATION_GATE in trust.legacy_gates):
-        found.append("it was activated without an approval that counts under the policy of the base")
+def _activation(event: Event, digest_of: DigestOf) -> list[str]:
     refinement = event.data["refinement"]
     assert isinstance(refinement, Mapping)
     if digest_of(str(refinement["path"])) != refinement["sha256"]:
-        found.append(f"{refinement['path']} is not the refinement that was approved")
-    return found
+        return [f"{refinement['path']} is not the refinement that was approved"]
+    return []
 
 
 def _submission(event: Event) -> list[str]:

@@ -51,7 +51,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
     found = claim_unmet(packet.state, claim, dependencies, lanes, facts.policy, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.trust)[0]
+    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
