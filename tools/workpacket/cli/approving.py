@@ -228,8 +228,10 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: Draft, blob: byte
 
 def _next(written: Written, decision: str, packet: str, gate: str) -> str:
     commit = f"commit {' and '.join(written.changed)} together"
-    if decision != "approve" or written.verdict.met:
+    if decision != "approve":
         return commit
+    if written.verdict.met:
+        return f"{commit}, then: workpacket activate {packet}" if gate == ACTIVATION_GATE else commit
     return f"{commit}; the gate {gate} still waits: workpacket approvals list {packet}"
 
 
