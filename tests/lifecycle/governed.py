@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -210,13 +211,13 @@ class Governed:
         self.commit("Greet")
 
 
-def forge(governed: Governed, name: str, kind: str, **data: Json) -> None:
+def forge(governed: Governed, name: str, kind: str, *, attest: Sequence[str] = (), **data: Json) -> None:
     """An event written by hand, well formed and rightly named."""
     state = governed.state(name)
     at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"
     writer = Writer(Actor("mallory", "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
     heads = [event for event in state.history if event.id in state.heads]
-    event = next_event(writer, name, Happening(kind, data), after=heads)
+    event = next_event(writer, name, Happening(kind, data, attest=attest), after=heads)
     governed.write(event.path, event.encode().decode())
 
 

@@ -75,7 +75,7 @@ def test_a_forged_move_is_seen(governed: Governed) -> None:
     forged_move(governed, "merged", "VALIDATED", commit="d" * 40, target="main", target_commit="d" * 40, proof="tree")
     governed.done("board", "sync")
     assert codes(governed) == set()
-    assert codes(governed, "--base", "main") == {"move_illegal"}
+    assert codes(governed, "--base", "main") == {"move_illegal", "move_without_gate"}
     assert governed("check", "--base", "main").status == 5
 
 

@@ -146,10 +146,10 @@ def _at(refinement: Refinement, offset: int) -> tuple[str, int]:
 
 def postconditions(stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str) -> tuple[Unmet, ...]:
     """What an activated packet lacks."""
-    return (*_carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
+    return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
 
 
-def _carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Unmet]:
+def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Unmet]:
     if packet is None:
         yield Unmet("packet_missing", f"{wp_id} was activated, but there is no packet", f"workpacket activate {wp_id}")
         return

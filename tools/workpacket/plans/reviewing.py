@@ -22,12 +22,16 @@ _TODO = re.compile(r"TODO\b")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done, as git tells it. `changed` is None where the commit that it began from is not known."""
+    """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
+
+    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead.
+    """
 
     commit: str
     base_commit: str = ""
     changed: Sequence[str] | None = None
     uncommitted: Sequence[str] = ()
+    branch: str | None = None
 
 
 def submit_refusal(
@@ -50,6 +54,7 @@ def submit_refusal(
         work.changed,
         work.uncommitted,
         todo,
+        work.branch,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
