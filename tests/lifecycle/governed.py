@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -211,7 +211,7 @@ class Governed:
         self.commit("Greet")
 
 
-def forge(governed: Governed, name: str, kind: str, *, attest: Sequence[str] = (), **data: Json) -> None:
+def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
     """An event written by hand, well formed and rightly named."""
     state = governed.state(name)
     at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"

@@ -23,7 +23,7 @@ def codes(governed: Governed, *words: str) -> set[str]:
 
 def forged_move(governed: Governed, kind: str, lane: str, **data: Json) -> None:
     lanes: dict[str, Json] = {"lane_from": governed.state(NAME).lane, "lane_to": lane}
-    forge(governed, NAME, kind, **lanes, **data)
+    forge(governed, NAME, kind, {**lanes, **data})
 
 
 def test_a_status_changed_by_hand_is_drift(governed: Governed) -> None:
@@ -156,3 +156,38 @@ def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) 
     forged_move(governed, "fork.resolved", "VALIDATED", moves=moves, reason="because")
     assert governed.state(NAME).lane == "VALIDATED"
     assert "move_illegal" in codes(governed, "--base", "main")
+
+
+def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Governed) -> None:
+    activated(governed)
+    assert "scope_not_carried_over" not in codes(governed, "--base", "main")
+    governed.replace(PACKET, "It ends with a line feed.", "It ends.")
+    assert "scope_not_carried_over" in codes(governed, "--base", "main")
+
+
+def test_a_claim_past_its_dependency_is_seen(governed: Governed) -> None:
+    governed.begin()
+    governed.activate("WP-1-Song-v1")
+    governed.activate(NAME, depends="WP-1-Song-v1")
+    governed.commit("activated")
+    forged_move(
+        governed, "claimed", "IN_PROGRESS", holder="eve", lease="1", expires_at="2026-03-09T00:00:00Z", branch="work"
+    )
+    found = [f["message"] for f in governed.json("check", "--base", "main")["findings"] if "without" in f["code"]]
+    assert [message for message in found if "was never done" in message]
+
+
+def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
+    activated(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    governed.commit("judged")
+    state = governed.state(NAME)
+    commit = next(event.text("commit") for event in state.history if event.type == "submitted")
+    governed.git("switch", "--quiet", "main")
+    governed.git("checkout", f"wp/{NAME}", "--", ".GOV")
+    told: dict[str, Json] = {"target": "main", "target_commit": "d" * 40, "proof": "tree"}
+    forged_move(governed, "merged", "VALIDATED", commit=commit, **told)
+    assert "move_without_gate" in codes(governed, "--base", "main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
+from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan
 from workpacket.shell.transaction import Transaction
 
@@ -174,7 +175,8 @@ def test_a_waiver_that_somebody_wrote_into_the_log_by_hand_lifts_nothing(governe
     governed.begin(policy=TOKENS_COUNT + GATE.replace("activation", "waiver"))
     governed.activate(NAME, depends=OTHER)
     governed.done("prepare", NAME)
-    forge(governed, NAME, "waived", rule="dependency_unknown_lane", reason="x", expires_at="2026-12-31T23:59:59Z")
+    told: dict[str, Json] = {"rule": "dependency_unknown_lane", "reason": "x", "expires_at": "2026-12-31T23:59:59Z"}
+    forge(governed, NAME, "waived", told)
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
     assert "approval_missing" in {finding["code"] for finding in governed.json("check")["findings"]}
 

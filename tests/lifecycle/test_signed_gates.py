@@ -1,8 +1,7 @@
-"""The gates of the lifecycle with signatures of real keys: what opens them, what does not, and what a check sees later."""
+"""The gates of the lifecycle with signatures of real keys: what opens them, and what a check sees later."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -201,7 +200,7 @@ def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Sign
     activation = next(event for event in governed.state(NAME).history if event.type == "activated").attest
     report: Json = {"path": "report.md", "sha256": "a" * 64}
     lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
-    forge(governed, NAME, "verdict.given", attest=activation, **lanes, verdict="PASS", report=report)
+    forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS", "report": report}, activation)
     assert "approval_missing" in codes_of(governed, "--base", "main")
     assert "approval_missing" in codes_of(governed)
 
@@ -212,7 +211,7 @@ def test_a_right_envelope_does_not_excuse_a_wrong_one_beside_it(signed: Signed) 
     activation = next(event for event in governed.state(NAME).history if event.type == "activated").attest
     right = signed.approve("verdict", VICTOR, verdict="PASS")
     lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
-    forge(governed, NAME, "verdict.given", attest=(*activation, right), **lanes, verdict="PASS")
+    forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS"}, (*activation, right))
     assert "attest_unfit" in codes_of(governed)
 
 
@@ -220,5 +219,5 @@ def test_a_replayed_activation_is_seen(signed: Signed) -> None:
     governed = signed.governed
     activated(signed)
     event = next(event for event in governed.state(NAME).history if event.type == "activated")
-    forge(governed, NAME, "activated", attest=event.attest, **json.loads(json.dumps(dict(event.data))))
+    forge(governed, NAME, "activated", event.data, event.attest)
     assert "nonce_used" in codes_of(governed, "--base", "main")

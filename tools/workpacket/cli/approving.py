@@ -20,6 +20,7 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.lifecycle.approval_terms import OPTIONAL, TERMS
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Moment
@@ -36,7 +37,6 @@ from workpacket.report.style import Style
 from workpacket.shell.approval_drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
 from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER
-from workpacket.lifecycle.approval_terms import OPTIONAL, TERMS
 from workpacket.shell.approving import Written, write_decision
 from workpacket.shell.last_approved import last_approved
 from workpacket.shell.moment import moment

@@ -36,8 +36,8 @@ class Judged:
 class Around:
     """What the gates of claim and merge look at outside of the log that is judged.
 
-    `dependencies` are the packets that the claimed one waits for, with whether they ever stood where a dependency counts
-    as done; `waived` the conditions that an approved waiver lifts; `contained` says whether a commit is part of head.
+    `dependencies` are the packets that the claimed one waits for, with whether they ever stood in a lane that counts as
+    done; `waived` the conditions that an approved waiver lifts; `contained` says whether a commit is part of head.
     """
 
     dependencies: Mapping[str, bool]
@@ -86,9 +86,7 @@ def _blocked_in(log: Log, event: Event) -> str | None:
     return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
 
 
-def _ungated(
-    event: Event, holders: set[str], digest_of: DigestOf, around: Callable[[], Around]
-) -> Iterator[Judged]:
+def _ungated(event: Event, holders: set[str], digest_of: DigestOf, around: Callable[[], Around]) -> Iterator[Judged]:
     gates: Mapping[str, Callable[[], Sequence[str]]] = {
         "activated": lambda: _activation(event, digest_of),
         "claimed": lambda: _claim(around()),

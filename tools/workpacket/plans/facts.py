@@ -85,8 +85,8 @@ class PacketFacts:
 class Facts:
     """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
 
-    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate that
-    the command passes what the approvals layer says of it, `approved` the waivers that it accepts.
+    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate
+    that the command passes what the approvals layer says of it, `approved` the waivers that it accepts.
     """
 
     moment: Moment

@@ -10,7 +10,7 @@ from typing import Final
 
 from workpacket.lifecycle.approval import ANCHORING
 from workpacket.lifecycle.policy import POLICY_PATH
-from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.model.plan import FileChange, Moment, Plan
 from workpacket.plans.drafting import Planned
 from workpacket.text.source import Source
 

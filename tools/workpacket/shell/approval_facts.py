@@ -27,12 +27,12 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
 from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import parties_of
-from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,

@@ -17,7 +17,6 @@ from workpacket.model.events import Event
 from workpacket.shell.approval_facts import Approvals, gate_policy
 from workpacket.shell.base_revision import policy_at
 
-
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
@@ -37,7 +36,7 @@ def rested_upon(approvals: Approvals, event: Event) -> Iterator[Refusal]:
 
 
 def _before_any(approvals: Approvals, event: Event, policy: PolicyFiles) -> bool:
-    """Whether the base had the event before it had anybody who could approve: what was so at the anchor is taken over."""
+    """Whether the base had the event before anybody could approve: what was so at the anchor is taken over."""
     if approvals.settled(event) is None:
         return False
     trusted = read_policy_files(policy)

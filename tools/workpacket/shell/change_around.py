@@ -24,7 +24,12 @@ from workpacket.shell.work_done import containment
 
 
 def around(
-    repository: Repository, base: str, governed: GovernedFiles, logs: Mapping[str, Log], name: str, policy: LifecyclePolicy
+    repository: Repository,
+    base: str,
+    governed: GovernedFiles,
+    logs: Mapping[str, Log],
+    name: str,
+    policy: LifecyclePolicy,
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
@@ -67,7 +72,9 @@ def _is_contained(repository: Repository, packet: PacketFacts, event: Event) -> 
         return False
 
 
-def not_carried_over(repository: Repository, base: str, governed: GovernedFiles, logs: Mapping[str, Log]) -> Iterator[Finding]:
+def not_carried_over(
+    repository: Repository, base: str, governed: GovernedFiles, logs: Mapping[str, Log]
+) -> Iterator[Finding]:
     """Packets of the change that lack what their stub demands, or lack it now: the sixth item of their checklist."""
     before = tree_at(repository, base, PACKETS, STUBS)
     reason = next(reason for reason in REASONS if reason.code == "scope_not_carried_over")

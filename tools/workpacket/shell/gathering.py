@@ -111,4 +111,3 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     row = examine_bytes(refinement.path, "refinement", refinement.source.encode())
     found = load_findings(refinement.path, row.findings)
     return refinement_faults(refinement, found, specification)
-

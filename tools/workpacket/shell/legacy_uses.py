@@ -54,7 +54,9 @@ def legacy_uses(
     if token is None:
         return ()
     seen = log.ancestry(consumer.parents if consumer is not None else log.heads)
-    shown = [read_instant(event.at) for event in log.events if event.type == "refinement.presented" and event.id in seen]
+    shown = [
+        read_instant(event.at) for event in log.events if event.type == "refinement.presented" and event.id in seen
+    ]
     presented = max((instant for instant in shown if instant is not None), default=None)
     used = read_instant(consumer.at) if consumer is not None else None
     latest = min(now, used or now)
@@ -95,8 +97,8 @@ def token_history(repository: Repository, tree: Tree) -> TokenHistory:
     found: dict[str, dict[str, datetime]] = {}
     if head_commit(repository) is not None:
         answer = run_git(
-            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "-p", "-U0",
-            f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "-p",
+            "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
         )  # fmt: skip
         for block in answer.text.split("\x01")[1:]:
             time, _, diff = block.partition("\n")
