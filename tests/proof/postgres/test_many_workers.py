@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,13 +78,21 @@ def require_sound(events: list[Event]) -> None:
     assert all(times == 1 for times in succeeded.values()), events[0].stream
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_no_history_is_wrong_whatever_dies(tmp_path: Path, seed: int) -> None:
+@pytest.fixture
+def server() -> Iterator[Server]:
     if programs() is None:
         pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    chance = random.Random(seed)
     server = Server({"fsync": "on"})
-    server.start()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
     store = PostgresStore(server.url(), patience=20.0)
     queue = Queue(store)
     crew = Crew(server.url(), tmp_path)
@@ -121,4 +130,3 @@ def test_no_history_is_wrong_whatever_dies(tmp_path: Path, seed: int) -> None:
     # Keyed effects and steps may be done again: nothing here needs a person.
     assert queue.jobs() == ()
     store.close()
-    server.remove()
