@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from workpacket.bridges.foreign import Bridge, Foreign
+from workpacket.bridges.foreign import Bridge, Foreign, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
+from workpacket.documents.places import kind_of
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import sidecar_bytes
 from workpacket.rules.all_rules import RULES
@@ -24,16 +25,24 @@ class CommitBridge:
         """The one checkpoint of a sidecar, every key in its place; or what stands against believing it."""
         source = Source.from_bytes(path, data)
         sidecar = CommitSidecar(source)
-        faults = tuple(fault for fault in examine(sidecar, RULES, schemas()) if fault.fix is None or not fault.fix.safe)
+        faults = tuple(fault for fault in examine(sidecar, RULES, schemas()) if _counts(fault, path))
         if sidecar.root is None or faults:
             return faults
         values = cast("Mapping[str, Json]", sidecar.root.plain())
-        return (Foreign(self.name, f"commit/{values['run_id']}/{values['milestone_index']}", values),)
+        stream = stream_named(self.name, str(values["run_id"]), str(values["milestone_index"]))
+        return (Foreign(self.name, stream, values),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
         """A sidecar is one checkpoint."""
         (checkpoint,) = checkpoints
         return sidecar_bytes(checkpoint.values)
+
+
+def _counts(fault: Fault, path: str) -> bool:
+    """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
+    if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
+        return False
+    return fault.fix is None or not fault.fix.safe
 
 
 BRIDGE: Bridge = CommitBridge()
