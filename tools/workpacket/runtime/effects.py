@@ -83,16 +83,14 @@ class Effects:
 
     def known(self, plan: Plan) -> EffectRecord | None:
         """What the log says of this effect; refuses a step that asked for another effect before."""
-        effects = self.recorder.state.effects
-        record = effects.get(plan.effect)
-        if record is None and plan.options.changed == "block":
-            other = next((e for e in effects.values() if e.step == plan.step), None)
-            if other is not None:
-                raise RunBlocked(
-                    f"the effect {plan.step} was asked for with other arguments before",
-                    code="step_changed",
-                    details={"step": plan.step},
-                )
+        state = self.recorder.state
+        record = state.effects.get(plan.effect)
+        if record is None and plan.options.changed == "block" and state.effect_steps[plan.step]:
+            raise RunBlocked(
+                f"the effect {plan.step} was asked for with other arguments before",
+                code="step_changed",
+                details={"step": plan.step},
+            )
         return record
 
     def move(self, plan: Plan) -> Move:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed
-from workpacket.runtime.jcs import jcs_bytes, jcs_hash
+from workpacket.runtime.jcs import jcs_hash, jcs_text
+from workpacket.runtime.json_text import quoted
 from workpacket.runtime.kinds import Data, Kind
 from workpacket.runtime.secret_rules import RULES, SecretRule, names_a_secret
 
@@ -113,11 +114,12 @@ def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
         if sensitivity == "public":
             kept[name] = value
         elif sensitivity == "scan":
-            kept[name], _ = redactor.clean_value(value, json.dumps(value, ensure_ascii=False))
+            text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
+            kept[name], _ = redactor.clean_value(value, text)
         elif sensitivity == "hash":
             kept[name] = jcs_hash(value)
         else:
             dropped += 1
     if dropped:
         kept["dropped"] = dropped
-    return jcs_bytes(kept).decode("utf-8")
+    return jcs_text(kept)

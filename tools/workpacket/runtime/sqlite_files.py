@@ -140,8 +140,10 @@ class SideFile:
 
     def set_anchor(self, position: int) -> None:
         number = b"%020d" % position
-        with suppress(OSError):  # the event is durable already; an anchor that stays behind only knows less
+        try:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
+        except OSError:
+            return  # the event is durable already; an anchor that stays behind only knows less
 
     def close(self) -> None:
         """Closing twice is closing once."""

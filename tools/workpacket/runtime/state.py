@@ -6,6 +6,7 @@ result stays where it is until the step is reached: the state holds only the eve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
@@ -79,6 +80,7 @@ class RunState:
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
+    effect_steps: Counter[str] = field(default_factory=Counter)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
@@ -212,9 +214,14 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = _text(data, "effect")
     before = state.effects.get(effect)
+    step = _text(data, "step") or (before.step if before else "")
+    if before is None or before.step != step:
+        state.effect_steps[step] += 1
+        if before is not None:
+            state.effect_steps[before.step] -= 1
     state.effects[effect] = EffectRecord(
         effect,
-        _text(data, "step") or (before.step if before else ""),
+        step,
         _text(data, "kind") or (before.kind if before else ""),
         _text(data, "target") or (before.target if before else ""),
         _text(data, "args_hash") or (before.args_hash if before else ""),
