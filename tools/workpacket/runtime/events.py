@@ -82,7 +82,7 @@ def event_hash(event: Event) -> str:
 
 def sealed(event: Event) -> Event:
     """The event with its own hash filled in."""
-    return event._replace(hash=event_hash(event))
+    return Event(*event[:-1], event_hash(event))
 
 
 @dataclass(slots=True)

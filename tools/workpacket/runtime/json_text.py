@@ -14,7 +14,7 @@ from typing import Any
 quoted: Callable[[str], str] = encoder.encode_basestring
 """One text as JSON, as Unicode."""
 
-_read = json.JSONDecoder().scan_once
+_read = json.JSONDecoder().raw_decode
 
 
 def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
@@ -37,10 +37,7 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
 
 def value_in(text: str) -> Any:
     """The value of a JSON text that we wrote: one value and nothing around it."""
-    try:
-        value, end = _read(text, 0)
-    except StopIteration:
-        end = -1
+    value, end = _read(text)
     if end != len(text):
         raise ValueError("not the JSON text of one value")
     return value

@@ -107,13 +107,12 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
 
 def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
     """The canonical text of a record: listed fields only, each treated as its sensitivity says."""
-    kept: dict[str, Json] = {}
+    kept = dict(data)
     dropped = 0
-    for name, value in data.items():
+    for name in kind.guarded(kept):
+        value = kept.pop(name)
         sensitivity = kind.fields.get(name, "drop")
-        if sensitivity == "public":
-            kept[name] = value
-        elif sensitivity == "scan":
+        if sensitivity == "scan":
             text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
             kept[name], _ = redactor.clean_value(value, text)
         elif sensitivity == "hash":

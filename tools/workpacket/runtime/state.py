@@ -6,7 +6,6 @@ result stays where it is until the step is reached: the state holds only the eve
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
@@ -80,7 +79,7 @@ class RunState:
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
-    effect_steps: Counter[str] = field(default_factory=Counter)  # how many effects each step stands for
+    effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
@@ -214,17 +213,18 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = _text(data, "effect")
     before = state.effects.get(effect)
-    step = _text(data, "step") or (before.step if before else "")
-    if before is None or before.step != step:
-        state.effect_steps[step] += 1
-        if before is not None:
-            state.effect_steps[before.step] -= 1
+    if before is None:
+        before = EffectRecord(effect, "", "", "", "", status, 0, event)
+    else:
+        state.effect_steps[before.step] -= 1
+    step = _text(data, "step") or before.step
+    state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
     state.effects[effect] = EffectRecord(
         effect,
         step,
-        _text(data, "kind") or (before.kind if before else ""),
-        _text(data, "target") or (before.target if before else ""),
-        _text(data, "args_hash") or (before.args_hash if before else ""),
+        _text(data, "kind") or before.kind,
+        _text(data, "target") or before.target,
+        _text(data, "args_hash") or before.args_hash,
         status,
         _number(data, "attempt") or state.attempt,
         event,
