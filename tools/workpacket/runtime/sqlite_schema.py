@@ -52,14 +52,14 @@ _FIRST = (
 )
 
 _SECOND = (
-    """CREATE TABLE placed(
+    """ALTER TABLE events RENAME TO unplaced""",
+    """CREATE TABLE events(
         position INTEGER PRIMARY KEY, type TEXT NOT NULL, type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL,
         recorded_at INTEGER NOT NULL, actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT,
         fence INTEGER NOT NULL, data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
-    f"""INSERT INTO placed SELECT stream << {STREAM_SHIFT} | version, type, type_version, occurred_at, recorded_at,
-        actor, writer, writer_seq, key, fence, data, payload, previous, hash FROM events ORDER BY stream, version""",
-    """DROP TABLE events""",
-    """ALTER TABLE placed RENAME TO events""",
+    f"""INSERT INTO events SELECT stream << {STREAM_SHIFT} | version, type, type_version, occurred_at, recorded_at,
+        actor, writer, writer_seq, key, fence, data, payload, previous, hash FROM unplaced ORDER BY stream, version""",
+    """DROP TABLE unplaced""",
     """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
     f"""CREATE UNIQUE INDEX event_key ON events(position >> {STREAM_SHIFT}, key) WHERE key IS NOT NULL""",
     """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events

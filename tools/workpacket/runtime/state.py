@@ -213,22 +213,14 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = _text(data, "effect")
     before = state.effects.get(effect)
-    if before is None:
-        before = EffectRecord(effect, "", "", "", "", status, 0, event)
-    else:
+    if before is not None:
         state.effect_steps[before.step] -= 1
+    before = before or EffectRecord(effect, "", "", "", "", status, 0, event)
     step = _text(data, "step") or before.step
     state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
-    state.effects[effect] = EffectRecord(
-        effect,
-        step,
-        _text(data, "kind") or before.kind,
-        _text(data, "target") or before.target,
-        _text(data, "args_hash") or before.args_hash,
-        status,
-        _number(data, "attempt") or state.attempt,
-        event,
-    )
+    kind, target = _text(data, "kind") or before.kind, _text(data, "target") or before.target
+    args_hash, attempt = _text(data, "args_hash") or before.args_hash, _number(data, "attempt") or state.attempt
+    state.effects[effect] = EffectRecord(effect, step, kind, target, args_hash, status, attempt, event)
 
 
 def _effect_is(status: EffectStatus) -> Reducer:
