@@ -25,7 +25,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _show(arguments: Arguments, policy: BasePolicy) -> int:
-    values = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
+    values: dict[str, Json] = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
     values["target_branch"] = policy.target_branch
     tokens: list[Json] = [*sorted(policy.trust.legacy_gates)]
     if arguments.flag("json"):

@@ -9,19 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
+from workpacket.value import Value
 
 _STEERING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 _BARE = re.compile(rb"^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?$", re.MULTILINE | re.IGNORECASE)
 _UNUSUAL = re.compile(rb"^\s*(?:worktree\s*=|worktreeconfig|\[include)", re.MULTILINE | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
 
     root: Path

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.run import git_failure, run_git
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Value):
     """A branch by its full reference and the commit it stands at."""
 
     ref: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from workpacket.text.node import Node
+from workpacket.value import Value
 
 ACTIVATION_GATE: Final = "activation"
 WAIVER_GATE: Final = "waiver"
@@ -23,8 +23,7 @@ REVIEW_PAUSE: Final = timedelta(minutes=5)
 _TOKEN = re.compile(r"(?P<user>[a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
+class ApprovalAnswer(Value):
     """`objections` is empty if and only if the gate is satisfied: (code, message) each."""
 
     assurance: Literal["none", "legacy", "signed"]
@@ -32,8 +31,7 @@ class ApprovalAnswer:
     attest: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Value):
     """For which gates plain tokens count, and which events of the log have an attestation that was verified.
 
     `anchored`: whether the policy was read from a commit of the base.

@@ -7,12 +7,12 @@ the files that they name: a submission has proof, a verdict is another's, an act
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.approval import ACTIVATION_GATE, Trust
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
+from workpacket.value import Value
 
 # Where a packet that is taken over late may stand, since nobody works on it there.
 _HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
@@ -21,8 +21,7 @@ _HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
 DigestOf = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Value):
     """One objection to an event."""
 
     code: str

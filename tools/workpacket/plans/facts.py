@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from workpacket.documents.packet import Packet
@@ -19,14 +18,14 @@ from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 STUBS = ".GOV/task_packets/stubs"
 PACKETS = ".GOV/task_packets"
 REFINEMENTS = ".GOV/refinements"
 
 
-@dataclass(frozen=True)
-class PacketFacts:
+class PacketFacts(Value):
     """One packet: its files as they are, None for one that is not there, and its log."""
 
     id: WorkPacketId
@@ -78,8 +77,7 @@ class PacketFacts:
         return []
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Value):
     """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
 
     `signatures` says for each signature token which packets have it. `refinement_faults` are the errors that a check
@@ -97,8 +95,8 @@ class Facts:
     registry: Source | None = None
     spec_pointer: Source | None = None
     specification: Source | None = None
-    signatures: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    refinement_faults: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    signatures: Mapping[str, frozenset[str]] = NOTHING
+    refinement_faults: Mapping[str, Sequence[Finding]] = NOTHING
     target_branch: str = ""
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:

@@ -6,7 +6,6 @@ The owner's words between the entries stay as they are; of an entry only what th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.register_text import board_cell, empty_board, empty_registry, entry_line, row_line, section_of
@@ -17,13 +16,13 @@ from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Lane, lane_of_token
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 # Lanes whose entries say why; behind another token the words would mislead.
 _EXPLAINED = frozenset({"BLOCKED"})
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Value):
     """Where the log has a packet. `remark` is what the entry says behind the token; None leaves what is there."""
 
     id: str
@@ -31,8 +30,7 @@ class Placement:
     remark: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
+class InForce(Value):
     """What the registry is to say of a base. `notes` are tokens that its row must have."""
 
     base: str
