@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import Log, read_log
@@ -91,7 +92,9 @@ def _names(root: str, folder: str) -> list[str]:
         return []
 
 
+@cache
 def _is_id(name: str) -> bool:
+    """Kept, because each name stands in several folders, and a command looks at them more than once."""
     parsed = WorkPacketId.try_parse(name)
     return parsed is not None and parsed.kind == "packet"
 
