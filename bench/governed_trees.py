@@ -42,6 +42,15 @@ def history(name: str, *, activated: bool) -> list[Event]:
     return events
 
 
+def long_history(name: str, events: int) -> list[Event]:
+    """An activated packet, and waivers until the log is as long as wished."""
+    log = history(name, activated=True)
+    waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
+    while len(log) < events:
+        log.append(next_event(_WRITER, name, Happening("waived", waived), after=log[-1:]))
+    return log
+
+
 def _next(name: str, kind: str, says: Mapping[str, Json], after: list[Event]) -> Event:
     before, then = _LANES[kind]
     data: Mapping[str, Json] = {"lane_from": before, "lane_to": then, **says}
