@@ -1,4 +1,4 @@
-"""What is known of a scope before anything is done: its files, its log, git, and what of these does not fit together."""
+"""What is known of a scope before anything is done: files, log and git, and what of these does not fit together."""
 
 from __future__ import annotations
 

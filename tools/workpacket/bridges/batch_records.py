@@ -31,8 +31,8 @@ ALL_PHASES_DONE = "complete"
 
 
 def stream_of(folder: str) -> str:
-    """The stream of the scope in this folder of the repository."""
-    return f"{STREAMS}{folder}"
+    """The stream of the scope in this folder of the repository. An '@' would make it look like a run."""
+    return f"{STREAMS}{folder.replace('%', '%25').replace('@', '%40')}"
 
 
 def _kind(name: str, public: str, scan: str) -> Kind:

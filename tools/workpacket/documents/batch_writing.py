@@ -20,6 +20,7 @@ from workpacket.text.yaml_write import write_yaml
 Values = dict[str, Plain]
 _ALWAYS = ("completed", "in_progress", "pending")
 _FILES = ("file", "files")
+_ORDER = ("id", "batch", "phase", "task", "reviewer", "state", "severity", "description", "location")
 _OF_A_BATCH = ("phase_cursor", "incomplete_stages")
 
 
@@ -57,10 +58,20 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
 
 def _new(folder: str, view: BatchView, words: Words) -> Values:
     kind = "scope" if folder.startswith("scopes/") else "spec"
-    start: Values = {f"{kind}_name": folder.rpartition("/")[2], f"{kind}_path": f"./{folder}"}
+    start: Values = {f"{kind}_name": folder.rpartition("/")[2], f"{kind}_path": f"./{folder}", "last_commit": None}
     empty: Values = {"tasks": {"completed": [], "in_progress": [], "pending": [{}]}}
     made = _wanted({**start, **empty}, view, words)
-    order = [*start, "branch", "base", "timestamp", "last_batch", "last_commit", "tasks", "next_batch"]
+    order = [
+        f"{kind}_name",
+        f"{kind}_path",
+        "branch",
+        "base",
+        "timestamp",
+        "last_batch",
+        "last_commit",
+        "tasks",
+        "next_batch",
+    ]
     return {key: made[key] for key in [*order, *(key for key in made if key not in order)] if key in made}
 
 
@@ -142,9 +153,10 @@ def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files
 
 
 def _plain(value: object) -> Plain:
-    """JSON that was stored, as values of YAML."""
+    """JSON that was stored, where keys have no order, as values of YAML; known keys in the order of the format."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        keys = [*(key for key in _ORDER if key in value), *(key for key in value if key not in _ORDER)]
+        return {str(key): _plain(value[key]) for key in keys}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

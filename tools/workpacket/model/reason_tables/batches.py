@@ -41,7 +41,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "batch_stage_not_begun",
         "A stage ends that was not begun",
-        "Stages are written down before anybody works on them; one that was not is in the wrong phase, or done already.",
+        "Stages are written down before anybody works on them; one that was not may be done already.",
         "Look where the batch stands: workpacket batch status SPEC.",
         family="gate",
         exit_code=exits.REFUSED,
