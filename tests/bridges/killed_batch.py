@@ -1,4 +1,4 @@
-"""`workpacket batch` in a process that kills itself before or after the n-th thing that lasts: record, files, commit."""
+"""`workpacket batch` in a process that kills itself before or after the n-th thing that lasts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from workpacket.cli.main import main
 from workpacket.shell.transaction import Transaction
 
 number, when, *words = sys.argv[1:]
-calls = 0
+calls: list[str] = []
 
 
 def struck(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
-        global calls
-        calls += 1
-        here = calls == int(number)
+        calls.append(function.__name__)
+        here = len(calls) == int(number)
         if here and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         result = function(*arguments, **named)
@@ -32,6 +31,7 @@ def struck(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for owner, name in ((StreamLog, "append"), (Transaction, "apply"), (batch_completing, "commit")):
-    setattr(owner, name, struck(getattr(owner, name)))
-sys.exit(main(["batch", *words]))
+for place, name in ((StreamLog, "append"), (Transaction, "apply"), (batch_completing, "commit")):
+    setattr(place, name, struck(getattr(place, name)))
+owner = ["--owner", str(os.getpid())] if words[0] == "begin" else []
+sys.exit(main(["batch", *words, *owner]))

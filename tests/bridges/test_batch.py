@@ -10,6 +10,7 @@ from bridges.scopes import TASKS, Scoped, scoped
 from workpacket.bridges.all_bridges import BRIDGES, bridge_named
 from workpacket.bridges.batch_labels import label_after
 from workpacket.bridges.foreign import Foreign
+from workpacket.text.yaml_edit import CannotEdit
 
 
 @pytest.fixture
@@ -115,13 +116,13 @@ def test_a_stage_that_was_not_begun_cannot_end(scope: Scoped) -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (("status: pending   # to do", "status: pending\n    depends_on: [T003]"), "batch_dependency_cycle"),
-        (("status: pending", "status: deferred"), "batch_dependency_deadlock"),
-        (("depends_on: [T001", "depends_on: [T009"), "batch_dependency_unknown"),
-        (("id: T002", "id: T001"), "batch_task_twice"),
+        (("status: pending   # to do", "status: pending\n    depends_on: [T003]", 1), "batch_dependency_cycle"),
+        (("pending", "deferred", 2), "batch_dependency_deadlock"),
+        (("depends_on: [T001", "depends_on: [T009", 1), "batch_dependency_unknown"),
+        (("id: T002", "id: T001", 1), "batch_task_twice"),
     ],
 )
-def test_what_makes_a_plan_impossible_has_its_own_code(scope: Scoped, change: tuple[str, str], code: str) -> None:
+def test_what_makes_a_plan_impossible_has_its_own_code(scope: Scoped, change: tuple[str, str, int], code: str) -> None:
     scope.write("tasks.yaml", TASKS.replace(*change))
     assert scope("begin", "auth") == 1
     assert code in scope.said
@@ -181,7 +182,8 @@ def test_a_hand_edit_of_the_view_blocks_and_can_be_undone_or_adopted(scope: Scop
 
 
 def test_a_checkpoint_without_a_log_is_its_beginning_and_keeps_its_comments(scope: Scoped) -> None:
-    text = "checkpoint:  # ours\n  branch: main\n  last_batch: 5a\n  note: kept\n  tasks:\n    done: []\n    pending: [T001, T002, T003]\n"
+    text = "checkpoint:  # ours\n  spec_name: auth\n  branch: main\n  last_batch: 5a\n  note: kept\n"
+    text += "  tasks:\n    done: []\n    pending: [T001, T002, T003]\n"
     scope.write("checkpoint.yaml", text)
     scope.done("begin", "auth")
     after = scope.text("checkpoint.yaml")
@@ -194,6 +196,15 @@ def test_yaml_that_cannot_be_read_is_refused_with_its_line(scope: Scoped) -> Non
     scope.write("checkpoint.yaml", "checkpoint:\n  branch: [main\n")
     assert scope("begin", "auth") != 0
     assert "checkpoint.yaml:" in scope.said
+
+
+def test_a_file_that_cannot_be_edited_alone_is_left_as_it_is(scope: Scoped, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(*_: object) -> bytes:
+        raise CannotEdit("checkpoint.yaml:1:1: this change cannot be made without touching more")
+
+    monkeypatch.setattr("workpacket.bridges.batch_desk.written", cannot)
+    assert scope("begin", "auth") == 4
+    assert "batch_file_unwritable" in scope.said
 
 
 # ---- crashes -------------------------------------------------------------------------------------------------------
@@ -249,5 +260,6 @@ def test_a_canonical_file_comes_back_byte_for_byte(scope: Scoped) -> None:
     scope.done("begin", "auth")
     data = scope.text("checkpoint.yaml").encode()
     read = bridge_named("batch").read("specs/active/auth/checkpoint.yaml", data)
-    assert isinstance(read[0], Foreign)
-    assert bridge_named("batch").write([one for one in read if isinstance(one, Foreign)]) == data
+    (checkpoint,) = read
+    assert isinstance(checkpoint, Foreign)
+    assert bridge_named("batch").write([checkpoint]) == data

@@ -80,7 +80,7 @@ def folder_named(word: str, read: Read) -> str:
     if len(found) != 1:
         looked = " nor ".join(f"{folder}/tasks.yaml" for folder in candidates)
         message = f"{word!r} could be {' or '.join(found)}" if found else f"there is no {looked}"
-        raise WorkpacketError("batch_scope_missing", message, path=candidates[0])
+        raise WorkpacketError("batch_scope_missing", message)
     return found[0]
 
 
@@ -109,7 +109,7 @@ def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) ->
 def _required(tasks: BatchTasks | None, folder: str) -> BatchTasks:
     if tasks is None:
         path = f"{folder}/tasks.yaml"
-        raise WorkpacketError("batch_scope_missing", f"there is no {path}", path=path)
+        raise WorkpacketError("batch_scope_missing", f"there is no {path}")
     return tasks
 
 
@@ -128,11 +128,11 @@ def require_whole(document: Document) -> None:
     if document.root is None:
         fault = document.faults[0]
         line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", path=source.path)
+        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
     for violation in schemas().violations(document.schema, document.root.plain()):
         line, column = source.line_and_column(document.root.nearest(violation.path).start)
         message = f"{source.path}:{line}:{column}: {violation.message}"
-        raise WorkpacketError(violation.code, message, hint=violation.hint, path=source.path)
+        raise WorkpacketError(violation.code, message, hint=violation.hint)
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> Seen:
