@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridges.scopes import TASKS, Scoped, scoped
-from workpacket.bridges.all_bridges import BRIDGES, bridge_named
+from workpacket.bridges.batch_bridge import BRIDGE
 from workpacket.bridges.batch_labels import label_after
 from workpacket.bridges.foreign import Foreign
 from workpacket.text.yaml_edit import CannotEdit
@@ -256,10 +256,9 @@ def test_labels_are_text_and_still_count(last: str, following: str) -> None:
 
 
 def test_a_canonical_file_comes_back_byte_for_byte(scope: Scoped) -> None:
-    assert "batch" in BRIDGES
     scope.done("begin", "auth")
     data = scope.text("checkpoint.yaml").encode()
-    read = bridge_named("batch").read("specs/active/auth/checkpoint.yaml", data)
+    read = BRIDGE.read("specs/active/auth/checkpoint.yaml", data)
     (checkpoint,) = read
     assert isinstance(checkpoint, Foreign)
-    assert bridge_named("batch").write([checkpoint]) == data
+    assert BRIDGE.write([checkpoint]) == data

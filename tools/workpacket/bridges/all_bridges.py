@@ -8,7 +8,8 @@ from workpacket.bridges.foreign import Bridge
 
 # Form, and the module that has it as its constant `BRIDGE`.
 BRIDGES: dict[str, str] = {
-    "batch": "batch_bridge",
+    "session": "session_bridge",
+    "step": "step_bridge",
 }
 
 

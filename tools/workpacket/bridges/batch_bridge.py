@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from workpacket.bridges.batch_records import STREAMS
+from workpacket.bridges.batch_records import stream_of
 from workpacket.bridges.foreign import Foreign
 from workpacket.documents.batch import BatchCheckpoint
 from workpacket.documents.batch_writing import canonical
@@ -27,7 +27,7 @@ class BatchBridge:
             return (Fault("field_missing", 0, 0, "here is no mapping `checkpoint`"),)
         plain = document.root.plain()
         folder = path.rpartition("/")[0] or (document.name.value if document.name is not None else "")
-        return (Foreign(self.name, f"{STREAMS}{folder}", cast("dict[str, Plain]", plain)),)
+        return (Foreign(self.name, stream_of(folder), cast("dict[str, Plain]", plain)),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
         (checkpoint,) = checkpoints
