@@ -99,7 +99,8 @@ def milestones(world: World) -> str:
         made = {**first, "commit": commit, "tree": tree, "changed": True, "found": False, "sidecar_written": False}
         unwritten = {"sha": commit, "path": f"/there/.runr/checkpoints/{commit}.json", "error": "Read-only file system"}
         session.checkpoint(
-            {"at": 1}, "Read front matter", "commit", {"commit": commit, "tree": tree, "trailer": "a" * 16, "own": ["src"]},
+            {"at": 1}, "Read front matter", "commit",
+            {"commit": commit, "tree": tree, "trailer": "a" * 16, "own": ["src"]},
             with_token=False,
             first=(Draft("checkpoint_complete", made), Draft("checkpoint_sidecar_write_failed", unwritten)),
         )  # fmt: skip
