@@ -36,7 +36,8 @@ def run(arguments: Arguments) -> int:
     if worktree:
         path = Path(os.path.abspath(worktree))
         add_worktree(repository, path, branch)
-        worktree = str(path)
+        # The log is read in every clone, where a path of this machine says nothing.
+        worktree = os.path.relpath(path, repository.root)
     assignee = arguments.value("for") or actor.id
     carried = carry_out(
         repository,
