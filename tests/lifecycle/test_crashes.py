@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed
-from shell.simulated_disk import Fault, Killed, SimulatedDisk
+from shell.simulated_disk import Fault, Faults, Killed, SimulatedDisk
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.plan import Plan
@@ -156,7 +156,7 @@ def second_ends(plan: Recorded, every: int) -> Iterator[str]:
                     break
                 continue
             disk = struck(plan, number, fault)
-            disk.faults = lambda call, _method, again=again: "kill before" if call == again else None
+            disk.faults = killing(again)
             try:
                 recover(disk)
             except Killed:
@@ -165,6 +165,10 @@ def second_ends(plan: Recorded, every: int) -> Iterator[str]:
             else:
                 break
             yield what(disk, before, after, f"{number} ({fault}), {again}")
+
+
+def killing(number: int) -> Faults:
+    return lambda call, _method: "kill before" if call == number else None
 
 
 def struck(plan: Recorded, number: int, fault: Fault) -> SimulatedDisk:
