@@ -37,7 +37,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "merge_driver",
         "merge two versions of board, registry or packet for git, from the log of both sides",
     ),
-    ("policy", "policy", "show the rules in force and where they come from, or test those of the work tree"),
+    ("policy", "policy", "show the rules in force, test those of the work tree, or say whose key may approve"),
     ("log", "log", "verify that the log is what was written"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile pastes into a command line"),
     ("recover", "recover", "finish what an interrupted command left between several files"),
@@ -57,6 +57,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),
+    ("completion", "completion", "print what a shell needs to complete command lines"),
 )
 
 
