@@ -17,7 +17,6 @@ from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.approval import Trust
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LOG_FOLDER, Actor
 from workpacket.model.ids import WorkPacketId
@@ -91,7 +90,6 @@ class JoinedBranches:
             actor=Actor("merge", "agent"),
             tool="workpacket",
             policy=LifecyclePolicy(),
-            trust=Trust(),
             packets={name: self._packet(wp_id, objects) for name, wp_id in packets.items()},
             known=frozenset(packets),
         )
