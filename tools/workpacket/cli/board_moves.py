@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from workpacket.cli.governing import actor_of, conclude, refuse
 from workpacket.cli.options import Arguments, usage
@@ -19,6 +18,7 @@ from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.unmerged import unmerged
 from workpacket.shell.work_done import branch_here
+from workpacket.value import replace
 
 
 def sync_board(arguments: Arguments) -> int:

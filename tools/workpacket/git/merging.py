@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, merge_base
 from workpacket.git.run import git_failure, run_git
+from workpacket.value import Value
 
 _OTHER_SIDE = "GITHEAD_"
 # `git merge-file` ends with the number of conflicts, up to this; what is above is a failure.
 _MOST_CONFLICTS = 127
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Value):
     """The commits: where both sides come from ('' if from nowhere), ours, theirs, and what a stash kept untracked."""
 
     base: str

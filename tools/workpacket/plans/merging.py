@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.places import kind_of
@@ -25,10 +24,10 @@ from workpacket.plans.projections import lane_named, status_edits
 from workpacket.plans.syncing import sync
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Value):
     """A document as both sides have it, and as it was before they parted."""
 
     base: Source

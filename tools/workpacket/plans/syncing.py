@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.task_board import TaskBoard
@@ -27,6 +26,7 @@ from workpacket.plans.projections import (
 from workpacket.plans.turning import abandon, block, reopen, unblock
 from workpacket.plans.working import claim, release
 from workpacket.text.source import Source
+from workpacket.value import replace
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:

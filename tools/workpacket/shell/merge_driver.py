@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
@@ -25,10 +24,10 @@ from workpacket.plans.facts import PACKETS, STUBS, Facts, PacketFacts
 from workpacket.plans.merging import Versions, drawn, drawn_alike, is_drawn, named_twice
 from workpacket.shell.moment import moment
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Value):
     """The text, whether people have to settle something in it, and what kept the log from having its say."""
 
     data: bytes

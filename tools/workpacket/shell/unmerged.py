@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.git.changes import status
 from workpacket.git.operations import operation_in_progress
 from workpacket.git.repository import Repository
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER
+from workpacket.value import Value
 
 _MARK = b"<<<<<<< "
 
 
-@dataclass(frozen=True, slots=True)
-class Unmerged:
+class Unmerged(Value):
     """`operation` is what git is in the middle of. Files that hold no mark of a conflict any more are `settled`."""
 
     operation: str
