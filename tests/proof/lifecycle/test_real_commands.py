@@ -119,6 +119,8 @@ def run(repository: Path, words: Sequence[str], *strace: str, program: str = WHO
         "PYTHONPATH": str(ROOT / "tools"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
+        # What is remembered of the policy is remembered anew in each copy, so that each makes the same calls.
+        "XDG_CONFIG_HOME": str(repository / ".git" / "settings"),
     }
     command = [*strace, sys.executable, "-c", program, *words]
     return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
