@@ -1,7 +1,7 @@
 """Draws what was seen as an SVG: a terminal of fixed size that shows one command after the other, over and over.
 
 The same tour gives the same bytes: what differs between two tours (instants, digests, keys, folders) is replaced by
-samples of the same shape. Whoever asked for less motion sees all of it at once stand still on the last picture.
+samples of the same shape. Whoever asked for less motion sees the last screen stand still.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from guided_tour.stage import Line
 
 COLUMNS, ROWS = 112, 22
 ADVANCE, LEADING, MARGIN, TOP = 8.0, 19, 16, 40
-SECONDS = 5
+SECONDS = 7
 COLOURS = {"title": "#f0f6fc", "say": "#f0f6fc", "command": "#79c0ff", "output": "#d1d7de", "change": "#8b949e"}
 TITLE = "A work packet from refusal to validation, played by just tour"
 SAMPLES = (
@@ -32,7 +32,7 @@ SAMPLES = (
 
 def drawn(pictures: Sequence[Sequence[Line]], scratch: Path) -> str:
     width, height = round(2 * MARGIN + COLUMNS * ADVANCE), TOP + ROWS * LEADING + MARGIN
-    frames = [list(_rows(picture, scratch)) for picture in pictures]
+    frames = list(_frames(pictures, scratch))
     return "".join(
         f"{line}\n"
         for line in (
@@ -55,15 +55,15 @@ def _commands(pictures: Iterable[Sequence[Line]]) -> str:
 
 
 def _style(frames: int) -> str:
-    """Each picture is seen for its share of the time; without animation, the last one."""
+    """Each screen is seen for its share of the time."""
     share = 100 / frames
     return (
         "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre}"
         + "".join(f".{look}{{fill:{colour}}}" for look, colour in COLOURS.items())
         + ".command,.title{font-weight:bold}"
-        + f"@keyframes seen{{0%{{opacity:1}}{share:.3f}%{{opacity:1}}{share + 0.001:.3f}%{{opacity:0}}100%{{opacity:0}}}}"
+        + f"@keyframes seen{{0%{{opacity:1}}{share:.3f}%{{opacity:0}}100%{{opacity:0}}}}"
         + f".f{{opacity:0;animation:seen {frames * SECONDS}s step-end infinite}}"
-        + f".f:last-of-type{{opacity:1}}"
+        + ".f:last-of-type{{opacity:1}}"
         + "@media (prefers-reduced-motion:reduce){.f{animation:none}}"
     )
 
@@ -72,6 +72,8 @@ def _groups(frames: Iterable[list[Line]]) -> Iterator[str]:
     for place, rows in enumerate(frames):
         yield f'<g class="f" style="animation-delay:{place * SECONDS}s">'
         for row, line in enumerate(rows):
+            if not line.text:
+                continue
             yield (
                 f'<text class="{line.look}" x="{MARGIN}" y="{TOP + (row + 1) * LEADING}" '
                 f'textLength="{len(line.text) * ADVANCE:g}">{escape(line.text, quote=False)}</text>'
@@ -79,15 +81,25 @@ def _groups(frames: Iterable[list[Line]]) -> Iterator[str]:
         yield "</g>"
 
 
+def _frames(pictures: Iterable[Sequence[Line]], scratch: Path) -> Iterator[list[Line]]:
+    """What fits on one screen is shown on one screen."""
+    frame: list[Line] = []
+    for picture in pictures:
+        rows = list(_rows(picture, scratch))
+        if len(frame) + 1 + len(rows) > ROWS:
+            yield frame
+            frame = []
+        frame += [Line("output", ""), *rows] if frame else rows
+    yield frame
+
+
 def _rows(picture: Sequence[Line], scratch: Path) -> Iterator[Line]:
     """The lines that fit: long ones folded, and of too many the beginning and the end."""
     folded = [row for line in picture for row in _folded(Line(line.look, _sampled(line.text, scratch)))]
-    if folded and not folded[0].text:
-        folded = folded[1:]
     if len(folded) > ROWS:
         kept = ROWS - 4
         folded = [*folded[:3], Line("change", "   ..."), *folded[-kept:]]
-    return (row for row in folded)
+    yield from folded
 
 
 def _folded(line: Line) -> Iterator[Line]:

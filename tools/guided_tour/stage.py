@@ -42,6 +42,7 @@ class Stage:
     fast: bool
     began: float = field(default_factory=time.monotonic)
     pictures: list[list[Line]] = field(default_factory=list)
+    _title: str = ""
     _seen: list[Line] = field(default_factory=list)
 
     @classmethod
@@ -69,6 +70,7 @@ class Stage:
         return self.scratch / "greeter"
 
     def scene(self, title: str, words: str) -> None:
+        self._title = title
         self._show("title", f"\n== {title}")
         self.say(words)
 
@@ -93,7 +95,9 @@ class Stage:
             self._show("change", "   killed (signal 9)" if kill_after else f"   exit status {status}")
         self._show_changes(before, self._files())
         if picture:
-            self.pictures.append(self._seen)
+            title = [Line("change", f"# {self._title}")] if self._title else []
+            self._title = ""
+            self.pictures.append([*title, *self._seen[1:]])
         return screen
 
     def quietly(self, line: str) -> None:

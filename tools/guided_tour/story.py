@@ -95,7 +95,7 @@ def work(stage: Stage) -> None:
     stage.say("With the same input: what was done is answered from the log, the step in flight is done again.")
     stage.type(begun, picture=True)
     stage.say("German was begun once, for it was done; French twice, for nobody can know how far it had come.")
-    stage.type("sort ../begun | uniq -c", picture=True)
+    stage.type("sort ../begun | uniq -c | sed 's/^ *//'", picture=True)
 
 
 def prove(stage: Stage) -> None:
