@@ -126,7 +126,7 @@ def drift(stage: Stage) -> None:
 
 def audit(stage: Stage) -> None:
     stage.scene("Audit", "What happened, who approved it, and whether anybody changed the records since.")
-    stage.type(f"workpacket history {NAME}")
+    stage.type(f"workpacket history {NAME}", picture=True)
     stage.type("workpacket approvals list")
     stage.type("workpacket approvals verify")
     stage.type("workpacket log verify", picture=True)
