@@ -20,8 +20,8 @@ WAYS = (
 )
 # Words of those who wrote the program. Whoever begins has no use for them.
 TRADE = (
-    "attestation", "canonical", "DAG", "DSSE", "fold", "idempotent", "in-toto", "invariant", "linearizable", "monotonic",
-    "namespace", "nonce", "principal", "projection", "quorum", "SSHSIG", "transaction", "upcast",
+    "attestation", "canonical", "DAG", "DSSE", "fold", "idempotent", "in-toto", "invariant", "linearizable",
+    "monotonic", "namespace", "nonce", "principal", "projection", "quorum", "SSHSIG", "transaction", "upcast",
 )  # fmt: skip
 # Words of the glossary that are ordinary words as well, and understood without it.
 ORDINARY = {"approval", "effect", "evidence", "run", "step", "log", "policy", "finding", "claim", "checkpoint", "base"}
