@@ -70,7 +70,7 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The tests of the documentation: links, generated pages, the picture, and every page that is typed as it stands."""
+    """The tests of the documentation: links, generated pages, the picture, and every page that a test types."""
     pages = [path for path in ROOT.glob("tests/*/test_*.py") if path.stem.endswith(("_page", "tutorial", "by_hand"))]
     typed = sorted(str(path.relative_to(ROOT)) for path in pages)
     run_tests(session, "tests/docs", "tests/tour", *typed, *session.posargs)

@@ -15,7 +15,7 @@ from pathlib import Path
 from guided_tour.terminal import Answer, Shown, run, run_and_kill, run_at_terminal
 
 PAUSE = 0.7
-PLAYING_TIME = 50.0
+PLAYING_TIME = 40.0
 LONGEST_OUTPUT = 16
 WIDEST = 160
 _DIGEST = re.compile("[0-9a-f]{64}")
