@@ -82,7 +82,10 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     )
     status = exit_status(outcome, reasons)
     return Output(
-        render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not (repairs or base)
+        render(arguments, outcome, status, reasons, style),
+        status,
+        checked.extras,
+        repeatable=not (repairs or base or checked.passing),
     )
 
 

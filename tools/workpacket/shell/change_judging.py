@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
 from workpacket.git.repository import Repository
@@ -15,9 +14,7 @@ from workpacket.model.findings import Finding
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base_policy import read_base_policy
 from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
-from workpacket.shell.tree import read_bytes
-
-_LARGEST_FILE = 64 * 1024 * 1024
+from workpacket.shell.log_verifying import digest_here
 
 
 def judge(repository: Repository, base: str) -> list[Finding]:
@@ -32,7 +29,7 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
-            digest_of = partial(_digest, root)
+            digest_of = partial(digest_here, root)
             for judged in judge_change(log, known, trust, digest_of, governed=bool(known)):
                 reason = BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
@@ -40,10 +37,3 @@ def judge(repository: Repository, base: str) -> list[Finding]:
                     Finding(judged.code, reason.severity, judged.event.path, 0, 0, message, hint=reason.remedy)
                 )
     return findings
-
-
-def _digest(root: str, path: str) -> str | None:
-    try:
-        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
-    except OSError:
-        return None

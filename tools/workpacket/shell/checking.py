@@ -29,10 +29,14 @@ _REFERENCE_LIMIT = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class Checked:
-    """What a check found. `extras` are the files besides the documents that the verdict rests on."""
+    """What a check found. `extras` are the files besides the documents that the verdict rests on.
+
+    `passing`: time alone can change it.
+    """
 
     findings: list[Finding]
     extras: list[str]
+    passing: bool = False
 
 
 def check(
@@ -47,6 +51,7 @@ def check(
 ) -> Checked:
     """Checks `files`. Only of a `whole` repository can documents be compared with one another."""
     findings: list[Finding] = []
+    passing = False
     results = known_or_examined(root, files, cache, progress)
     for found, result in zip(files, results, strict=True):
         if result.findings != "[]":
@@ -60,7 +65,8 @@ def check(
     if whole:
         logs = look_at_logs(root)
         findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
-        facts.paths.append(LOG_STATE)
+        facts.paths += [LOG_STATE, *logs.named]
+        passing = logs.passing
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -71,7 +77,7 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths)
+    return Checked(graded, facts.paths, passing)
 
 
 def known_or_examined(

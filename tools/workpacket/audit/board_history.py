@@ -1,0 +1,57 @@
+"""How many packets stood in each lane as time went by, by the times that the log gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import LANES
+from workpacket.plans.facts import PacketFacts
+
+_POINTS = 60
+_SHORTEST = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The lanes at a moment, in the order of `LANE_ORDER`."""
+
+    at: str
+    counts: tuple[int, ...]
+
+
+LANE_ORDER = (*(lane.token for lane in LANES), FORKED)
+
+
+def board_history(packets: Iterable[PacketFacts]) -> list[Point]:
+    """At most some sixty moments between the first move and the last, evenly spaced."""
+    moves = sorted(
+        (event.at, event.packet, event.lane_to or "")
+        for packet in packets
+        for event in packet.state.history
+        if event.moves_lane
+    )
+    if not moves:
+        return []
+    first, last = datetime.fromisoformat(moves[0][0]), datetime.fromisoformat(moves[-1][0])
+    step = max((last - first) / _POINTS, _SHORTEST)
+    points: list[Point] = []
+    lanes: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    waiting = iter([*moves, None])
+    move = next(waiting)
+    moment = first
+    while True:
+        written = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        while move is not None and move[0] <= written:
+            counts[lanes.get(move[1], "")] -= 1
+            lanes[move[1]] = move[2]
+            counts[move[2]] += 1
+            move = next(waiting)
+        points.append(Point(written, tuple(max(counts[lane], 0) for lane in LANE_ORDER)))
+        if move is None:
+            return points
+        moment = min(moment + step, max(last, moment + timedelta(seconds=1)))
