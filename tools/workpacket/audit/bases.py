@@ -1,9 +1,9 @@
-"""The registry as the log tells it: for each base which packet is in force, its revisions, and how well it is proved."""
+"""The registry as the log tells it: which packet of a base is in force, its revisions, how well it is proved."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.tracing import Trace
@@ -60,6 +60,4 @@ def _row(
 
 def governed_of(governed: Facts, packets: Sequence[PacketFacts]) -> Facts:
     """The same facts about these packets only."""
-    from dataclasses import replace
-
     return replace(governed, packets={packet.id.text: packet for packet in packets})

@@ -36,22 +36,23 @@ def board_history(packets: Iterable[PacketFacts]) -> list[Point]:
     )
     if not moves:
         return []
-    first, last = datetime.fromisoformat(moves[0][0]), datetime.fromisoformat(moves[-1][0])
-    step = max((last - first) / _POINTS, _SHORTEST)
     points: list[Point] = []
     lanes: dict[str, str] = {}
     counts: Counter[str] = Counter()
     waiting = iter([*moves, None])
     move = next(waiting)
-    moment = first
-    while True:
-        written = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    for written in _moments(moves[0][0], moves[-1][0]):
         while move is not None and move[0] <= written:
             counts[lanes.get(move[1], "")] -= 1
             lanes[move[1]] = move[2]
             counts[move[2]] += 1
             move = next(waiting)
         points.append(Point(written, tuple(max(counts[lane], 0) for lane in LANE_ORDER)))
-        if move is None:
-            return points
-        moment = min(moment + step, max(last, moment + timedelta(seconds=1)))
+    return points
+
+
+def _moments(first: str, last: str) -> list[str]:
+    begin = datetime.fromisoformat(first)
+    span = datetime.fromisoformat(last) - begin
+    steps = max(1, min(_POINTS, span // _SHORTEST))
+    return [*((begin + span * step / steps).strftime("%Y-%m-%dT%H:%M:%SZ") for step in range(steps)), last]

@@ -69,7 +69,7 @@ def who_acts(finding: Finding, family: Family, packet: PacketFacts | None) -> st
         return "the maintainer"
     if family == "approval":
         return "an approver"
-    if finding.code == "spec_moved" or finding.code == "requirement_changed":
+    if finding.code in {"spec_moved", "requirement_changed"}:
         return "the orchestrator"
     if packet is None:
         return "the orchestrator"

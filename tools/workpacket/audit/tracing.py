@@ -102,7 +102,7 @@ def same(text: str) -> str:
 
 def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
     """The evidence of the log: that of the latest submission, and what was added since."""
-    events = [event for event in packet.state.evidence]
+    events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""
     for event in events[latest:]:

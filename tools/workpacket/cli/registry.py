@@ -22,8 +22,12 @@ def run(arguments: Arguments) -> int:
         draw = partial(sync, board=False)
         actor = actor_of(arguments, repository)
         return conclude(arguments, carry_out(repository, "registry sync", None, actor, draw, during_merge=True))
+    if action == "audit":
+        from workpacket.cli.tracing import audit_registry
+
+        return audit_registry(arguments)
     if action != "show":
-        raise usage(arguments.command, "missing_argument", "it needs one of show, sync")
+        raise usage(arguments.command, "missing_argument", "it needs one of show, audit, sync")
     return _show(arguments)
 
 
@@ -44,9 +48,9 @@ def _show(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "registry",
-    "show which packet is in force for each base, or draw the registry anew",
+    "show or audit which packet is in force for each base, or draw the registry anew",
     run,
-    arguments="show|sync",
+    arguments="show|audit|sync",
     options=ACTING,
-    examples=("workpacket registry show", "workpacket registry sync"),
+    examples=("workpacket registry show", "workpacket registry audit", "workpacket registry sync"),
 )

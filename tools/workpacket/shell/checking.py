@@ -48,8 +48,12 @@ def check(
     reasons: Mapping[str, Reason],
     settings: Settings,
     progress: Callable[[int, int], None],
+    now: str = "",
 ) -> Checked:
-    """Checks `files`. Only of a `whole` repository can documents be compared with one another."""
+    """Checks `files`. Only of a `whole` repository can documents be compared with one another.
+
+    `now` is when waivers are judged; the clock says, unless it is given.
+    """
     findings: list[Finding] = []
     passing = False
     results = known_or_examined(root, files, cache, progress)
@@ -63,7 +67,7 @@ def check(
     facts = gather_files(root, wanted_files(summaries, RULES))
     findings += references(summaries, RULES, facts.files)
     if whole:
-        logs = look_at_logs(root)
+        logs = look_at_logs(root, now)
         findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
         facts.paths += [LOG_STATE, *logs.named]
         passing = logs.passing

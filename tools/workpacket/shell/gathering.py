@@ -67,6 +67,8 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
     for name in chosen:
         parsed = ids.get(name) or WorkPacketId.parse(name)
         take(parsed)
+    if len(found) == len(ids):
+        return found
     for name in chosen:
         packet = found.get(name)
         for needed in packet.dependencies() if packet is not None else ():
