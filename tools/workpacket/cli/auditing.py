@@ -97,7 +97,7 @@ def _write(target: str, data: bytes) -> None:
                 path=target,
                 hint="name another file, or remove the old one",
             )
-        beside = f"{target}.new"
+        beside = f"{target}.{os.getpid()}.new"
         with open(beside, "xb") as file:
             file.write(data)
         os.replace(beside, target)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from workpacket.audit.bases import BaseRow
 from workpacket.audit.impact import impact
 from workpacket.audit.overview import Audit, Matter
-from workpacket.audit.tracing import Criterion, Trace
+from workpacket.audit.tracing import Criterion, Trace, TracedCommit
 from workpacket.cli.auditing import examine
 from workpacket.cli.looking import show_json
 from workpacket.cli.options import Arguments, usage
@@ -69,16 +69,20 @@ def _traced(name: str, made: Audit) -> Iterator[str]:
         yield f"  ! {told(line)}"
     for anchor in traced.anchors:
         said = f" ({told(anchor.why)})" if anchor.why else ""
-        yield f"  requirement  {told(anchor.name)} {told(anchor.path)}:{anchor.first}-{anchor.last}  {anchor.state}{said}"
+        lines = f"{told(anchor.path)}:{anchor.first}-{anchor.last}"
+        yield f"  requirement  {told(anchor.name)} {lines}  {anchor.state}{said}"
     for criterion in traced.criteria:
         yield from _criterion(criterion)
     for stray in traced.strays:
         yield f"  stray        {told(stray.what)} for {told(stray.criterion)}"
     for commit in traced.commits:
-        where = (
-            "not in this clone" if commit.seen is None else "on target" if commit.seen.on_target else "not on target"
-        )
-        yield f"  commit       {commit.id[:12]} {commit.role}, {where}"
+        yield f"  commit       {commit.id[:12]} {commit.role}, {_where(commit)}"
+
+
+def _where(commit: TracedCommit) -> str:
+    if commit.seen is None:
+        return "not in this clone"
+    return "on the target branch" if commit.seen.on_target else "not on the target branch"
 
 
 def _criterion(criterion: Criterion) -> Iterator[str]:

@@ -76,7 +76,7 @@ def _page(audit: Audit, reasons: Mapping[str, Reason], files: PageFiles) -> Iter
     yield from _verdict(audit, found)
     yield from _progress(audit)
     yield from _packets(audit)
-    yield from _notes(audit, found)
+    yield from _notes(found)
     yield '</div>\n<article id="packet" hidden></article>\n</main>\n'
     yield f"<footer><p>Log root <code>{audit.root}</code>: the same for everybody who has the same history. "
     yield f"Made by workpacket {__version__}.</p></footer>\n"
@@ -88,22 +88,16 @@ def _as_of(audit: Audit) -> str:
     facts = audit.facts
     commit = "Before the first commit."
     if facts.head is not None:
-        commit = (
-            f"As of commit <code>{facts.head.id[:12]}</code>, <time>{facts.head.at}</time>: {text(facts.head.title)}"
-        )
+        when = f"<code>{facts.head.id[:12]}</code>, <time>{facts.head.at}</time>"
+        commit = f"As of commit {when}: {text(facts.head.title)}"
     checked = f"{counted(len(facts.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
     pending = f"; {counted(facts.uncommitted, 'governed file')} not committed" if facts.uncommitted else ""
     return f"<p>{commit}</p>\n<p>{checked}{pending}.</p>\n"
 
 
 def _navigation() -> str:
-    links = (
-        ("verdict", "Is anything wrong?"),
-        ("progress", "How far it is"),
-        ("packets", "Packets"),
-        ("notes", "Notes"),
-    )
-    items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in links)
+    parts = {"verdict": "Is anything wrong?", "progress": "How far it is", "packets": "Packets", "notes": "Notes"}
+    items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in parts.items())
     return f'<nav aria-label="Parts of the report"><ul>{items}</ul></nav>\n'
 
 
@@ -223,7 +217,7 @@ def _packets(audit: Audit) -> Iterator[str]:
     yield '<button type="button" id="after">Next</button></div>\n</section>\n'
 
 
-def _notes(audit: Audit, found: list[Group]) -> Iterator[str]:
+def _notes(found: list[Group]) -> Iterator[str]:
     yield '<section id="notes" aria-labelledby="notes-title">\n<h2 id="notes-title">Notes</h2>\n'
     mild = [group for group in found if group.severity == "info"]
     if not mild:

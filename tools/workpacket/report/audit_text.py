@@ -114,7 +114,8 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
     for group in groups(audit.matters, reasons):
         yield from (f"### {group.title} ({group.code})", "")
         since = f", since {group.since}" if group.since else ""
-        yield f"{group.severity}, {len(group.matters)} found{since}; to act: {', '.join(cell(who) for who in group.who)}"
+        who = ", ".join(cell(name) for name in group.who)
+        yield f"{group.severity}, {len(group.matters)} found{since}; to act: {who}"
         yield from ("", "| Place | Packet | What |", "|---|---|---|")
         for matter in group.matters:
             yield f"| {cell(place(matter))} | {matter.packet} | {cell(matter.finding.message)} |"
