@@ -99,7 +99,9 @@ def command_of_ci() -> list[str]:
     """The words of the session `gov` of the noxfile, which `.ci/run` calls, without the program."""
     tree = ast.parse((ROOT / "noxfile.py").read_bytes())
     session = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "gov")
-    runs = [node for node in ast.walk(session) if isinstance(node, ast.Call) and ast.unparse(node.func) == "session.run"]
+    runs = [
+        node for node in ast.walk(session) if isinstance(node, ast.Call) and ast.unparse(node.func) == "session.run"
+    ]
     words = [argument.value for argument in runs[-1].args if isinstance(argument, ast.Constant)]
     assert words[0] == "workpacket"
     return [str(word) for word in words[1:]]

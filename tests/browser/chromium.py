@@ -22,8 +22,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update",
     "--disable-background-networking", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe", "--window-size=1280,900", "--force-color-profile=srgb",
-    "--hide-scrollbars", "about:blank",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe", "--window-size=1280,900",
+    "--force-color-profile=srgb", "--hide-scrollbars", "about:blank",
 )  # fmt: skip
 PATIENCE = 60.0
 Reply = dict[str, Any]
@@ -114,9 +114,7 @@ class Page:
         more = {"text": "\r"} if key == "Enter" else {"text": " "} if key == " " else {}
         for kind in ("keyDown", "keyUp"):
             own = more if kind == "keyDown" else {}
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **own
-            )
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **own)
 
     def look(self, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -12,7 +12,7 @@ from workpacket.model.lanes import LANES
 from workpacket.plans.facts import PacketFacts
 
 _POINTS = 60
-_SHORTEST = timedelta(hours=1)
+_SHORTEST = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class AuditFacts:
 
     `findings` are those of `check` and of the approvals. `digests` are of files that the logs name, None for one that
     is gone; `committed` the same as a commit holds them, by `<commit>:<path>`. `specifications` are by path, as they
-    lie here. `uncommitted` counts governed files that differ from the head commit.
+    lie here. `uncommitted` are the governed files, and files that the logs name, that differ from the head commit.
     """
 
     name: str
@@ -72,5 +72,5 @@ class AuditFacts:
     changes: Mapping[str, Change] = field(default_factory=dict)
     target: str = ""
     head: Commit | None = None
-    uncommitted: int = 0
+    uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0

@@ -23,12 +23,16 @@ from workpacket.plans.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act."""
+    """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act.
+
+    `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
+    """
 
     finding: Finding
     packet: str
     since: str
     who: str
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,9 @@ def _matter(facts: AuditFacts, finding: Finding, name: str, reasons: Mapping[str
     packet = facts.packets.get(name)
     change = facts.changes.get(finding.path)
     event = packet.log.by_id.get(stem_of(finding.path)) if packet is not None else None
-    since = event.at if event is not None else change.at if change is not None else ""
-    return Matter(finding, name, since, who_acts(finding, reasons[finding.code].family, packet))
+    pending = finding.path in facts.uncommitted
+    since = event.at if event is not None else change.at if change is not None and not pending else ""
+    return Matter(finding, name, since, who_acts(finding, reasons[finding.code].family, packet), pending)
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from workpacket.audit.overview import Audit, audit
 from workpacket.cli.checking import source_lines
@@ -38,7 +41,25 @@ def examine() -> tuple[Gathered, Audit]:
     return gathered, audit(gathered.facts, gathered.governed, catalogue())
 
 
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """All documents are in memory at once and none is let go before the end, so a search for garbage finds nothing:
+    of the time of an audit of a thousand packets it would be two fifths."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def report(arguments: Arguments) -> int:
+    with without_collecting():
+        return _report(arguments)
+
+
+def _report(arguments: Arguments) -> int:
     target = arguments.value("out")
     form = _form(arguments, target)
     gathered, made = examine()

@@ -17,7 +17,8 @@ def board_chart(points: Sequence[Point]) -> str:
     highest = max(sum(point.counts) for point in points) or 1
     drawn = [index for index in range(len(LANE_ORDER)) if any(point.counts[index] for point in points)]
     areas = [_area(points, drawn, position, highest) for position in range(len(drawn))]
-    first, last = points[0].at[:10], points[-1].at[:10]
+    same_day = points[0].at[:10] == points[-1].at[:10]
+    first, last = (point.at[:16].replace("T", " ") if same_day else point.at[:10] for point in (points[0], points[-1]))
     label = f"Packets by lane from {first} to {last}; the table below holds the numbers."
     return "".join(
         (
@@ -38,10 +39,19 @@ def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest:
     below = [sum(point.counts[index] for index in drawn[:position]) for point in points]
     lane = LANE_ORDER[drawn[position]]
     upper = [low + point.counts[drawn[position]] for low, point in zip(below, points, strict=True)]
-    count = max(len(points) - 1, 1)
-    there = [f"{_x(number, count)},{_y(value, highest)}" for number, value in enumerate(upper)]
-    back = [f"{_x(number, count)},{_y(value, highest)}" for number, value in reversed(list(enumerate(below)))]
-    return f'<polygon class="lane-{lane}" points="{" ".join(there + back)}"><title>{lane}</title></polygon>'
+    outline = " ".join([*_steps(upper, highest), *reversed(_steps(below, highest))])
+    return f'<polygon class="lane-{lane}" points="{outline}"><title>{lane}</title></polygon>'
+
+
+def _steps(values: Sequence[int], highest: int) -> list[str]:
+    """A packet is in one lane until it is in another, so the line goes in steps; each moment has a place of its own."""
+    corners: list[str] = []
+    for number, value in enumerate(values):
+        if not number or value != values[number - 1]:
+            corners.append(f"{_x(number, len(values))},{_y(value, highest)}")
+        if number == len(values) - 1 or value != values[number + 1]:
+            corners.append(f"{_x(number + 1, len(values))},{_y(value, highest)}")
+    return corners
 
 
 def _x(number: int, count: int) -> str:

@@ -51,7 +51,7 @@ def head_json(audit: Audit) -> dict[str, Json]:
         "head": {"id": head.id, "at": head.at, "title": told(head.title)} if head is not None else None,
         "log_root": audit.root,
         "target": told(audit.facts.target),
-        "uncommitted": audit.facts.uncommitted,
+        "uncommitted": len(audit.facts.uncommitted),
         "files_checked": audit.facts.files_checked,
     }
 
@@ -67,6 +67,7 @@ def matter_json(matter: Matter) -> dict[str, Json]:
         "hint": told(finding.hint),
         "packet": matter.packet,
         "since": matter.since,
+        "pending": matter.pending,
         "who": told(matter.who),
     }
 

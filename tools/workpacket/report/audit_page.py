@@ -91,7 +91,7 @@ def _as_of(audit: Audit) -> str:
         when = f"<code>{facts.head.id[:12]}</code>, <time>{facts.head.at}</time>"
         commit = f"As of commit {when}: {text(facts.head.title)}"
     checked = f"{counted(len(facts.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
-    pending = f"; {counted(facts.uncommitted, 'governed file')} not committed" if facts.uncommitted else ""
+    pending = f"; {counted(len(facts.uncommitted), 'file')} not committed" if facts.uncommitted else ""
     return f"<p>{commit}</p>\n<p>{checked}{pending}.</p>\n"
 
 
@@ -116,12 +116,11 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 def _group(group: Group) -> Iterator[str]:
     """One kind of finding: what, how often, since when, who acts; opened, each place."""
-    since = f"since <time>{group.since[:10]}</time>" if group.since else ""
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
     yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
     yield f'<span class="count">{counted(len(group.matters), "place")}</span> '
-    yield f'<span class="since">{since}</span> <span class="who">{who}</span></summary>\n<ul>\n'
+    yield f'<span class="since">{group.when}</span> <span class="who">to act: {who}</span></summary>\n<ul>\n'
     for matter in group.matters[:_LISTED]:
         yield f"<li>{_matter(matter)}</li>\n"
     yield "</ul>\n"
@@ -168,7 +167,12 @@ def _history_table(audit: Audit) -> str:
         for point in chosen
     )
     table = f'<table><thead><tr><th scope="col">Time</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return f'<details><summary>As numbers</summary><div class="wide">{table}</div></details>'
+    return f'<details><summary>As numbers</summary>{_wide("The board in numbers")}{table}</div></details>'
+
+
+def _wide(label: str) -> str:
+    """What is wider than the window can be scrolled, by keyboard too."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">'
 
 
 def rows_of(audit: Audit) -> list[list[Json]]:
@@ -200,7 +204,8 @@ def _packets(audit: Audit) -> Iterator[str]:
     yield '<form id="search" role="search" hidden><label for="query">Find packets</label> '
     yield '<input id="query" type="search" autocomplete="off" spellcheck="false" aria-describedby="query-help">'
     yield '<span id="query-help">by id, title, holder or lane; code:NAME for a finding</span></form>\n'
-    yield '<p id="found" role="status"></p>\n<div class="wide"><table id="list"><thead><tr>'
+    yield '<p id="found" role="status"></p>\n'
+    yield f'{_wide("Table of packets")}<table id="list"><thead><tr>'
     heads = ("Packet", "Lane", "Title", "Errors", "Warnings", "In lane since", "Held by")
     yield "".join(f'<th scope="col">{name}</th>' for name in heads)
     yield "</tr></thead><tbody>\n"

@@ -25,6 +25,13 @@ class Group(NamedTuple):
     since: str
     who: tuple[str, ...]
 
+    @property
+    def when(self) -> str:
+        """Since when, in words; '' where nobody knows."""
+        if self.since:
+            return f"since {self.since[:10]}"
+        return "not committed" if any(matter.pending for matter in self.matters) else ""
+
 
 def groups(matters: Sequence[Matter], reasons: Mapping[str, Reason]) -> list[Group]:
     """By code, in the order of the matters: the gravest first."""
@@ -78,11 +85,11 @@ def _lines(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
     head = f"commit {facts.head.id[:12]} of {facts.head.at}" if facts.head is not None else "no commit yet"
     yield f"{counted(len(facts.packets), 'packet')}, {head}; log root {audit.root[:16]}"
     if facts.uncommitted:
-        yield f"{counted(facts.uncommitted, 'governed file')} not committed"
+        yield f"{counted(len(facts.uncommitted), 'file')} not committed"
     yield ""
     for group in groups(audit.matters, reasons):
-        since = f", since {group.since}" if group.since else ""
-        yield f"{group.severity}: {group.title} ({group.code}): {len(group.matters)}{since}"
+        when = f", {group.when}" if group.when else ""
+        yield f"{group.severity}: {group.title} ({group.code}): {len(group.matters)}{when}"
         yield f"  to act: {', '.join(told(who) for who in group.who[:5])}"
         for matter in group.matters[: _SHOWN if group.severity != "info" else 3]:
             yield f"  {place(matter)}: {told(matter.finding.message)}"
@@ -113,9 +120,9 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
         yield "Nothing was found."
     for group in groups(audit.matters, reasons):
         yield from (f"### {group.title} ({group.code})", "")
-        since = f", since {group.since}" if group.since else ""
+        when = f", {group.when}" if group.when else ""
         who = ", ".join(cell(name) for name in group.who)
-        yield f"{group.severity}, {len(group.matters)} found{since}; to act: {who}"
+        yield f"{group.severity}, {len(group.matters)} found{when}; to act: {who}"
         yield from ("", "| Place | Packet | What |", "|---|---|---|")
         for matter in group.matters:
             yield f"| {cell(place(matter))} | {matter.packet} | {cell(matter.finding.message)} |"

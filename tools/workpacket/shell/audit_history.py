@@ -54,13 +54,13 @@ def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]
     return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
 
 
-def last_changes(repository: Repository, head: str) -> dict[str, Change]:
-    """For each governed file the last commit that touched it."""
+def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, Change]:
+    """For each governed file, and each of these, the last commit that touched it."""
     if not head:
         return {}
     answer = run_git(
         repository.root, "log", "--no-renames", "--name-only", "--format=%x01%ct %an", "-z", "--end-of-options", head,
-        "--", _GOVERNED,
+        "--", _GOVERNED, *also,
     )  # fmt: skip
     changes: dict[str, Change] = {}
     for block in answer.text.split("\x01")[1:]:

@@ -62,6 +62,7 @@ def gather_audit(
     governed = gather(repository, None, _NOBODY)
     governed = replace(governed, moment=replace(governed.moment, now=now))
     signed = _signed(repository, now)
+    named = sorted(set(_named(governed.packets.values())))
     facts = AuditFacts(
         name=signed.name,
         now=now,
@@ -71,10 +72,10 @@ def gather_audit(
         decisions=signed.decisions,
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
-        changes=last_changes(repository, head),
+        changes=last_changes(repository, head, named),
         target=governed.target_branch,
         head=seen,
-        uncommitted=len(status(repository, ".GOV")),
+        uncommitted=frozenset(entry.path for entry in status(repository, ".GOV", *named)),
         files_checked=len(files),
     )
     return Gathered(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
@@ -112,8 +113,7 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
 def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
     """What the logs name: commits, and the files that they rest on, then and now."""
     proofs = sorted(set(_proofs(facts.packets.values())))
-    named = {path for packet in facts.packets.values() for _, path, _ in named_files(packet.log)}
-    paths = sorted({path for _, path in proofs} | named)
+    paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
     root = str(repository.root)
     return replace(
         facts,
@@ -121,6 +121,11 @@ def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
         committed=blobs(repository, (f"{commit}:{path}" for commit, path in proofs)),
         digests={path: digest_here(root, path) for path in paths},
     )
+
+
+def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
+    """The files that the logs hold by digest."""
+    return (path for packet in packets for _, path, _ in named_files(packet.log))
 
 
 def _commits(repository: Repository, facts: AuditFacts) -> dict[str, Commit]:

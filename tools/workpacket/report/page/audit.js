@@ -122,18 +122,24 @@
   function matters(packet) {
     return make("ul", {}, packet.matters.map((one) => make("li", { class: one.severity },
       make("span", { class: "severity" }, one.severity), ` ${one.message} `,
-      code(one.line ? `${one.path}:${one.line}` : one.path), ` (${one.code}; to act: ${one.who})`)));
+      code(one.line ? `${one.path}:${one.line}` : one.path),
+      ` (${one.code}; ${one.pending ? "not committed; " : one.since ? "since " + day(one.since) + "; " : ""}to act: ${one.who})`)));
   }
 
-  function table(heads, rows) {
-    return make("div", { class: "wide" }, make("table", {},
+  function table(label, heads, rows) {
+    return wide(label, make("table", {},
       make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell)))))));
   }
 
+  // What is wider than the window can be scrolled, by keyboard too.
+  function wide(label, content) {
+    return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, content);
+  }
+
   function approvals(packet) {
     if (!packet.decisions.length) return make("p", {}, "Nobody has signed anything.");
-    return table(["Gate", "Decision", "By", "Signature", "Issued", "Used by", "Key and envelope"],
+    return table("Approvals", ["Gate", "Decision", "By", "Signature", "Issued", "Used by", "Key and envelope"],
       packet.decisions.map((one) => [
         one.gate,
         one.decision,
@@ -161,7 +167,7 @@
       one.known ? ` ${one.title}, ${one.on_target ? "on the target branch" : "not on the target branch"}` : " not in this clone"));
     return make("div", {},
       anchors.length ? [make("h4", {}, "Requirements"), make("ul", {}, anchors)] : [],
-      rows.length ? [make("h4", {}, "Criteria and evidence"), table(["No.", "Criterion", "Evidence"], rows)] : [],
+      rows.length ? [make("h4", {}, "Criteria and evidence"), table("Criteria and evidence", ["No.", "Criterion", "Evidence"], rows)] : [],
       packet.strays.length ? [make("h4", {}, "Evidence for no criterion"),
         make("ul", {}, packet.strays.map((one) => make("li", {}, `${one.criterion}: `, proof(one))))] : [],
       commits.length ? [make("h4", {}, "Commits"), make("ul", {}, commits)] : []);
@@ -215,7 +221,7 @@
       picture.append(draw("text", { class: "head", x: column * 240 + 4, y: 16 }, head));
       nodes.forEach((node, row) => picture.append(box(node, ...at(column, row, nodes.length))));
     });
-    return make("div", { class: "wide" }, picture);
+    return wide("Trace", picture);
   }
 
   function links(packet) {
