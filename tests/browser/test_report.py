@@ -150,9 +150,10 @@ def test_it_prints(opened: Page) -> None:
 
 
 def test_without_a_script_the_summary_stays_readable(page: Page, report: Path) -> None:
+    page.look()
     page.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        show(page, report)
+        page.open(report.as_uri())
         root = page.call("DOM.getDocument")["root"]["nodeId"]
         found = page.call("DOM.querySelectorAll", nodeId=root, selector="#list tbody tr")["nodeIds"]
         assert len(found) == 4

@@ -28,12 +28,9 @@ LANE_ORDER = (*(lane.token for lane in LANES), FORKED)
 
 def board_history(packets: Iterable[PacketFacts]) -> list[Point]:
     """At most some sixty moments between the first move and the last, evenly spaced."""
-    moves = sorted(
-        (event.at, event.packet, event.lane_to or "")
-        for packet in packets
-        for event in packet.state.history
-        if event.moves_lane
-    )
+    told = [event for packet in packets for event in packet.state.history if event.moves_lane]
+    # Of moves at the same time, those of one packet stay in the order of its log.
+    moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
     if not moves:
         return []
     points: list[Point] = []

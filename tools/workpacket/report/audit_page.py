@@ -167,7 +167,7 @@ def _history_table(audit: Audit) -> str:
         for point in chosen
     )
     table = f'<table><thead><tr><th scope="col">Time</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return f'<details><summary>As numbers</summary>{_wide("The board in numbers")}{table}</div></details>'
+    return f"<details><summary>As numbers</summary>{_wide('The board in numbers')}{table}</div></details>"
 
 
 def _wide(label: str) -> str:

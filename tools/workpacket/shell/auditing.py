@@ -73,7 +73,8 @@ def gather_audit(
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
         changes=last_changes(repository, head, named),
-        target=governed.target_branch,
+        # In a clone the same branch is known by the name of the remote.
+        target=governed.target_branch.removeprefix("origin/"),
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, ".GOV", *named)),
         files_checked=len(files),
