@@ -8,7 +8,6 @@ from workpacket.audit.facts import AuditFacts, Commit, Decision
 from workpacket.audit.overview import Audit, audit
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.approval import Trust
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
@@ -40,9 +39,7 @@ def render(made: Audit) -> str:
 
 def audit_of(packets: dict[str, PacketFacts], **more: Any) -> Audit:
     facts = AuditFacts(**{"name": "", "now": NOW, "packets": packets, "policy": LifecyclePolicy(), **more})
-    governed = Facts(
-        Moment(NOW, "", ""), Actor("ann", "human"), "test", LifecyclePolicy(), Trust(), packets, frozenset(packets)
-    )
+    governed = Facts(Moment(NOW, "", ""), Actor("ann", "human"), "test", LifecyclePolicy(), packets, frozenset(packets))
     return audit(facts, governed, catalogue())
 
 

@@ -7,7 +7,6 @@ window, then anywhere. Found elsewhere, the passage has only moved; found nowher
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from workpacket.documents.refinement import Refinement
@@ -15,12 +14,12 @@ from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.rules.specification import anchor_problem, candidates, window_of
 from workpacket.text.excerpt import contains_excerpt, contains_token, folded
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 AnchorState = Literal["holds", "moved", "changed", "unread"]
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Value):
     """A passage: its name, where it stands now (0 if nowhere), and how it stands. `line` is where it is named."""
 
     name: str

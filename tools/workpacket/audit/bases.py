@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.tracing import Trace
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import in_force
+from workpacket.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class BaseRow:
+class BaseRow(Value):
     """One base. `active` is '' where nobody can say which revision counts. `lineage` are (later, earlier) pairs."""
 
     base: str

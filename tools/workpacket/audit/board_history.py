@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import LANES
 from workpacket.plans.facts import PacketFacts
+from workpacket.value import Value
 
 _POINTS = 60
 _SHORTEST = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Value):
     """The lanes at a moment, in the order of `LANE_ORDER`."""
 
     at: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.findings import Finding
 from workpacket.plans.facts import PacketFacts
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Value):
     """A commit that is in this clone. `on_target`: whether the target branch holds it."""
 
     id: str
@@ -22,8 +21,7 @@ class Commit:
     on_target: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """One signed word on a gate, and what verifying it came to: without refusals it counts.
 
     `used_by` is the event that rests on it, '' if none does.
@@ -41,16 +39,14 @@ class Decision:
     refusals: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value):
     """The last commit that touched a file."""
 
     at: str
     author: str
 
 
-@dataclass(frozen=True)
-class AuditFacts:
+class AuditFacts(Value):
     """`now` is when leases, approvals and waivers are judged: the time of the head commit, so that it never moves.
 
     `findings` are those of `check` and of the approvals. `digests` are of files that the logs name, None for one that
@@ -63,13 +59,13 @@ class AuditFacts:
     packets: Mapping[str, PacketFacts]
     policy: LifecyclePolicy
     findings: Sequence[Finding] = ()
-    decisions: Mapping[str, Sequence[Decision]] = field(default_factory=dict)
+    decisions: Mapping[str, Sequence[Decision]] = NOTHING
     specification: Source | None = None
-    specifications: Mapping[str, Source] = field(default_factory=dict)
-    digests: Mapping[str, str | None] = field(default_factory=dict)
-    committed: Mapping[str, str | None] = field(default_factory=dict)
-    commits: Mapping[str, Commit] = field(default_factory=dict)
-    changes: Mapping[str, Change] = field(default_factory=dict)
+    specifications: Mapping[str, Source] = NOTHING
+    digests: Mapping[str, str | None] = NOTHING
+    committed: Mapping[str, str | None] = NOTHING
+    commits: Mapping[str, Commit] = NOTHING
+    changes: Mapping[str, Change] = NOTHING
     target: str = ""
     head: Commit | None = None
     uncommitted: frozenset[str] = frozenset()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.standing import named_files
 from workpacket.audit.tracing import Trace, proved_path, same
 from workpacket.lifecycle.scope import outside
 from workpacket.plans.facts import PacketFacts
+from workpacket.value import Value
 
 _PLACE = re.compile(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]{0,8})\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Rests:
+class Rests(Value):
     """A packet, its lane, and how it rests on what was asked for."""
 
     packet: str

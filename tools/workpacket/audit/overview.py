@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from workpacket.audit.bases import BaseRow, base_rows
 from workpacket.audit.board_history import Point, board_history
@@ -19,10 +18,10 @@ from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.plans.facts import Facts
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Matter:
+class Matter(Value):
     """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act.
 
     `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
@@ -35,8 +34,7 @@ class Matter:
     pending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Value):
     """How much of something is as it should be."""
 
     name: str
@@ -44,8 +42,7 @@ class Gap:
     of: int
 
 
-@dataclass(frozen=True)
-class Audit:
+class Audit(Value):
     """`root` is one digest for all heads of all logs: two repositories with the same have the same history."""
 
     facts: AuditFacts

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from workpacket.documents.visible_lines import visible_lines
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 # A window of more lines than this names no passage.
@@ -19,8 +20,7 @@ _LONGEST_WINDOW = 10_000
 _OBLIGES = re.compile(r"\b(?:MUST|SHALL|REQUIRED)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Value):
     """A section: its title, the line of its heading, and the last line before the next heading."""
 
     title: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.audit.anchors import Anchor, anchors_of
@@ -17,14 +16,14 @@ from workpacket.audit.standing import evidence_rows
 from workpacket.documents.evidence import mapped_evidence
 from workpacket.model.events import Event
 from workpacket.plans.facts import PacketFacts
+from workpacket.value import Value
 
 Result = Literal["met", "not_met", "not_applicable", "stated"]
 
 _PLACE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Value):
     """One proof. `suspect` says why it can no longer be taken at its word, '' if it can.
 
     `source` is the path of the event or of the packet that states it.
@@ -43,8 +42,7 @@ class Evidence:
     suspect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(Value):
     """A line of DONE_MEANS and what proves it."""
 
     number: int
@@ -57,8 +55,7 @@ class Criterion:
         return any(each.result != "not_met" for each in self.evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCommit:
+class TracedCommit(Value):
     """A commit that the log names, and as what. `seen` is None if it is not in this clone."""
 
     id: str
@@ -67,8 +64,7 @@ class TracedCommit:
     seen: Commit | None
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Value):
     """`strays` is evidence for criteria that the packet does not have."""
 
     anchors: tuple[Anchor, ...]

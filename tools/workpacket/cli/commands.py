@@ -43,7 +43,12 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ),
     ("impact", "impact", "list the packets that rest on a file, a line of it, or an anchor"),
     ("audit", "audit", "verify the whole repository and report: what is wrong, since when, who must act"),
-    ("policy", "policy", "show the rules in force and where they come from, or test those of the work tree"),
+    (
+        "merge-driver",
+        "merge_driver",
+        "merge two versions of board, registry or packet for git, from the log of both sides",
+    ),
+    ("policy", "policy", "show the rules in force, test those of the work tree, or say whose key may approve"),
     ("log", "log", "verify that the log is what was written"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile pastes into a command line"),
     ("recover", "recover", "finish what an interrupted command left between several files"),
@@ -54,6 +59,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("revoke", "revoke", "take back an approval or a rejection"),
     ("approvals", "approvals", "list and verify approvals"),
     ("key", "key", "make, try and list the keys that approve"),
+    ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),
     ("run", "run_command", "do work in steps that survive a crash"),
     ("runs", "runs", "look at runs, move, prune and verify them"),
     ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
@@ -63,6 +69,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),
+    ("completion", "completion", "print what a shell needs to complete command lines"),
 )
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from workpacket.documents.document import Text
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 _LINE = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?\**(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
@@ -22,15 +22,14 @@ _MAPPED = re.compile(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z",
 _UNFILLED = re.compile(r"\A(?:<.*>|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceBlock:
+class EvidenceBlock(Value):
     """One command that was run as evidence. `fields` are by key; a key without a value, or with a placeholder, is ''.
 
     `start` is where the block begins. `proof` is the text below PROOF_LINES.
     """
 
     start: int
-    fields: dict[str, Text] = field(default_factory=dict)
+    fields: dict[str, Text]
     proof: str = ""
 
     def value(self, key: str) -> str:
@@ -44,7 +43,7 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
     matches = list(_LINE.finditer(source.text, start, end))
     for number, match in enumerate(matches):
         if match["key"] == "COMMAND" or not blocks:
-            blocks.append(EvidenceBlock(match.start("key")))
+            blocks.append(EvidenceBlock(match.start("key"), {}))
         value = match["value"].strip("`\"'* ")
         value = "" if _UNFILLED.match(value) else value
         blocks[-1].fields.setdefault(match["key"], Text(value, *match.span("value")))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.ledger.state import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.unmet import Unmet
+from workpacket.value import Value
 
 Proof = Literal["commit", "patch_id", "tree", ""]
 
@@ -22,8 +22,7 @@ def lease_held(state: PacketState, now: str) -> str:
     return lease.holder if not lease.expires_at or lease.expires_at > now else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
 
     actor: str
@@ -94,8 +93,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say."""
 
     actor: str
@@ -105,16 +103,29 @@ class Submission:
     changed: Sequence[str] | None
     uncommitted: Sequence[str]
     todo: Sequence[str]
+    branch: str | None = None
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
     return (
         *holder_unmet(state, submission.actor, now),
+        *_elsewhere(state, submission.branch),
         *_criteria_unmet(state.packet, submission),
         *_scope_unmet(state.packet, submission),
         *_uncommitted_unmet(state.packet, submission),
         *_todo_unmet(state.packet, submission),
     )
+
+
+def _elsewhere(state: PacketState, here: str | None) -> Iterator[Unmet]:
+    """The work of another packet, or of none, would be handed in as that of this one."""
+    prepared = state.assignment
+    if here is None or not prepared.branch or here == prepared.branch:
+        return
+    found = f"the branch {here} is checked out here" if here else "no branch is checked out here (detached HEAD)"
+    message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
+    enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
+    yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")
 
 
 def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.refinement_text import RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.ledger.log import join_events
+from workpacket.lifecycle.approval import ACTIVATION_GATE
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -20,12 +20,12 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import STUBS, Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.value import Value, replace
 
 _OPEN = "TODO"
 
 
-@dataclass(frozen=True, slots=True)
-class NewStub:
+class NewStub(Value):
     """What the new stub is to say. `source` is what it was made from: (kind, name)."""
 
     id: WorkPacketId
@@ -154,7 +154,7 @@ def block_digest(refinement: Refinement) -> str:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record that the technical refinement block was shown, by its digest; the command prints it."""
+    """Value that the technical refinement block was shown, by its digest; the command prints it."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate")))
     refinement = packet.refinement
@@ -174,8 +174,8 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
     draft.happened(packet, "refinement.presented", shown)
     then = (
-        f"the user answers `APPROVE REFINEMENT {name}` and signs; then set USER_REVIEW_STATUS, USER_SIGNATURE and "
-        f"USER_APPROVAL_EVIDENCE in {refinement.path}, and: just create-task-packet {name}"
+        f"the user reads it and types in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
+        f"then: just create-task-packet {name}"
     )
     block = presented_block(refinement)
     said = f"the refinement of {name} was presented"

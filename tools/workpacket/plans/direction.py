@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from workpacket.lifecycle.moving import forward_command, forward_transition, move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
-from workpacket.lifecycle.working import lease_held, verdict_unmet
+from workpacket.lifecycle.working import lease_held
 from workpacket.plans.activating import activation_unmet
 from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.plans.reviewing import Work, submit_refusal
+from workpacket.plans.reviewing import Work, submit_refusal, verdict_refusal
 from workpacket.plans.working import claim_refusal
+from workpacket.value import Value
 
 _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 _MINE = ("IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "FAIL")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Value):
     """Where a packet is, the command that brings it on, and what stands against that command."""
 
     id: str
@@ -39,17 +38,16 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     if not packet.lane or packet.state.forked or not packet.state.sound:
         return move_unmet(packet.state, row or transition("claim"))
     gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
-        "activate": lambda: activation_unmet(facts, packet),
+        "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work, ()),
-        "verdict": lambda: verdict_unmet(packet.state, facts.actor.id, "PASS", report=False, reference=""),
+        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
     }
     gate = gates.get(row.command) if row is not None else None
     return gate() if gate is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Value):
     """Work that can be taken up now. `waiting` is how many packets wait for it."""
 
     id: str

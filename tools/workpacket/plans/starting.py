@@ -41,11 +41,15 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
-# Two branches that move different packets change neighbouring lines. With the lines of both sides, `board sync` has all
-# that it needs; and the bytes of the log are never to be touched by a conversion of line ends.
-_ATTRIBUTES = """# After a merge: workpacket board sync
-roles_shared/TASK_BOARD.md merge=union
-roles_shared/WP_TRACEABILITY_REGISTRY.md merge=union
+# Two branches that move different packets change neighbouring lines, and the log of both sides says what they mean; and
+# the bytes of the log are never to be touched by a conversion of line ends.
+MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
+_ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
+# Without that git merges them like any other text; afterwards: workpacket board sync
+roles_shared/TASK_BOARD.md merge=workpacket
+roles_shared/WP_TRACEABILITY_REGISTRY.md merge=workpacket
+task_packets/*.md merge=workpacket
+task_packets/*/packet.md merge=workpacket
 log/** -text
 attestations/** -text
 """
@@ -108,8 +112,11 @@ def templates(now: str) -> Iterator[tuple[str, str]]:
     yield ".GOV/templates/TASK_PACKET_TEMPLATE.md", render_packet(packet)
 
 
-def init(moment: Moment, present: Mapping[str, bool], gov_just: str) -> Planned:
-    """`present` says which of the files are there. Where a specification is named, no first one is written."""
+def init(moment: Moment, present: Mapping[str, bool], gov_just: str, *, has_key: bool = False) -> Planned:
+    """`present` says which of the files are there. Where a specification is named, no first one is written.
+
+    `has_key`: whether the person has made a key for approvals before.
+    """
     files = dict(starting_files(moment, gov_just))
     if present.get(SPEC_POINTER):
         files.pop(FIRST_SPECIFICATION)
@@ -119,9 +126,11 @@ def init(moment: Moment, present: Mapping[str, bool], gov_just: str) -> Planned:
     said = f"{len(new)} files written below .GOV" + (
         f", {len(kept)} were there and are left as they are" if kept else ""
     )
+    key = "" if has_key else "workpacket key init, then: "
     then = (
-        "git add .GOV && git commit -m 'Governance', on the main branch; then write the specification, and: "
-        "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+        f"write {FIRST_SPECIFICATION}, then: {key}workpacket policy trust, then: git add .GOV && git commit -m "
+        "'Governance', on the main branch, then: workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
     )
     data: dict[str, Json] = {"written": list(new), "kept": kept}
-    return Planned(Plan("init", moment.tx, changes), said, then, data)
+    notes = (f"so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",)
+    return Planned(Plan("init", moment.tx, changes), said, then, data, notes)

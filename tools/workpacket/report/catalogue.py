@@ -14,6 +14,7 @@ from workpacket.model.reason_tables import (
     approval_signature,
     approving,
     audit,
+    batches,
     conflict,
     document,
     environment,
@@ -60,6 +61,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     stops.REASONS,
     approving.REASONS,
     audit.REASONS,
+    batches.REASONS,
 )
 
 

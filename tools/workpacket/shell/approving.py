@@ -7,8 +7,6 @@ written = write_decision(approvals, draft, blob)     judged first; refinement an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.facts import EnvelopeFile
@@ -19,18 +17,18 @@ from workpacket.approvals.verify import judge_envelope
 from workpacket.documents.audit_row import AUDIT_PATH, with_row
 from workpacket.documents.refinement_approval import token_of
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.approval_terms import terms_in
 from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.approval_drafts import Draft, as_error, trusted_or_error
 from workpacket.shell.approval_facts import Approvals
-from workpacket.shell.approval_terms import terms_in
 from workpacket.shell.attestations import read_file
 from workpacket.shell.transaction import writing
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Value):
     """The envelope's path, and how the gate stands with it."""
 
     envelope: str

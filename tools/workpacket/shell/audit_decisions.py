@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from workpacket.approvals.instants import write_instant
 from workpacket.approvals.verify import Judged
 from workpacket.audit.facts import Decision
+from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.model.events import Event
 from workpacket.shell.approval_facts import Approvals
-from workpacket.shell.approval_terms import CONSUMING
 
 
 def decisions(approvals: Approvals) -> dict[str, list[Decision]]:

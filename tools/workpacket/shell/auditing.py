@@ -6,7 +6,6 @@ The clock is not looked at. What expires is judged as of the head commit, so the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from workpacket.approvals.policy_files import Trusted
 from workpacket.audit.facts import AuditFacts, Commit, Decision
@@ -32,6 +31,7 @@ from workpacket.shell.gathering import gather
 from workpacket.shell.log_verifying import digest_here
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 _NOBODY = Actor("nobody", "agent")
 # Before the first commit there is no date to judge by.
@@ -39,8 +39,7 @@ _BEGINNING = "1970-01-01T00:00:00Z"
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Value):
     """The facts of the audit, those of the commands about the same packets, and the kinds of the files checked."""
 
     facts: AuditFacts
@@ -82,8 +81,7 @@ def gather_audit(
     return Gathered(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
 
 
-@dataclass(frozen=True, slots=True)
-class _Signed:
+class _Signed(Value):
     name: str
     findings: list[Finding]
     decisions: Mapping[str, list[Decision]]

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
@@ -22,21 +21,24 @@ from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 # A document may point at a specification much longer than any document.
 _REFERENCE_LIMIT = 32 * 1024 * 1024
 
 
-@dataclass(slots=True)
 class Checked:
     """What a check found. `extras` are the files besides the documents that the verdict rests on.
 
     `passing`: time alone can change it.
     """
 
-    findings: list[Finding]
-    extras: list[str]
-    passing: bool = False
+    __slots__ = ("extras", "findings", "passing")
+
+    def __init__(self, findings: list[Finding], extras: list[str], *, passing: bool = False) -> None:
+        self.findings = findings
+        self.extras = extras
+        self.passing = passing
 
 
 def check(
@@ -69,7 +71,7 @@ def check(
     if whole:
         logs = look_at_logs(root, now)
         findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
-        facts.paths += [LOG_STATE, *logs.named]
+        facts.paths.extend((LOG_STATE, *logs.named))
         passing = logs.passing
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
@@ -81,7 +83,7 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths, passing)
+    return Checked(graded, facts.paths, passing=passing)
 
 
 def known_or_examined(
@@ -135,8 +137,7 @@ def _at_rest(
             yield found.path, found.state, digest
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Value):
     files: Files
     paths: list[str]
 

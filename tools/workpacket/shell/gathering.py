@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
@@ -13,61 +14,68 @@ from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.shell.approval_asking import Question, Said, ask
 from workpacket.shell.base_policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 
+_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
-def gather(repository: Repository, names: Iterable[str] | None, actor: Actor) -> Facts:
-    """The facts about these packets, `None` for all; with them come other revisions and what they depend on."""
+def gather(
+    repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
+) -> Facts:
+    """The facts about these packets, `None` for all; with them come other revisions and what they depend on.
+
+    The `questions` are put to the approvals about the packet that is named first.
+    """
     governed = find_governed(str(repository.root))
     policy = read_base_policy(repository)
     packets = _packets(governed, sorted(governed.known) if names is None else names)
     pointer = governed.read(SPEC_POINTER)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
+    now = moment()
+    said = ask(repository, asked[0], questions, now) if asked else Said()
     return Facts(
-        moment=moment(),
+        moment=now,
         actor=actor,
         tool=f"workpacket {__version__}",
         policy=policy.lifecycle,
-        trust=policy.trust,
         packets=packets,
         known=governed.known,
         board=governed.read(BOARD_PATH),
         registry=governed.read(REGISTRY_PATH),
         spec_pointer=pointer,
         specification=specification,
-        signatures=_signatures(governed, asked),
         refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
         target_branch=policy.target_branch,
+        approvals=said.verdicts,
+        approved=said.approved,
     )
 
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
     """The packets named, all revisions of their bases, and what the named ones depend on."""
-    by_base: dict[str, list[WorkPacketId]] = {}
-    ids: dict[str, WorkPacketId] = {}
+    # Only what begins alike is taken apart: doing so with all names would be most of a command's time.
+    alike: dict[str, list[str]] = {}
     for name in governed.known:
-        parsed = WorkPacketId.parse(name)
-        ids[name] = parsed
-        by_base.setdefault(parsed.base, []).append(parsed)
+        alike.setdefault(_REVISION.sub("", name), []).append(name)
     found: dict[str, PacketFacts] = {}
 
     def take(wp_id: WorkPacketId) -> None:
-        for revision in by_base.get(wp_id.base, ()):
-            if revision.text not in found:
-                found[revision.text] = governed.packet(revision)
+        for name in alike.get(_REVISION.sub("", wp_id.text), ()):
+            revision = WorkPacketId.parse(name)
+            if name not in found and revision.base == wp_id.base:
+                found[name] = governed.packet(revision)
 
     chosen = list(names)
     for name in chosen:
-        parsed = ids.get(name) or WorkPacketId.parse(name)
-        take(parsed)
-    if len(found) == len(ids):
+        take(WorkPacketId.parse(name))
+    if len(found) == len(governed.known):
         return found
     for name in chosen:
         packet = found.get(name)
@@ -105,23 +113,3 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     row = examine_bytes(refinement.path, "refinement", refinement.source.encode())
     found = load_findings(refinement.path, row.findings)
     return refinement_faults(refinement, found, specification)
-
-
-def _signatures(governed: GovernedFiles, asked: Iterable[PacketFacts]) -> Mapping[str, frozenset[str]]:
-    """For each token in the refinements asked about: every packet in whose files it stands."""
-    tokens = {
-        packet.refinement.signature.value
-        for packet in asked
-        if packet.lane == "STUB" and packet.refinement is not None and packet.refinement.signature is not None
-    }
-    tokens = {token for token in tokens if token and not token.startswith("<")}
-    if not tokens:
-        return {}
-    uses: dict[str, set[str]] = {token: set() for token in tokens}
-    for paths in (governed.packets, governed.refinements):
-        for name, path in paths.items():
-            source = governed.read(path)
-            for token in tokens:
-                if source is not None and token in source.text:
-                    uses[token].add(name)
-    return {token: frozenset(names) for token, names in uses.items()}

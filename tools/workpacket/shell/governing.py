@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -13,16 +12,17 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.model.events import Actor
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts
+from workpacket.shell.approval_asking import Question
 from workpacket.shell.gathering import gather
 from workpacket.shell.recovery import Recovered
 from workpacket.shell.transaction import writing
+from workpacket.value import Value
 
 # How far the clocks of machines that work on one repository may be apart.
 _SKEW: Final = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Value):
     """The answer; what was written; and what an earlier command had left unfinished."""
 
     answer: Answer
@@ -37,12 +37,16 @@ def carry_out(
     actor: Actor,
     decide: Callable[[Facts], Answer],
     *,
+    questions: Sequence[Question] = (),
     during_merge: bool = False,
     dry_run: bool = False,
 ) -> Carried:
-    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction."""
+    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction.
+
+    `questions` are put to the approvals about the packet that is named first.
+    """
     with writing(repository, command, during_merge=during_merge) as transaction:
-        facts = gather(repository, names, actor)
+        facts = gather(repository, names, actor, questions)
         _require_clock(facts, names)
         answer = decide(facts)
         if not isinstance(answer, Planned) or dry_run:

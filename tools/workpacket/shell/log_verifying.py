@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from workpacket.audit.standing import may_expire, named_files, standing_faults
@@ -18,12 +17,12 @@ from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
+from workpacket.value import Value
 
 _LARGEST_FILE = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class LogsSeen:
+class LogsSeen(Value):
     """The lane of each packet that has a log, and all that is wrong with the logs.
 
     `named` are the files that they rest on. `passing` says that time alone can change the findings.
