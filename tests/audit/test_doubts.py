@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from audit.audited import DONE, SPEC, STUCK, WORKED, Audited
+from audit.audited import DONE, SPEC, STUB, STUCK, WORKED, Audited
 from git.scratch import git
 from workpacket.ledger.append import Happening
 from workpacket.model.canonical import Json
@@ -87,6 +87,15 @@ def test_a_requirement_that_no_packet_rests_on_is_an_orphan(audited: Audited) ->
     line = audited.line_of(SPEC, "### 1.2")
     assert ("requirement_without_packet", SPEC, line) in doubts(audited)
     assert not any(path == SPEC and at != line for _, path, at in doubts(audited))
+
+
+def test_a_requirement_that_a_stub_names_is_planned(audited: Audited) -> None:
+    audited.replace(SPEC, "## 2 Roadmap", "### 1.2 Leaving\nIt says goodbye.\n\n## 2 Roadmap")
+    path = f".GOV/task_packets/stubs/{STUB}.md"
+    lines = audited.read(path).splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if "SPEC_ANCHOR_CANDIDATES" in line)
+    audited.write(path, "".join([*lines[: at + 1], "  - SPEC_v1.md 1.2 Leaving\n", *lines[at + 1 :]]))
+    assert "requirement_without_packet" not in codes(audited)
 
 
 def test_a_packet_without_a_requirement_is_an_orphan(audited: Audited) -> None:

@@ -10,7 +10,7 @@ from workpacket.audit.anchors import Anchor
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.requirements import Requirement, requirements, uncovered
 from workpacket.audit.standing import audit_finding, unfinished
-from workpacket.audit.tracing import Trace, TracedCommit
+from workpacket.audit.tracing import Trace, TracedCommit, same
 from workpacket.model.findings import Finding
 from workpacket.plans.facts import PacketFacts
 
@@ -97,7 +97,17 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
     found = requirements(facts.specification, facts.policy.roadmap_headings)
     live = [name for name in traces if facts.packets[name].lane not in {"SUPERSEDED", "ABANDONED"}]
     anchors = [anchor for name in live for anchor in traces[name].anchors]
-    return found, uncovered(found, [(one.first, one.last) for one in anchors if _stands(one, path)])
+    left = uncovered(found, [(one.first, one.last) for one in anchors if _stands(one, path)])
+    planned = [same(words) for name in live for words in candidates_of(facts.packets[name])]
+    return found, [one for one in left if not any(words.endswith(same(one.title)) for words in planned)]
+
+
+def candidates_of(packet: PacketFacts) -> list[str]:
+    """The passages that a stub without anchors yet wants to rest on: the work is planned, if not refined."""
+    stub = packet.stub
+    if stub is None or packet.refinement is not None:
+        return []
+    return [text.value for text in stub.spec_anchor_candidates]
 
 
 def _stands(anchor: Anchor, path: str) -> bool:

@@ -19,6 +19,8 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _MAPPED = re.compile(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z", re.DOTALL)
+_QUOTED = re.compile(r"[*_]*`([^`]+)`")
+_PLACEHOLDER = re.compile(r"<[^<>]+>")
 _UNFILLED = re.compile(r"\A(?:<.*>|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
 
 
@@ -44,14 +46,21 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
     for number, match in enumerate(matches):
         if match["key"] == "COMMAND" or not blocks:
             blocks.append(EvidenceBlock(match.start("key"), {}))
-        value = match["value"].strip("`\"'* ")
-        value = "" if _UNFILLED.match(value) else value
+        value = _stated(match["key"], match["value"])
         blocks[-1].fields.setdefault(match["key"], Text(value, *match.span("value")))
         if match["key"] == "PROOF_LINES":
             stop = matches[number + 1].start() if number + 1 < len(matches) else end
             last = blocks[-1]
             blocks[-1] = EvidenceBlock(last.start, last.fields, source.text[match.start("value") : stop].strip())
     return [block for block in blocks if block.value("COMMAND") or block.value("LOG_PATH")]
+
+
+def _stated(key: str, written: str) -> str:
+    """What a line states: of a path, what stands in its backticks; of a command, all of it. '' for a placeholder."""
+    quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
+    value = quoted[1] if quoted is not None else written.strip("`\"'* ")
+    unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
+    return "" if unfilled else value
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:

@@ -197,11 +197,15 @@
 
   // --- the trace as a drawing: four columns, a line for each link ---
 
+  // In these lanes a criterion without evidence is a gap; before, it is work that is not done yet.
+  const FINISHED = new Set(["IN_REVIEW", "MERGE_PENDING", "VALIDATED"]);
+
   function trace(packet) {
     const columns = [
       ["Requirement", packet.anchors.map((one) => [one.name || one.path, ANCHORS[one.state],
         one.state === "changed" ? "suspect" : one.state === "unread" ? "missing" : ""])],
-      ["Criterion", packet.criteria.map((one) => [`${one.number} ${one.text}`, "", one.evidence.length ? "" : "missing"])],
+      ["Criterion", packet.criteria.map((one) => [`${one.number} ${one.text}`, "",
+        one.evidence.length ? "" : FINISHED.has(packet.lane) ? "missing" : "open"])],
       ["Evidence", packet.criteria.flatMap((one) => one.evidence.map((each) => [each.what, each.result.replace("_", " "),
         each.suspect ? "suspect" : each.result === "not_met" ? "missing" : ""]))],
       ["Commit", packet.commits.map((one) => [one.id.slice(0, 12), one.role, one.known ? "" : "missing"])],
