@@ -19,7 +19,7 @@ from guided_tour.__main__ import NEEDED
 # In the order in which they are first typed.
 LIFE = (
     "init", "key", "policy", "new", "refine", "create-task-packet", "approve", "approvals", "check", "prepare", "claim",
-    "resume", "submit", "verdict", "merged", "board", "history", "log",
+    "resume", "submit", "verdict", "merged", "board", "history", "log", "trace", "audit",
 )  # fmt: skip
 PICTURE = ROOT / "docs" / "tour.svg"
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")

@@ -19,6 +19,7 @@ def play(stage: Stage) -> None:
     for scene in (begin, propose, refuse, approve, forge_an_approval, activate, work, prove, drift, audit):
         scene(stage)
     stage.scene("The repository is yours to look at", f"cd {stage.root}, and begin with: workpacket status")
+    stage.say("The report is ../report.html; it needs no network.")
 
 
 def begin(stage: Stage) -> None:
@@ -129,4 +130,8 @@ def audit(stage: Stage) -> None:
     stage.type(f"workpacket history {NAME}", picture=True)
     stage.type("workpacket approvals list")
     stage.type("workpacket approvals verify")
-    stage.type("workpacket log verify", picture=True)
+    stage.type("workpacket log verify")
+    stage.say("And from the requirement to the commit, with the evidence on the way.")
+    stage.type(f"workpacket trace {NAME}")
+    stage.type("workpacket audit", picture=True)
+    stage.type("workpacket audit --out ../report.html")
