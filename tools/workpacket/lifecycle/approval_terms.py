@@ -32,9 +32,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
 OPTIONAL = frozenset({"target"})
 
 
-def terms_of(event: Event) -> dict[str, str]:
-    """The terms that the event claims approval for."""
-    wanted = TERMS.get(CONSUMING.get(event.type, ""), {})
+def terms_of(event: Event, gate: str) -> dict[str, str]:
+    """The terms that the event claims approval for at one of the gates that it rests upon."""
+    wanted = TERMS.get(gate, {})
     return {name: event.text(key) or "" for name, key in wanted.items()}
 
 

@@ -10,6 +10,9 @@ branch_pattern = "wp/{id}"
 [[lifecycle.checklist]]
 item = "threat_model"
 section = "THREAT_MODEL"
+
+[lifecycle.gates.security]
+on = "merged"
 """
 
 from __future__ import annotations
@@ -35,6 +38,14 @@ class ChecklistItem:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedGate:
+    """A gate that a repository adds to a move: `gate` is asked of the approvals, `on` is the move as it is typed."""
+
+    gate: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
 class LifecyclePolicy:
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
 
@@ -44,6 +55,7 @@ class LifecyclePolicy:
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
     checklist: tuple[ChecklistItem, ...] = ()
+    gates: tuple[AddedGate, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def origin(self, key: str) -> str:
@@ -82,6 +94,8 @@ def _value(key: str, node: Node) -> object:
         return tuple(text.casefold() for text in _texts(node))
     if key == "checklist":
         return tuple(_items(node))
+    if key == "gates":
+        return tuple(_gates(node))
     return None
 
 
@@ -94,3 +108,9 @@ def _items(node: Node) -> Iterator[ChecklistItem]:
         name, section = (row.get(key) for key in ("item", "section"))
         if name is not None and section is not None and isinstance(name.value, str) and isinstance(section.value, str):
             yield ChecklistItem(name.value, section.value)
+
+
+def _gates(node: Node) -> Iterator[AddedGate]:
+    for name, table in node.mapping.items():
+        on = table.get("on")
+        yield AddedGate(name, on.value if on is not None and isinstance(on.value, str) else "")

@@ -16,6 +16,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.plans.passing import added_unmet
 
 _TODO = re.compile(r"TODO\b")
 
@@ -57,7 +58,8 @@ def submit_refusal(
         work.branch,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    return (*left, *added_unmet(facts, packet, transition("submit")))
 
 
 def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
@@ -106,14 +108,15 @@ def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
 ) -> tuple[Unmet, ...]:
     """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
-    unmet = move_unmet(packet.state, transition("verdict", choice))
+    row = transition("verdict", choice)
+    unmet = move_unmet(packet.state, row)
     if unmet:
         return unmet
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
-    return (*left, *asked)
+    return (*left, *asked, *added_unmet(facts, packet, row))
 
 
 def verdict(
@@ -161,7 +164,11 @@ def submitted_commit(packet: PacketFacts) -> str:
 def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     name = packet.id.text
     commit = submitted_commit(packet)
-    unmet = move_unmet(packet.state, transition("merged")) or merged_unmet(name, commit, found.target, found.proof)
+    row = transition("merged")
+    unmet = move_unmet(packet.state, row) or (
+        *merged_unmet(name, commit, found.target, found.proof),
+        *added_unmet(facts, packet, row),
+    )
     if unmet:
         return Refused(name, unmet)
     draft = Draft("merged", facts)

@@ -41,7 +41,7 @@ from workpacket.shell.approval_matter import (
     spec_places,
     stub_path,
 )
-from workpacket.shell.approval_rested import rested_upon
+from workpacket.shell.approval_rested import gates_asked, rested_upon
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
 from workpacket.shell.base_revision import SPEC_POINTER, committed, read_ahead, tree_at
 from workpacket.text.source import Source
@@ -76,7 +76,9 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     activated: dict[str, Mapping[str, Json]] = {}
     packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
-    events = [event for log in logs for event in log.events if event.type in CONSUMING]
+    consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
+    read_ahead(approvals.repository, _policies(approvals, consuming))
+    events = [event for event in consuming if gates_asked(approvals, event)]
     read_ahead(approvals.repository, _first_needed(approvals, events))
     read_ahead(approvals.repository, _then_needed(approvals, events))
     for event in events:
@@ -89,14 +91,19 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
+def _policies(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """The names of the policies under which the events came onto the base."""
+    for before in dict.fromkeys(approvals.policy_commit(event) for event in events):
+        if before:
+            yield from (f"{before}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER))
+
+
 def _first_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
     """The names of all objects that the judgement of settled events will ask for, but for the specification."""
     for event in events:
         settled = approvals.settled(event)
         if settled is not None:
-            commit, before, _ = settled
-            for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER):
-                yield f"{before}:{path}"
+            commit, _, _ = settled
             packet = event.packet
             for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
                 yield f"{commit}:{path}"

@@ -142,7 +142,7 @@ class Approvals:
         policy = policy_at(self.repository, place.policy_commit)
         matter = matter_of(place.read, self.tree, packet, gate)
         if consumer is not None:
-            terms = terms_of(consumer)
+            terms = terms_of(consumer, gate)
         log = self.log(packet)
         envelopes = self._about(packet, gate, more)
         wanted = {said.base for file in more if (said := claimed_statement(file)) is not None}
@@ -231,7 +231,7 @@ class Approvals:
         settled = arrived.get(consumer.path) if consumer is not None else None
         used: dict[str, set[str]] = {}
         for event in log.events:
-            if event.type not in CONSUMING:
+            if not (event.moves_lane or event.type in CONSUMING):
                 continue
             if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
                 continue

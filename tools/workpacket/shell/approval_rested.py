@@ -12,27 +12,53 @@ from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import GatePolicy
 from workpacket.approvals.policy_files import read_policy_files
 from workpacket.approvals.refusal import Refusal
+from workpacket.lifecycle.added_gates import gates_of
 from workpacket.lifecycle.approval_terms import CONSUMING, OPTIONAL_GATES
 from workpacket.model.events import Event
 from workpacket.shell.approval_facts import Approvals, gate_policy
+from workpacket.shell.base_policy import lifecycle_of
 from workpacket.shell.base_revision import policy_at
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def rested_upon(approvals: Approvals, event: Event) -> Iterator[Refusal]:
-    """All that speaks against the approval of this event; nothing where it needs none."""
-    gate = CONSUMING.get(event.type)
-    if gate is None:
+    """All that speaks against the approvals of this event; nothing where it needs none."""
+    asked = gates_asked(approvals, event)
+    if not asked:
         return
     policy = policy_at(approvals.repository, approvals.policy_commit(event))
-    rules = gate_policy(policy, gate)
-    if rules is None and not event.attest and (gate in OPTIONAL_GATES or _before_any(approvals, event, policy)):
-        return
-    verdict = approvals.verdict(event.packet, gate, event)
-    yield from verdict.unmet
-    if verdict.met and rules is not None:
-        yield from _unnamed(approvals, event, verdict, rules)
+    complete = True
+    for gate in asked:
+        rules = gate_policy(policy, gate)
+        if rules is None and not _named(approvals, event, gate) and _unasked(approvals, event, gate, policy):
+            continue
+        verdict = approvals.verdict(event.packet, gate, event)
+        yield from verdict.unmet
+        complete = complete and verdict.met
+        if verdict.met and rules is not None:
+            yield from _unnamed(verdict, event, rules)
+    if complete:
+        yield from _unfit(approvals, event, asked)
+
+
+def gates_asked(approvals: Approvals, event: Event) -> tuple[str, ...]:
+    """The gates that the event had to pass, by the policy under which it came onto the base."""
+    if not event.moves_lane and event.type not in CONSUMING:
+        return ()
+    policy = policy_at(approvals.repository, approvals.policy_commit(event)).policy
+    return gates_of(event, lifecycle_of(policy or b""))
+
+
+def _named(approvals: Approvals, event: Event, gate: str) -> bool:
+    """Whether the event claims an approval at the gate, or one that is not here."""
+    said = [approvals.claims.get(f"{digest}.dsse.json") for digest in event.attest]
+    return any(each is None or (each.packet, each.gate) == (event.packet, gate) for each in said)
+
+
+def _unasked(approvals: Approvals, event: Event, gate: str, policy: PolicyFiles) -> bool:
+    """Whether a gate without rules was open: one that is only there where the policy says so, or before any policy."""
+    return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
 def _before_any(approvals: Approvals, event: Event, policy: PolicyFiles) -> bool:
@@ -43,15 +69,19 @@ def _before_any(approvals: Approvals, event: Event, policy: PolicyFiles) -> bool
     return isinstance(trusted, tuple) and {each.code for each in trusted} <= _NOBODY_YET
 
 
-def _unnamed(approvals: Approvals, event: Event, verdict: Verdict, rules: GatePolicy) -> Iterator[Refusal]:
+def _unnamed(verdict: Verdict, event: Event, rules: GatePolicy) -> Iterator[Refusal]:
     """What satisfies the gate has to stand in the event: an envelope that came later opens nothing afterwards."""
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
         yield Refusal("approval_missing", f"{what}; it asks for {rules.threshold}")
+
+
+def _unfit(approvals: Approvals, event: Event, gates: tuple[str, ...]) -> Iterator[Refusal]:
+    """Envelopes among those that the event names which are about something else."""
     for digest in event.attest:
         said = approvals.claims.get(f"{digest}.dsse.json")
-        if said is None or (said.packet, said.gate) != (event.packet, verdict.gate):
+        if said is None or said.packet != event.packet or said.gate not in gates:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
-            yield Refusal("attest_unfit", f"{what}, not about the gate {verdict.gate} of {event.packet}")
+            yield Refusal("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")

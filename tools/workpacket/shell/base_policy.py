@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
@@ -11,6 +12,15 @@ from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
+
+
+@lru_cache(maxsize=64)
+def lifecycle_of(data: bytes) -> LifecyclePolicy:
+    """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
+    from workpacket.text.toml_strict import load_toml
+
+    source = Source.from_bytes(POLICY_PATH, data)
+    return lifecycle_policy(load_toml(source).root, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +36,6 @@ class BasePolicy:
 def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
     """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
     from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
-    from workpacket.text.toml_strict import load_toml
-
     branch = default_branch(repository)
     commit = base or (branch.commit if branch is not None else head_commit(repository) or "")
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
@@ -37,9 +45,7 @@ def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
             data = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
         except OSError:
             data = b""
-    source = Source.from_bytes(POLICY_PATH, data)
-    root = load_toml(source).root
-    policy = lifecycle_policy(root, source)
+    policy = lifecycle_of(data)
     target = policy.target_branch or (
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )
