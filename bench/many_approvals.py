@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import random
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.trees import board_text, packet_text, registry_text, stub_text
@@ -21,6 +22,7 @@ from workpacket.approvals.keys import PublicKey, read_key_blob
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import Repository, Statement, Subject
 from workpacket.approvals.wire import string
+from workpacket.documents.refinement_text import RefinementText, render_refinement
 from workpacket.documents.stub import Stub
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.canonical import Json
@@ -31,6 +33,10 @@ from workpacket.text.source import Source
 WHO = "ann@example.org"
 BEGUN = "2026-01-01T00:00:00Z"
 COMMITS = 100
+SPEC = ".GOV/spec/SPEC_v1.md"
+SPEC_LINE = "It counts."
+_SPECIFICATION = f"# Specification\n\n{SPEC_LINE}\n".encode()
+_SPEC_SHA1 = hashlib.sha1(_SPECIFICATION, usedforsecurity=False).hexdigest()
 _GATES = "".join(
     f'\n[approvals.gates.{gate}]\nroles = ["approver"]\nthreshold = 1\nseparation = {separation}\n'
     for gate, separation in {"activation": '["author"]', "policy": "[]"}.items()
@@ -73,6 +79,7 @@ def write_many(root: Path, packets: int) -> str:
         root,
         0,
         {
+            SPEC: _SPECIFICATION,
             ".GOV/policy/policy.toml": POLICY.encode(),
             ".GOV/policy/allowed_signers": key.line(WHO).encode(),
             ".GOV/roles_shared/TASK_BOARD.md": board_text(rows).encode(),
@@ -95,8 +102,11 @@ def _approved(
 ) -> Iterator[tuple[str, bytes]]:
     name, at = wp_id.text, _at(number)
     stub = (f".GOV/task_packets/stubs/{name}.md", stub_text(chance, wp_id).encode())
-    refinement = (f".GOV/refinements/{name}.md", _refinement(name).encode())
-    packet = (f".GOV/task_packets/{name}.md", packet_text(chance, wp_id).encode())
+    refinement = (f".GOV/refinements/{name}.md", _refinement(wp_id, int(name.split("-")[3])).encode())
+    token = re.search("ann[0-9]{12}", refinement[1].decode())
+    assert token is not None
+    signed = re.sub("(?m)(?<=^- USER_SIGNATURE: ).*", token.group(), packet_text(chance, wp_id))
+    packet = (f".GOV/task_packets/{name}.md", signed.encode())
     writer = Writer(Actor("bot", "agent"), at, "0190a5de-ac96-774b-bcce-000000000001", "bench")
     made: dict[str, Json] = {"lane_from": None, "lane_to": "STUB", "base": wp_id.base}
     created = next_event(writer, name, Happening("created", made), after=())
@@ -137,15 +147,24 @@ def _scope(stub: tuple[str, bytes]) -> tuple[str, ...]:
     return tuple(sorted({" ".join(item.value.split()) for item in Stub(Source.from_bytes(*stub)).in_scope}))
 
 
-def _refinement(name: str) -> str:
-    return f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
-
-### METADATA
-- WP_ID: {name}
-- USER_REVIEW_STATUS: APPROVED
-- USER_SIGNATURE: ann
-- USER_APPROVAL_EVIDENCE: APPROVE REFINEMENT {name}
-"""
+def _refinement(wp_id: WorkPacketId, number: int) -> str:
+    """Complete, with a token of its own in the fields that the approval has filled."""
+    text = RefinementText(wp_id, _at(0), ".GOV/roles_shared/SPEC_CURRENT.md", SPEC, _SPEC_SHA1, ["Spec 1.1"])
+    written = render_refinement(text).replace("USER_REVIEW_STATUS: PENDING", "USER_REVIEW_STATUS: APPROVED")
+    when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+    for key, value in (
+        ("USER_SIGNATURE: <pending>", f"USER_SIGNATURE: ann{when:%d%m%Y%H%M}"),
+        ("USER_APPROVAL_EVIDENCE: <pending>", f"USER_APPROVAL_EVIDENCE: APPROVE REFINEMENT {wp_id}"),
+        ("START_LINE: <fill in>", "START_LINE: 3"),
+        ("END_LINE: <fill in>", "END_LINE: 3"),
+        ("TOKEN: <fill in>", "TOKEN: It"),
+        ("  <fill in>", f"  {SPEC_LINE}"),
+        ("VERDICT: <fill in>", "VERDICT: PASS"),
+        ("_FOUND: <fill in>", "_FOUND: NO"),
+        ("_NEEDED: <fill in>", "_NEEDED: NO"),
+    ):
+        written = written.replace(key, value)
+    return re.sub("<fill in[^>]*>", "Nothing of that kind.", written)
 
 
 def _at(number: int) -> str:
