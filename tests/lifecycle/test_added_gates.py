@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from workpacket.plans.drafting import Refused
 from workpacket.plans.turning import block
 from workpacket.shell.examining import schemas
 from workpacket.text.source import Source
+from workpacket.value import replace
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 PASS = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")

@@ -18,35 +18,32 @@ on = "merged"
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from workpacket.model.lanes import lane_of_token
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 POLICY_PATH: Final = ".GOV/policy/policy.toml"
 DEFAULT: Final = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class ChecklistItem:
+class ChecklistItem(Value):
     """An item that a repository adds to the activation gate: a section of the refinement that must hold text."""
 
     item: str
     section: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddedGate:
+class AddedGate(Value):
     """A gate that a repository adds to a move: `gate` is asked of the approvals, `on` is the move as it is typed."""
 
     gate: str
     on: str
 
 
-@dataclass(frozen=True, slots=True)
-class LifecyclePolicy:
+class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
 
     target_branch: str = ""
@@ -56,7 +53,7 @@ class LifecyclePolicy:
     branch_pattern: str = "wp/{id}"
     checklist: tuple[ChecklistItem, ...] = ()
     gates: tuple[AddedGate, ...] = ()
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
         return self.origins.get(key, DEFAULT)
@@ -65,7 +62,7 @@ class LifecyclePolicy:
         return self.branch_pattern.replace("{id}", packet)
 
 
-KEYS: Final = tuple(row.name for row in fields(LifecyclePolicy) if row.name != "origins")
+KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name != "origins")
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:

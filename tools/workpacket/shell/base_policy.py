@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from workpacket.git.objects import read_file_at
@@ -12,6 +11,7 @@ from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 
 @lru_cache(maxsize=64)
@@ -23,8 +23,7 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
     return lifecycle_policy(load_toml(source).root, source)
 
 
-@dataclass(frozen=True, slots=True)
-class BasePolicy:
+class BasePolicy(Value):
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
     lifecycle: LifecyclePolicy
