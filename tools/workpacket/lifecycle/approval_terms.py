@@ -20,6 +20,7 @@ CONSUMING: Mapping[str, str] = {
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
 OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_checkpoints, verify_tree
+from workpacket.lifecycle.approval_terms import CONSUMING, HUMAN_GATES
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
@@ -16,10 +17,16 @@ from workpacket.value import Value
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, and all that is wrong with the logs."""
+    """The lane of each packet that has a log, and all that is wrong with the logs.
+
+    `activated` are the packets that were made from a stub; `rests_on_people` says whether any event needs an approval,
+    or names one.
+    """
 
     lanes: Mapping[str, str]
     findings: list[Finding]
+    activated: Sequence[str] = ()
+    rests_on_people: bool = False
 
 
 def look_at_logs(root: str) -> LogsSeen:
@@ -36,7 +43,13 @@ def look_at_logs(root: str) -> LogsSeen:
             findings += stand.findings
             lanes[name] = stand.lane
     findings += verify_checkpoints(logs, _no_signature_counts)
-    return LogsSeen(lanes, findings)
+    activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
+    return LogsSeen(lanes, findings, activated, any(_needs_people(event) for log in logs.values() for event in log.events))
+
+
+def _needs_people(event: Event) -> bool:
+    """Whether the event claims a gate that no policy leaves open, or an approval."""
+    return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
 def verify_log(repository: Repository, base: str = "") -> tuple[list[Finding], int]:
