@@ -55,10 +55,18 @@ def submit_refusal(
         work.uncommitted,
         todo,
         work.branch,
+        _whose(facts, work.branch or ""),
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _whose(facts: Facts, branch: str) -> str:
+    """The packet that was prepared on the branch, or would be by the pattern of the policy."""
+    prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
+    named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
+    return next(prepared, None) or next(named, "")
 
 
 def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:

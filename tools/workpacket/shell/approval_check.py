@@ -37,6 +37,7 @@ from workpacket.shell.approval_matter import (
     POLICY_MATTER,
     packet_paths,
     policy_files,
+    refinement_of,
     refinement_paths,
     spec_places,
     stub_path,
@@ -160,7 +161,7 @@ def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Js
     """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
     for packet, named in activated.items():
         path = str(named.get("path"))
-        current = dict(approvals.matter(packet, ACTIVATION_GATE).files).get(path)
+        current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
         if _asks_for_signatures(approvals) and (current is None or digest(current) != named.get("sha256")):
             unmet = _unmet(approvals, packet)
             yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)
