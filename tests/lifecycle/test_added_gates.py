@@ -17,6 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Refused
 from workpacket.plans.turning import block
 from workpacket.shell.examining import schemas
+from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -30,8 +31,11 @@ TYPED: dict[str, tuple[str, tuple[str, ...]]] = {
     "submit": ("IN_PROGRESS", ("submit", NAME, "--as", "coder", "--prove", "all=true")),
     "verdict CHANGES": ("IN_REVIEW", ("verdict", NAME, "CHANGES", "--reference", "x", "--as", "judge")),
     "verdict PASS": ("IN_REVIEW", PASS),
-    "verdict FAIL": ("IN_REVIEW", ("verdict", NAME, "FAIL", "--report", "report.md", "--as", "judge")),
-    "verdict OUTDATED_ONLY": ("IN_REVIEW", ("verdict", NAME, "OUTDATED_ONLY", "--report", "report.md", "--as", "judge")),
+    "verdict FAIL": ("IN_REVIEW", (*PASS[:2], "FAIL", *PASS[3:])),
+    "verdict OUTDATED_ONLY": (
+        "IN_REVIEW",
+        ("verdict", NAME, "OUTDATED_ONLY", "--report", "report.md", "--as", "judge"),
+    ),
     "merged": ("MERGE_PENDING", ("merged", NAME)),
     "reopen": ("MERGE_PENDING", ("reopen", NAME, "--reason", "x")),
     "block": ("IN_PROGRESS", ("block", NAME, "--reason", "x", "--until", "y")),
@@ -82,7 +86,7 @@ def test_the_schema_names_these_moves() -> None:
 
 
 def faults(on: str) -> list[str]:
-    policy = {"lifecycle": {"gates": {"security": {"on": on}}}}
+    policy: Plain = {"lifecycle": {"gates": {"security": {"on": on}}}}
     return [violation.code for violation in schemas().violations("policy", policy)]
 
 

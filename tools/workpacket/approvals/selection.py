@@ -43,7 +43,7 @@ class Selection:
         self.claims: Mapping[str, Statement] = claims
 
     def about(self, packet: str, gate: str) -> tuple[EnvelopeFile, ...]:
-        """The envelopes about this gate of this packet, and those that revoke one of them, whatever packet they name."""
+        """The envelopes about this gate of this packet, and those that revoke one of them, of any packet."""
         own = self._about.get((packet, gate), [])
         revoking = (each for file in own for each in self._revoking.get(file.name.partition(".")[0], ()))
         return tuple(dict.fromkeys((*own, *revoking)))

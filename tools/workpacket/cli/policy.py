@@ -43,14 +43,15 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     return exits.OK
 
 
-def _named(item: object) -> str:
+def _named(item: str | ChecklistItem | AddedGate) -> str:
     """What the policy adds, on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
         case AddedGate(gate=gate, on=on):
             return f"{gate}: {on}"
-    return str(item)
+        case text:
+            return text
 
 
 def _plain(value: object) -> Json:

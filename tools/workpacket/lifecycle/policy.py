@@ -89,11 +89,8 @@ def _value(key: str, node: Node) -> object:
         return tuple(text for text in _texts(node) if lane_of_token(text) is not None) or None
     if key == "roadmap_headings":
         return tuple(text.casefold() for text in _texts(node))
-    if key == "checklist":
-        return tuple(_items(node))
-    if key == "gates":
-        return tuple(_gates(node))
-    return None
+    added = {"checklist": _items, "gates": _gates}.get(key)
+    return tuple(added(node)) if added is not None else None
 
 
 def _texts(node: Node) -> Iterator[str]:

@@ -127,7 +127,8 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Unmet]:
     if here is None or not prepared.branch or here == prepared.branch:
         return
     whose = f"the branch of {submission.whose}" if submission.whose else "which belongs to no packet"
-    found = f"the branch {here} is checked out here, {whose}" if here else "no branch is checked out here (detached HEAD)"
+    detached = "no branch is checked out here (detached HEAD)"
+    found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
     yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")

@@ -44,7 +44,8 @@ def look_at_logs(root: str) -> LogsSeen:
             lanes[name] = stand.lane
     findings += verify_checkpoints(logs, _no_signature_counts)
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
-    return LogsSeen(lanes, findings, activated, any(_needs_people(event) for log in logs.values() for event in log.events))
+    people = any(_needs_people(event) for log in logs.values() for event in log.events)
+    return LogsSeen(lanes, findings, activated, people)
 
 
 def _needs_people(event: Event) -> bool:
