@@ -106,7 +106,7 @@ def _approved(
     token = re.search("ann[0-9]{12}", refinement[1].decode())
     assert token is not None
     signed = re.sub("(?m)(?<=^- USER_SIGNATURE: ).*", token.group(), packet_text(chance, wp_id))
-    packet = (f".GOV/task_packets/{name}.md", signed.encode())
+    packet = (f".GOV/task_packets/{name}.md", (signed + _demands(stub)).encode())
     writer = Writer(Actor("bot", "agent"), at, "0190a5de-ac96-774b-bcce-000000000001", "bench")
     made: dict[str, Json] = {"lane_from": None, "lane_to": "STUB", "base": wp_id.base}
     created = next_event(writer, name, Happening("created", made), after=())
@@ -145,6 +145,13 @@ def _file(event: Event) -> tuple[str, bytes]:
 
 def _scope(stub: tuple[str, bytes]) -> tuple[str, ...]:
     return tuple(sorted({" ".join(item.value.split()) for item in Stub(Source.from_bytes(*stub)).in_scope}))
+
+
+def _demands(stub: tuple[str, bytes]) -> str:
+    """What the stub demands, for the end of the packet: it has to be carried over."""
+    document = Stub(Source.from_bytes(*stub))
+    demands = (*document.acceptance_criteria, *document.in_scope, *document.out_of_scope)
+    return "".join(f"- {demand.value}\n" for demand in demands)
 
 
 def _refinement(wp_id: WorkPacketId, number: int) -> str:
