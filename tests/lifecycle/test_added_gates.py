@@ -240,3 +240,34 @@ def test_a_policy_that_comes_with_the_change_takes_no_gate_away(signed: Signed) 
     governed.commit("no gate any more")
     signed.approve("verdict", VICTOR, verdict="PASS")
     assert governed.refused(*PASS) == ["approval_missing"]
+
+
+def test_a_gate_that_was_taken_away_leaves_no_fault_behind(signed: Signed) -> None:
+    pending(signed, "verdict PASS")
+    governed = signed.governed
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    signed.approve("security", VICTOR)
+    governed.done(*PASS)
+    governed.commit("judged")
+    governed.git("switch", "--quiet", "main")
+    governed.replace(POLICY_PATH, gate("verdict PASS"), "\n")
+    signed.approve("policy", VICTOR, name="policy")
+    governed.commit("no gate any more")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    governed.git("merge", "--quiet", "--message", "merged", "main")
+    assert not {"attest_unfit", "nonce_used"} & codes_of(governed, "--base", "main")
+
+
+def test_an_event_that_asks_for_no_gate_uses_up_no_approval(signed: Signed) -> None:
+    """Else anybody who can write an event could void what others have approved."""
+    pending(signed, "verdict PASS")
+    governed = signed.governed
+    security = signed.approve("security", VICTOR)
+    lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "BLOCKED"}
+    forge(governed, NAME, "blocked", {**lanes, "reason": "x", "until": "y"}, (security,))
+    governed.done("unblock", NAME)
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    refused = governed.refused(*PASS)
+    assert "nonce_used" not in refused
+    # It is stale all the same: the packet was moved behind its back.
+    assert "log_moved" in refused

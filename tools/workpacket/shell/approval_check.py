@@ -31,6 +31,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import ATTESTATIONS_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
+from workpacket.shell.approval_events import gates_asked
 from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import (
     ACTIVATION_GATE,
@@ -42,9 +43,9 @@ from workpacket.shell.approval_matter import (
     spec_places,
     stub_path,
 )
-from workpacket.shell.approval_rested import gates_asked, rested_upon
+from workpacket.shell.approval_rested import rested_upon
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import SPEC_POINTER, committed, read_ahead, tree_at
+from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"
@@ -79,7 +80,8 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
     read_ahead(approvals.repository, _policies(approvals, consuming))
-    events = [event for event in consuming if gates_asked(approvals, event)]
+    policies = {each: policy_at(approvals.repository, each).policy for each in _commits(approvals, consuming)}
+    events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
     read_ahead(approvals.repository, _first_needed(approvals, events))
     read_ahead(approvals.repository, _then_needed(approvals, events))
     for event in events:
@@ -92,9 +94,14 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
+def _commits(approvals: Approvals, events: Iterable[Event]) -> tuple[str, ...]:
+    """The commits whose policies decide about the events."""
+    return tuple(dict.fromkeys(approvals.policy_commit(event) for event in events))
+
+
 def _policies(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
     """The names of the policies under which the events came onto the base."""
-    for before in dict.fromkeys(approvals.policy_commit(event) for event in events):
+    for before in _commits(approvals, events):
         if before:
             yield from (f"{before}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER))
 

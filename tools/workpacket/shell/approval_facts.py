@@ -29,7 +29,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
+from workpacket.shell.approval_events import consumed_subjects, earlier, gates_asked, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import FirstAuthors, parties_of
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
@@ -228,13 +228,14 @@ class Approvals:
         settled = arrived.get(consumer.path) if consumer is not None else None
         used: dict[str, set[str]] = {}
         for event in log.events:
-            if not (event.moves_lane or event.type in CONSUMING):
+            if not event.attest:
                 continue
+            gates = gates_asked(event, policy_at(self.repository, self.policy_commit(event)).policy)
             if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
                 continue
             for digest in event.attest:
                 said = self.claims.get(f"{digest}.dsse.json")
-                if said is not None:
+                if said is not None and (event.type in CONSUMING or said.gate in gates):
                     used.setdefault(said.nonce, set()).add(event.id)
         return {nonce: frozenset(events) for nonce, events in used.items()}
 

@@ -12,11 +12,11 @@ from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import GatePolicy
 from workpacket.approvals.policy_files import read_policy_files
 from workpacket.approvals.refusal import Refusal
-from workpacket.lifecycle.added_gates import gates_of
-from workpacket.lifecycle.approval_terms import CONSUMING, OPTIONAL_GATES
+from workpacket.lifecycle.added_gates import STANDARD
+from workpacket.lifecycle.approval_terms import OPTIONAL_GATES
 from workpacket.model.events import Event
+from workpacket.shell.approval_events import gates_asked
 from workpacket.shell.approval_facts import Approvals, gate_policy
-from workpacket.shell.base_policy import lifecycle_of
 from workpacket.shell.base_revision import policy_at
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
@@ -24,10 +24,10 @@ _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 def rested_upon(approvals: Approvals, event: Event) -> Iterator[Refusal]:
     """All that speaks against the approvals of this event; nothing where it needs none."""
-    asked = gates_asked(approvals, event)
+    policy = policy_at(approvals.repository, approvals.policy_commit(event))
+    asked = gates_asked(event, policy.policy)
     if not asked:
         return
-    policy = policy_at(approvals.repository, approvals.policy_commit(event))
     complete = True
     for gate in asked:
         rules = gate_policy(policy, gate)
@@ -40,14 +40,6 @@ def rested_upon(approvals: Approvals, event: Event) -> Iterator[Refusal]:
             yield from _unnamed(verdict, event, rules)
     if complete:
         yield from _unfit(approvals, event, asked)
-
-
-def gates_asked(approvals: Approvals, event: Event) -> tuple[str, ...]:
-    """The gates that the event had to pass, by the policy under which it came onto the base."""
-    if not event.moves_lane and event.type not in CONSUMING:
-        return ()
-    policy = policy_at(approvals.repository, approvals.policy_commit(event)).policy
-    return gates_of(event, lifecycle_of(policy or b""))
 
 
 def _named(approvals: Approvals, event: Event, gate: str) -> bool:
@@ -78,10 +70,14 @@ def _unnamed(verdict: Verdict, event: Event, rules: GatePolicy) -> Iterator[Refu
 
 
 def _unfit(approvals: Approvals, event: Event, gates: tuple[str, ...]) -> Iterator[Refusal]:
-    """Envelopes among those that the event names which are about something else."""
+    """Envelopes among those that the event names which are about something else.
+
+    One of a gate that the policy added once, and no longer asks about, is more than is needed and no fault.
+    """
     for digest in event.attest:
         said = approvals.claims.get(f"{digest}.dsse.json")
-        if said is None or said.packet != event.packet or said.gate not in gates:
+        other = said is not None and said.gate not in gates and said.gate in STANDARD
+        if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
             yield Refusal("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
