@@ -44,7 +44,8 @@ def submit_refusal(
     if document is None:
         command = f"git restore {packet.packet_path}"
         return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
-    proved = {str(row["criterion"]): str(row["result"]) for row in [*_recorded(packet), *evidence]}
+    rows = [*_recorded(packet), *evidence]
+    proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     submission = Submission(
         facts.actor.id,
@@ -56,6 +57,7 @@ def submit_refusal(
         todo,
         work.branch,
         _whose(facts, work.branch or ""),
+        {str(row["criterion"]): _came_to(row) for row in rows},
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
@@ -67,6 +69,14 @@ def _whose(facts: Facts, branch: str) -> str:
     prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
     named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
     return next(prepared, None) or next(named, "")
+
+
+def _came_to(row: Mapping[str, Json]) -> str:
+    """What a command came to, as the end of a sentence: its status and the last line that it said."""
+    if "exit_code" not in row:
+        return f": {row.get('proof')} is not there"
+    said = [line.strip() for line in str(row.get("log_tail", "")).splitlines() if line.strip()]
+    return f": {row.get('command')} ended with {row['exit_code']}" + (f", saying {said[-1][:200]!r}" if said else "")
 
 
 def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
