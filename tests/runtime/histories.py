@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.recorder import Draft
 from workpacket.runtime.state import RunState
 from workpacket.runtime.transfer import export_lines
 
@@ -71,7 +73,21 @@ def refused(world: World) -> str:
     return run.id
 
 
-HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused)
+def asked(world: World) -> str:
+    """A program that was at work when its script died, a question nobody answered, and a result that was purged."""
+    with world.crashing(world.runtime.run("asked")) as run:
+        run.step("read", world.note, "a name that must go")
+        run._session.recorder.record(Draft("step.started", {"step": "convert", "processes": ["there/7/1/boot"]}))
+        world.crash()
+    with suppress(RuntimeFault), world.runtime.run("asked") as run:
+        run.step("read", world.note, "a name that must go")
+        run.step("convert", world.note, "rows")
+        run.effect("send", world.note, "mail", confirm=True)
+    world.runtime.purge(run.id, run.state.steps["read"].event.version, "it was personal")
+    return run.id
+
+
+HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused, asked)
 
 
 def summary(state: RunState) -> dict[str, Any]:
@@ -91,6 +107,9 @@ def summary(state: RunState) -> dict[str, Any]:
         "confirmations": sorted(state.confirmations.values()),
         "tokens_spent": len(state.tokens_spent),
         "blocks": list(state.blocks),
+        "questions": sorted(state.questions.values()),
+        "in_flight": sorted(state.in_flight),
+        "running": sorted(state.running),
         "version": state.version,
     }
 

@@ -79,6 +79,7 @@ class RunState:
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
+    effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
@@ -212,16 +213,14 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = _text(data, "effect")
     before = state.effects.get(effect)
-    state.effects[effect] = EffectRecord(
-        effect,
-        _text(data, "step") or (before.step if before else ""),
-        _text(data, "kind") or (before.kind if before else ""),
-        _text(data, "target") or (before.target if before else ""),
-        _text(data, "args_hash") or (before.args_hash if before else ""),
-        status,
-        _number(data, "attempt") or state.attempt,
-        event,
-    )
+    if before is not None:
+        state.effect_steps[before.step] -= 1
+    before = before or EffectRecord(effect, "", "", "", "", status, 0, event)
+    step = _text(data, "step") or before.step
+    state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
+    kind, target = _text(data, "kind") or before.kind, _text(data, "target") or before.target
+    args_hash, attempt = _text(data, "args_hash") or before.args_hash, _number(data, "attempt") or state.attempt
+    state.effects[effect] = EffectRecord(effect, step, kind, target, args_hash, status, attempt, event)
 
 
 def _effect_is(status: EffectStatus) -> Reducer:
