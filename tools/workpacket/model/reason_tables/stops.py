@@ -69,6 +69,11 @@ CONSTRAINT = (
           "The decision lists each check with its result.",
           "Make the check possible (see the decision), then resume", "Start a new run without that precondition",
           aliases=("not_run",)),
+    _stop("cursor_unknown", 19, "constraint", "never", "The checkpoint names a place that this pipeline does not have",
+          "Going on anywhere else would skip layers or repeat them.",
+          "The message names the cursor and those of the pipeline.",
+          "Resume with the pipeline that made the checkpoint", "Begin the step anew in so many words",
+          aliases=("unknown_cursor",)),
 )  # fmt: skip
 
 VERIFICATION = (
@@ -134,6 +139,10 @@ WORKER = (
           "It may still act, and nothing it does would be recorded.",
           "The event names its process id.",
           "Stop that process, then resume"),
+    _stop("sequence_gap", 49, "worker", "never", "A part of a numbered sequence is missing",
+          "What was missed may have said the opposite of what was received.",
+          "The message names the last number before the gap and the first after it.",
+          "Have that part done again: retry", "Accept what came before the gap: repair", "Cancel the session"),
 )  # fmt: skip
 
 RESOURCE = (

@@ -1,0 +1,207 @@
+"""A step checkpoint as a value, its form as a line of an event log, and the hash of the inputs it was made for.
+
+The line is `json.dumps(event, sort_keys=True)`: one JSON object with the nine fields of a `StepCheckpointed` event.
+Beside them a checkpoint of ours says which form of the inputs was hashed (`input_hash_variant`), has one hash per key,
+so that a mismatch can name the keys, and holds what the layers before it found out (`state`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from workpacket.model.canonical import Json
+
+CHECKPOINTED = "StepCheckpointed"
+CURSORS = ("pre_generation_gate", "post_clarification", "post_gate")
+
+# "ascii" escapes what is not ASCII before hashing, as json.dumps does unless told otherwise; "unicode" does not.
+Variant = Literal["", "ascii", "unicode"]
+VARIANTS: tuple[Variant, ...] = ("ascii", "unicode")
+
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
+
+
+class Strictness(StrEnum):
+    OFF = "off"
+    MEDIUM = "medium"
+    MAX = "max"
+
+    @property
+    def rank(self) -> int:
+        """How strict, compared with the others."""
+        return list(Strictness).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRef:
+    """A scope (of terms, of files) in the version that the step worked with."""
+
+    scope: str
+    version_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepCheckpoint:
+    mission_id: str
+    run_id: str
+    step_id: str
+    strictness: Strictness
+    scope_refs: tuple[ScopeRef, ...] | list[ScopeRef]
+    input_hash: str
+    cursor: str
+    retry_token: str
+    timestamp: datetime
+    input_hash_variant: Variant = ""
+    input_hashes: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    state: Mapping[str, Json] = field(default_factory=dict)
+
+
+def compute_input_hash(inputs: Mapping[str, Any], variant: Variant = "ascii") -> str:
+    canonical = json.dumps(inputs, sort_keys=True, ensure_ascii=variant != "unicode")
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def hash_variant(checkpoint: StepCheckpoint, inputs: Mapping[str, Any]) -> Variant:
+    """Which form of these inputs the checkpoint was made for; '' if none. One that says its form has no other."""
+    for variant in (checkpoint.input_hash_variant,) if checkpoint.input_hash_variant else VARIANTS:
+        try:
+            if compute_input_hash(inputs, variant) == checkpoint.input_hash:
+                return variant
+        except UnicodeEncodeError:  # half a character has no UTF-8, so nobody can have hashed it that way
+            continue
+    return ""
+
+
+def verify_input_hash(checkpoint: StepCheckpoint, current_inputs: Mapping[str, Any]) -> bool:
+    return hash_variant(checkpoint, current_inputs) != ""
+
+
+def hashes_of_keys(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """One hash per key. Keys are compared as JSON has them: text."""
+    plain: dict[str, Any] = json.loads(json.dumps(inputs))
+    return {key: compute_input_hash(value) for key, value in plain.items()}
+
+
+# ---- as a line ---------------------------------------------------------------------------------------------------
+
+
+def event_of(checkpoint: StepCheckpoint) -> dict[str, Json]:
+    event: dict[str, Json] = {
+        "event_type": CHECKPOINTED,
+        "mission_id": checkpoint.mission_id,
+        "run_id": checkpoint.run_id,
+        "step_id": checkpoint.step_id,
+        "strictness": checkpoint.strictness.value,
+        "scope_refs": [{"scope": ref.scope, "version_id": ref.version_id} for ref in checkpoint.scope_refs],
+        "input_hash": checkpoint.input_hash,
+        "cursor": checkpoint.cursor,
+        "retry_token": checkpoint.retry_token,
+        "timestamp": checkpoint.timestamp.isoformat(),
+    }
+    optional: dict[str, Json] = {
+        "input_hash_variant": checkpoint.input_hash_variant,
+        "input_hashes": dict(checkpoint.input_hashes),
+        "inputs": dict(checkpoint.inputs),
+        "state": dict(checkpoint.state),
+    }
+    return event | {name: value for name, value in optional.items() if value}
+
+
+def line_of(event: Mapping[str, Json]) -> str:
+    """The canonical line, without its line end."""
+    return json.dumps(event, sort_keys=True)
+
+
+def is_checkpoint(event: Mapping[str, Json]) -> bool:
+    return event.get("event_type") == CHECKPOINTED
+
+
+def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
+    """The checkpoint in an event; ValueError naming everything that is wrong with it."""
+    wrong = [f"{name}: {why}" for name, why in problems(event)]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    known: Any = event
+    return StepCheckpoint(
+        known["mission_id"],
+        known["run_id"],
+        known["step_id"],
+        Strictness(known["strictness"]),
+        tuple(ScopeRef(ref["scope"], ref["version_id"]) for ref in known["scope_refs"]),
+        known["input_hash"],
+        known["cursor"],
+        known["retry_token"],
+        moment_of(known["timestamp"]),
+        known.get("input_hash_variant", ""),
+        known.get("input_hashes", {}),
+        known.get("inputs", {}),
+        known.get("state", {}),
+    )
+
+
+def moment_of(text: str) -> datetime:
+    """A time stamp; one without an offset is taken for UTC, as its writers mean it."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def problems(event: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the fields of a `StepCheckpointed` event: the field, and why."""
+    for name, (fits, what) in _FIELDS.items():
+        if name not in event:
+            yield name, "it is missing"
+        elif not fits(event[name]):
+            yield name, f"it must be {what}"
+    for name, (fits, what) in _MORE_FIELDS.items():
+        if name in event and not fits(event[name]):
+            yield name, f"it must be {what}"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and len(value) > len("2026-02-16") and moment_of(value) is not None
+    except ValueError:
+        return False
+
+
+def _are_refs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(ref, Mapping) and _is_text(ref.get("scope")) and _is_text(ref.get("version_id")) for ref in value
+    )
+
+
+def _are_hashes(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(one, str) and _HASH.match(one) for one in value.values())
+
+
+_Fits = Callable[[Any], object]
+_FIELDS: Mapping[str, tuple[_Fits, str]] = {
+    "mission_id": (_is_text, "text"),
+    "run_id": (_is_text, "text"),
+    "step_id": (_is_text, "text"),
+    "strictness": (lambda value: value in [one.value for one in Strictness], "off, medium or max"),
+    "scope_refs": (_are_refs, "a list of {scope, version_id}"),
+    "input_hash": (lambda value: isinstance(value, str) and _HASH.match(value), "a SHA-256 in hexadecimal"),
+    "cursor": (_is_text, "text"),
+    "retry_token": (lambda value: isinstance(value, str) and _UUID.match(value), "a UUID"),
+    "timestamp": (_is_moment, "a date and time"),
+}
+_MORE_FIELDS: Mapping[str, tuple[_Fits, str]] = {
+    "input_hash_variant": (lambda value: value in VARIANTS, "ascii or unicode"),
+    "input_hashes": (_are_hashes, "a SHA-256 for each key"),
+    "inputs": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "state": (lambda value: isinstance(value, Mapping), "a mapping"),
+}
