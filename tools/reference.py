@@ -1,12 +1,14 @@
 """Writes what is generated from the code: `just reference`, after a change of rules, commands or schemas.
 
-The reference pages of docs/reference, and the draft-07 twins of the schemas, which editors need. Tests compare.
+The reference pages of docs/reference, the page of the foreign forms, and the draft-07 twins of the schemas, which
+editors need. Tests compare.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from workpacket.bridges.formats_page import formats_page
 from workpacket.cli.pages import commands_page, schemas_page
 from workpacket.report.catalogue import catalogue
 from workpacket.report.codes_page import render_codes_page
@@ -25,6 +27,7 @@ def generated() -> dict[Path, bytes]:
     return files | {
         pages / "codes.md": render_codes_page(catalogue()).encode(),
         pages / "commands.md": commands_page().encode(),
+        ROOT / "docs" / "runtime" / "formats.md": formats_page().encode(),
         pages / "schemas.md": schemas_page(names, read_schema).encode(),
     }
 

@@ -12,6 +12,7 @@ from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.model_session import ModelRun, open_session
 
 STORE, WHERE = Path(sys.argv[1]), sys.argv[2]
+UP = STORE.with_name("up")  # the program of the session is at work
 
 
 def die(here: str) -> None:
@@ -49,6 +50,6 @@ with (
     answer = session.model_run(ask)
     session.checkpoint(state={"note": "x" * 40_000} if WHERE == "oversize" else {"note": "small"})
     if WHERE == "orphan":
-        session.program("p", [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"])
+        session.program("p", [sys.executable, "-c", f"import time; open({str(UP)!r}, 'w').close(); time.sleep(60)"])
     print(session.tool("c1", send, answer.content), flush=True)
     die("oversize")

@@ -21,7 +21,7 @@ from runtime.worlds import World
 from workpacket.runtime import RunBlocked, RunCancelled, Runtime, Settings
 from workpacket.runtime.model_session import ModelRun, OpenSession, assess, open_session
 from workpacket.runtime.redaction import Redactor
-from workpacket.runtime.session_artifacts import LARGEST_INLINE, session_points
+from workpacket.runtime.session_artifacts import LARGEST_INLINE, last_valid, session_points
 from workpacket.runtime.session_recovery import operator_decides
 
 PROGRAM = Path(__file__).with_name("session_program.py")
@@ -117,7 +117,7 @@ def test_a_program_that_outlives_its_session_blocks_until_it_ends(store: Path, o
 
 
 def program_of(store: Path) -> int | None:
-    if not store.exists():
+    if not store.with_name("up").exists():  # killed before that, its parent would take it along
         return None
     with closing(sqlite3.connect(store)) as connection:
         try:
@@ -313,6 +313,17 @@ def test_secrets_reach_neither_messages_nor_artifacts(world: World) -> None:
     stored = b"".join(world.store.payload(event) or event.data.encode() for event in world.store.read(STREAM))
     assert b"hunter2" not in stored
     assert b"short" not in stored
+
+
+def test_an_artifact_under_an_id_that_is_not_its_own_is_passed_over(world: World) -> None:
+    with interrupted(world) as one:
+        one.add("user", "one")
+    own = assess(world.runtime, STREAM).session.checkpoint_artifact_id
+    with session(world) as one:
+        one.run.checkpoint({"artifact": "f" * 64, "inline": {"state": 1}}, name="f" * 64, kind="session.periodic")
+        found = last_valid(world.store, one.run.state)
+        assert found[0] is not None
+        assert (found[0].id, found[1]) == (own, ("f" * 64,))
 
 
 def test_a_decision_that_does_not_answer_the_reason_is_refused(world: World) -> None:

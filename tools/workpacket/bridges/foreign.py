@@ -35,3 +35,10 @@ class Bridge(Protocol):
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
         """The canonical file. For a file that was canonical, `write(read(file)) == file`."""
         ...
+
+
+def stream_named(form: str, *key: str) -> str:
+    """The stream of a checkpoint. The parts of the key are quoted: no '/' or '@' in one means anything."""
+    from urllib.parse import quote  # costs start-up, and most uses only read
+
+    return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))

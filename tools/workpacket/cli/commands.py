@@ -47,6 +47,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("runs", "runs", "look at runs, move, prune and verify them"),
     ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
     ("cancel", "cancel", "ask a run to end at its next boundary"),
+    ("import", "import_command", "take checkpoints in a foreign form into the log"),
+    ("export", "export_command", "write checkpoints of the log in a foreign form"),
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),

@@ -44,3 +44,30 @@ class StopReason(Reason):
             raise ValueError(f"{self.code}: exit status {self.exit_code} is outside the family {self.stops!r}")
         if not self.remedies:
             raise ValueError(f"{self.code}: a stop without a choice strands the run")
+
+
+def stop_reason(
+    code: str,
+    exit_code: int,
+    stops: StopFamily,
+    auto_resume: AutoResume,
+    title: str,
+    explanation: str,
+    diagnosis: str,
+    *remedies: str,
+    aliases: tuple[str, ...] = (),
+) -> StopReason:
+    """A row of the table of stop reasons."""
+    return StopReason(
+        code=code,
+        title=title,
+        explanation=explanation,
+        remedy=f"{remedies[0]}.",
+        family="runtime",
+        exit_code=exit_code,
+        aliases=aliases,
+        stops=stops,
+        auto_resume=auto_resume,
+        diagnosis=diagnosis,
+        remedies=remedies,
+    )

@@ -110,7 +110,8 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     holders = {lease.stream: lease.holder for lease in store.leases()}
     newest = dict(store.newest("runs", prefix))
     doubtful = {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
-    unknown = {head.stream: None for head in store.heads(prefix) if head.stream not in newest}
+    # The name of a run has an '@'; other streams hold imported checkpoints, batches and roles.
+    unknown = {h.stream: None for h in store.heads(prefix) if h.stream not in newest and "@" in h.stream}
     lines = [
         _line(store, stream, event, holders.get(stream, ""), folded=stream in doubtful or stream in unknown)
         for stream, event in {**newest, **unknown}.items()

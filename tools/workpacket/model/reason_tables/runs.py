@@ -14,4 +14,11 @@ REASONS: tuple[Reason, ...] = (
         family="gate",
         exit_code=exits.REFUSED,
     ),
+    Reason(
+        "checkpoint_malformed",
+        "A checkpoint file does not have the form it should have",
+        "A checkpoint that is read wrongly has work done twice or left out, so nothing of the file is taken over.",
+        "Correct the field at the place that is named, or restore the file.",
+        family="document",
+    ),
 )

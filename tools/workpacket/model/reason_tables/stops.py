@@ -2,34 +2,8 @@
 
 from __future__ import annotations
 
-from workpacket.model.stops import AutoResume, StopFamily, StopReason
-
-
-def _stop(
-    code: str,
-    exit_code: int,
-    stops: StopFamily,
-    auto_resume: AutoResume,
-    title: str,
-    explanation: str,
-    diagnosis: str,
-    *remedies: str,
-    aliases: tuple[str, ...] = (),
-) -> StopReason:
-    return StopReason(
-        code=code,
-        title=title,
-        explanation=explanation,
-        remedy=f"{remedies[0]}.",
-        family="runtime",
-        exit_code=exit_code,
-        aliases=aliases,
-        stops=stops,
-        auto_resume=auto_resume,
-        diagnosis=diagnosis,
-        remedies=remedies,
-    )
-
+from workpacket.model.stops import StopReason
+from workpacket.model.stops import stop_reason as _stop
 
 CONSTRAINT = (
     _stop("guard_violation", 10, "constraint", "never", "A guard of the run was violated",

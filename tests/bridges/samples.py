@@ -1,0 +1,44 @@
+"""One canonical file of every foreign form. A form without one here fails the tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workpacket.runtime.session_artifacts import artifact_id
+
+STEP_EVENT: dict[str, Any] = {
+    "event_type": "StepCheckpointed",
+    "event_id": "a key that we do not know",
+    "mission_id": "041-mission",
+    "run_id": "run/1",
+    "step_id": "specify",
+    "strictness": "medium",
+    "scope_refs": [{"scope": "team_domain", "version_id": "v3"}],
+    "input_hash": "0" * 64,
+    "cursor": "pre_generation_gate",
+    "retry_token": "6fa459ea-ee8a-4ca4-894e-db77e160355e",
+    "timestamp": "2026-02-16T12:00:00+00:00",
+}
+
+
+def lines(*events: dict[str, Any]) -> bytes:
+    return "".join(f"{json.dumps(event, sort_keys=True)}\n" for event in events).encode()
+
+
+STEP = lines(
+    {"event_type": "GlossaryScopeActivated", "mission_id": "041-mission", "scope_id": "größe", "rate": 1.50},
+    STEP_EVENT,
+    {**STEP_EVENT, "step_id": "plan"},
+    {**STEP_EVENT, "retry_token": "6fa459ea-ee8a-4ca4-894e-db77e160355f"},
+    {"event_type": "SomethingElse"},
+)
+
+
+def artifact(**more: Any) -> bytes:
+    body = {"schema_version": 1, "session_id": "review-42", "kind": "periodic", "state": {"å": 0.5}, "own": [], **more}
+    whole = {**body, "artifact_id": artifact_id(body)}
+    return (json.dumps(whole, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+SAMPLES: dict[str, bytes] = {"session": artifact(), "step": STEP}

@@ -1,0 +1,243 @@
+"""Foreign checkpoints go into the log whole or not at all, and come out as they went in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridges.samples import SAMPLES, STEP, STEP_EVENT, artifact, lines
+from workpacket.bridges.all_bridges import BRIDGES, bridge_named
+from workpacket.cli.main import main
+from workpacket.runtime import Runtime
+from workpacket.runtime.model_session import open_session
+from workpacket.runtime.step import load_checkpoint
+from workpacket.text.fault import Fault
+
+
+class Place:
+    """A repository in which the two commands are called."""
+
+    def __init__(self, root: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self.capture = capture
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        status = main(list(words))
+        said = self.capture.readouterr()
+        return status, said.out + said.err
+
+    def write(self, data: bytes, name: str = "file") -> str:
+        (self.root / name).write_bytes(data)
+        return name
+
+    def streams(self) -> list[str]:
+        with Runtime.open() as runtime:
+            return [head.stream for head in runtime.store.heads()]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+    return Place(tmp_path, capsys)
+
+
+def test_every_form_has_a_canonical_sample() -> None:
+    assert SAMPLES.keys() == BRIDGES.keys()
+
+
+@pytest.mark.parametrize("form", BRIDGES)
+def test_a_canonical_file_comes_back_byte_for_byte(place: Place, form: str) -> None:
+    file = place.write(SAMPLES[form])
+    assert place("import", form, file)[0] == 0
+    assert place("export", form, "--out", "again")[0] == 0
+    assert (place.root / "again").read_bytes() == SAMPLES[form]
+    assert place("export", form)[1].encode() == SAMPLES[form]
+
+
+@pytest.mark.parametrize("form", BRIDGES)
+def test_the_same_file_again_changes_nothing(place: Place, form: str) -> None:
+    file = place.write(SAMPLES[form])
+    place("import", form, file)
+    with Runtime.open() as runtime:
+        before = runtime.store.heads()
+    status, said = place("import", form, file, "--json")
+    assert status == 0
+    assert {row["outcome"] for row in json.loads(said)["data"]["streams"]} == {"unchanged"}
+    with Runtime.open() as runtime:
+        assert runtime.store.heads() == before
+
+
+@pytest.mark.parametrize("form", BRIDGES)
+def test_what_a_form_cannot_carry_is_said(place: Place, form: str) -> None:
+    place("import", form, place.write(SAMPLES[form]))
+    data = json.loads(place("export", form, "--json")[1])["data"]
+    assert data["lossy"] == list(bridge_named(form).lossy)
+    assert data["lossy"]
+    assert data["text"].encode() == SAMPLES[form]
+
+
+@pytest.mark.parametrize("form", BRIDGES)
+@given(data=st.binary(max_size=200))
+def test_no_bytes_make_a_reader_raise(form: str, data: bytes) -> None:
+    read = bridge_named(form).read("file", data)
+    assert all(isinstance(one, Fault) for one in read) or not any(isinstance(one, Fault) for one in read)
+
+
+@pytest.mark.parametrize("form", BRIDGES)
+def test_a_file_that_was_cut_off_is_refused_whole(place: Place, form: str) -> None:
+    data = SAMPLES[form]
+    for cut in range(1, len(data) - 1, 97):
+        read = bridge_named(form).read("file", data[:cut])
+        whole = data[:cut].rstrip().endswith(b"}") and form == "step"
+        assert isinstance(read[0], Fault) != whole
+
+
+def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over(place: Place) -> None:
+    good = place.write(STEP, "good")
+    bad = place.write(STEP + lines({**STEP_EVENT, "strictness": "high"}) + b'{"torn', "bad")
+    status, said = place("import", "step", good, bad)
+    assert status == 1
+    column = lines({**STEP_EVENT, "strictness": "high"}).index(b'"high"') + 1
+    assert f"bad:6:{column}: strictness: it must be off, medium or max (checkpoint_malformed)" in said
+    assert "bad:7:" in said
+    assert "nothing was taken over" in said
+    assert place.streams() == []
+    assert json.loads(place("import", "step", bad, "--json")[1])["findings"][0]["line"] == 6
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "where"),
+    [
+        ("step", b"[1]\n", "file:1:1"),
+        ("step", lines({**STEP_EVENT, "cursor": "somewhere"}), "file:1:12"),
+        ("step", lines({**STEP_EVENT, "retry_token": 7}), "retry_token: it must be a UUID"),
+        ("step", b"\xff\n", "file:1:1"),
+        ("step", b"\n", "no step checkpoint is in it"),
+        ("session", b"[]", "an artifact is a JSON object"),
+        ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: it is not that of the content"),
+        ("session", artifact(schema_version=2), "schema_version: it must be 1"),
+        ("session", artifact(kind="sometimes"), "kind: it must be one of periodic"),
+        ("session", b'{"schema_version": 1, "kind": "periodic"}', "session_id: it is missing"),
+        ("session", b'{"a": 1, "a": 2}', "file:1:10"),
+    ],
+)  # fmt: skip
+def test_an_invalid_file_is_refused_where_it_is_wrong(place: Place, form: str, data: bytes, where: str) -> None:
+    status, said = place("import", form, place.write(data))
+    assert status == 1
+    assert where in said
+    assert place.streams() == []
+
+
+def test_an_event_log_that_grew_extends_its_streams(place: Place) -> None:
+    place("import", "step", place.write(STEP))
+    more = lines({**STEP_EVENT, "timestamp": "2026-02-17T12:00:00+00:00"})
+    status, said = place("import", "step", place.write(STEP + more))
+    assert status == 0
+    assert "step/041-mission/run%2F1/specify  extended, 2 known, 1 new\n" in said
+    assert place("export", "step")[1].encode() == STEP + more
+    assert place("export", "step", "041-mission/run%2F1/plan")[1].encode() == lines({**STEP_EVENT, "step_id": "plan"})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [lines(STEP_EVENT), STEP.replace(b"v3", b"v4", 1)],
+    ids=["shorter", "edited"],
+)
+def test_a_view_that_differs_from_its_stream_blocks_and_nothing_of_it_is_taken_over(
+    place: Place, changed: bytes
+) -> None:
+    place("import", "step", place.write(STEP))
+    before = place.streams()
+    other = lines({**STEP_EVENT, "mission_id": "first"})
+    status, said = place("import", "step", place.write(other + changed, "changed"))
+    assert status == 69
+    assert "view_conflict" in said
+    assert place.streams() == before
+    data = json.loads(place("import", "step", "changed", "--plan", "--json")[1])["data"]
+    assert data["stream"] == "step/041-mission/run%2F1/specify"
+    assert sorted(data["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
+
+
+def test_planning_writes_nothing(place: Place) -> None:
+    status, said = place("import", "step", "--plan", place.write(STEP))
+    assert status == 0
+    assert "would be imported" in said
+    assert not (place.root / ".git" / "workpacket").exists()
+
+
+def test_a_file_with_a_secret_is_not_taken_over(place: Place) -> None:
+    status, said = place("import", "step", place.write(lines({**STEP_EVENT, "note": "ghp_" + "a" * 36})))
+    assert status == 77
+    assert "redaction_failed" in said
+    assert place.streams() == []
+
+
+def test_nothing_is_written_over(place: Place) -> None:
+    file = place.write(STEP)
+    place("import", "step", file)
+    status, said = place("export", "step", "--out", file)
+    assert status == 6
+    assert "nothing is written over it" in said
+
+
+def test_of_several_files_one_has_to_be_named(place: Place) -> None:
+    place("import", "step", place.write(STEP, "one"), place.write(lines({**STEP_EVENT, "mission_id": "two"}), "two"))
+    status, said = place("export", "step")
+    assert status == 68
+    assert "stands for several files: one, two" in said
+    assert place("export", "step", "two")[1].encode() == lines({**STEP_EVENT, "mission_id": "two"})
+    assert place("export", "step", "041")[0] == 68
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("import",), "missing_argument"),
+        (("import", "yaml", "x"), "invalid_value"),
+        (("import", "step"), "missing_argument"),
+        (("import", "step", "none"), "file_unreadable"),
+        (("export", "step", "a", "b"), "unexpected_argument"),
+    ],
+    ids=["no-form", "other-form", "no-file", "missing-file", "two-keys"],
+)
+def test_a_call_that_does_not_fit_is_refused(place: Place, words: tuple[str, ...], code: str) -> None:
+    assert code in place(*words)[1]
+
+
+def test_imported_checkpoints_are_no_runs(place: Place) -> None:
+    place("import", "step", place.write(STEP))
+    assert place("runs", "list", "--json")[0] == 0
+    assert json.loads(place("runs", "list", "--json")[1])["data"]["runs"] == []
+    assert place("resume")[1] == "nothing is unfinished\n"
+    assert place("runs", "verify")[0] == 0
+
+
+def test_a_session_of_this_store_is_written_as_it_stands_and_read_on_another_machine(place: Place) -> None:
+    with Runtime.open() as runtime, open_session(runtime, "s", model="m", packet="WP-1-X-v1") as session:
+        session.add("user", "hello")
+        session.checkpoint(state={"todo": [1]})
+    exported = place("export", "session", "WP-1-X-v1/s")[1].encode()
+    values: dict[str, Any] = json.loads(exported)
+    assert (values["state"], values["kind"], values["messages"]) == ({"todo": [1]}, "pre_shutdown", 1)
+    assert "unchanged" in place("import", "session", place.write(exported))[1]
+    assert place("import", "session", place.write(artifact(session_id="s", packet="WP-1-X-v1")))[0] == 69
+    (place.root / ".git" / "workpacket" / "runs.db").rename(place.root / "elsewhere.db")
+    for file in (place.root / ".git" / "workpacket").iterdir():
+        file.unlink()
+    assert "imported" in place("import", "session", place.write(exported))[1]
+    assert place("export", "session", "WP-1-X-v1/s")[1].encode() == exported
+
+
+def test_an_exported_event_log_can_be_resumed_from(place: Place) -> None:
+    place("import", "step", place.write(STEP))
+    place("export", "step", "--out", "log.jsonl")
+    checkpoint = load_checkpoint("log.jsonl", "specify")
+    assert checkpoint is not None
+    assert checkpoint.retry_token.endswith("5f")

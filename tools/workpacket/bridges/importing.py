@@ -1,0 +1,144 @@
+"""Taking foreign checkpoints into the log: planned whole, then appended.
+
+What a file says of a stream is compared with what the stream holds:
+
+    no stream                        genesis: all of it is appended
+    the same                         unchanged: nothing is appended
+    more, and the same up to there   extended: the rest is appended, as an event log grows
+    anything else                    the import is refused with `view_conflict`; nothing of any file was appended
+
+A crash between the appends of two streams leaves the first one imported; the same import again goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+from workpacket.bridges.foreign import Bridge, Foreign
+from workpacket.model.canonical import Json
+from workpacket.runtime.contract import Append, Store
+from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
+from workpacket.runtime.events import Event, NewEvent
+from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.kinds import Kind, current
+from workpacket.runtime.redaction import Redactor, clean_record
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.values import stored_text, value_of
+
+IMPORTED = Kind("checkpoint.imported", {"format": "public", "position": "public", "digest": "public", "file": "scan"})
+KINDS = {IMPORTED.type: IMPORTED}
+
+Outcome = Literal["genesis", "unchanged", "extended"]
+
+
+@runtime_checkable
+class OfRuns(Protocol):
+    """A bridge whose checkpoints this store may also hold as runs of its own."""
+
+    def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]: ...
+
+
+class Placed(NamedTuple):
+    """A checkpoint, the file it was read from, and its place among those of the file."""
+
+    checkpoint: Foreign
+    file: str
+    position: int
+
+
+class Planned(NamedTuple):
+    stream: str
+    known: int
+    new: tuple[Placed, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.new:
+            return "unchanged"
+        return "extended" if self.known else "genesis"
+
+
+def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[Planned, ...]:
+    """What an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
+    streams: dict[str, list[Placed]] = {}
+    for one in placed:
+        streams.setdefault(one.checkpoint.stream, []).append(one)
+    return tuple(_planned(store, bridge, stream, found) for stream, found in streams.items())
+
+
+def append_planned(runtime: Runtime, planned: Sequence[Planned]) -> None:
+    """Append what was planned. If somebody else appended to a stream meanwhile: `VersionConflict`."""
+    for plan in planned:
+        for one in plan.new:
+            _require_no_secret(one, runtime.settings.redactor)
+    for plan in planned:
+        if plan.new:
+            _append(runtime, plan)
+
+
+def imported(store: Store, stream: str) -> tuple[Placed, ...]:
+    """What the stream holds of imported checkpoints, in order."""
+    if store.head(stream) is None:
+        return ()
+    return tuple(_placed(store, event) for event in store.read(stream) if event.type == IMPORTED.type)
+
+
+def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed]) -> Planned:
+    held = [one.checkpoint for one in imported(store, stream)]
+    if isinstance(bridge, OfRuns):
+        held = list(bridge.from_runs(store, stream.partition("/")[2])) or held
+    pairs = list(zip(held, [one.checkpoint for one in found], strict=False))
+    for number, (old, new) in enumerate(pairs, start=1):
+        if jcs_hash(old.values) != jcs_hash(new.values):
+            raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
+    if len(held) > len(found):
+        raise _conflict(stream, found[0].file, f"the stream holds {len(held)} checkpoints, the file {len(found)}", {})
+    return Planned(stream, len(held), tuple(found[len(held) :]))
+
+
+def _conflict(stream: str, file: str, what: str, differences: dict[str, Json]) -> RunBlocked:
+    named = f": {', '.join(differences)}" if differences else ""
+    return RunBlocked(f"{file} differs from the stream {stream}, {what}{named}", code="view_conflict",
+                      details={"stream": stream, "file": file, "differences": differences})  # fmt: skip
+
+
+def _differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    sides = {"stream": old, "file": new}
+    changed = [key for key in sorted({*old, *new}) if key not in old or key not in new or old[key] != new[key]]
+    return {key: {side: values[key] for side, values in sides.items() if key in values} for key in changed}
+
+
+def _require_no_secret(one: Placed, redactor: Redactor) -> None:
+    if redactor.clean_value(one.checkpoint.values, stored_text(one.checkpoint.values))[1]:
+        raise RedactionFailed(f"{one.file} holds a secret; remove it from the file and import it then")
+
+
+def _append(runtime: Runtime, plan: Planned) -> None:
+    chosen = runtime.settings
+    head = runtime.store.head(plan.stream)
+    now = chosen.clock.now()
+    request = Append(
+        plan.stream, tuple(_new(one, chosen.redactor) for one in plan.new), chosen.ids(), 1, chosen.actor, now, now,
+        expected_version=0 if head is None else head.version,
+    )  # fmt: skip
+    runtime.store.append(request)
+
+
+def _new(one: Placed, redactor: Redactor) -> NewEvent:
+    values = one.checkpoint.values
+    data: dict[str, Json] = {
+        "format": one.checkpoint.format, "position": one.position, "digest": jcs_hash(values), "file": one.file,
+    }  # fmt: skip
+    text = clean_record(IMPORTED, data, redactor)
+    return NewEvent(IMPORTED.type, text, IMPORTED.schema_version, stored_text(values).encode("utf-8"))
+
+
+def _placed(store: Store, event: Event) -> Placed:
+    data = current(event, KINDS)
+    payload = store.payload(event)
+    values = None if payload is None else value_of(payload)
+    position = data.get("position")
+    if not isinstance(values, Mapping) or not isinstance(position, int):
+        raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
+    return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)

@@ -1,0 +1,101 @@
+"""The part of `import` that reads the files and opens the store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from workpacket.bridges.all_bridges import BRIDGES, bridge_named
+from workpacket.bridges.foreign import Bridge, Foreign
+from workpacket.bridges.importing import Placed, Planned, append_planned, plan_import
+from workpacket.cli.options import Arguments, usage
+from workpacket.cli.store_door import answer, open_runtime, refuse
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
+from workpacket.report.catalogue import catalogue
+from workpacket.report.door import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.text.fault import Fault
+from workpacket.text.source import Source
+
+
+def carry_out(arguments: Arguments) -> int:
+    bridge = bridge_of(arguments)
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
+    placed: list[Placed] = []
+    findings: list[Finding] = []
+    for path in arguments.words:
+        found, faults = _read(bridge, path)
+        placed += found
+        findings += faults
+    if findings:
+        return _invalid(arguments, findings)
+    try:
+        with open_runtime(create=not arguments.flag("plan")) as runtime:
+            planned = plan_import(runtime.store, bridge, placed)
+            if not arguments.flag("plan"):
+                append_planned(runtime, planned)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+    return _answer(arguments, bridge, planned)
+
+
+def bridge_of(arguments: Arguments) -> Bridge:
+    """The bridge that the first word names; the other words are left."""
+    known = ", ".join(sorted(BRIDGES))
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the form: {known}")
+    name = arguments.words.pop(0)
+    if name not in BRIDGES:
+        raise usage(arguments.command, "invalid_value", f"{name!r} is none of the forms {known}")
+    return bridge_named(name)
+
+
+def _read(bridge: Bridge, path: str) -> tuple[list[Placed], list[Finding]]:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=path) from None
+    source = Source.from_bytes(path, data)
+    placed: list[Placed] = []
+    findings: list[Finding] = []
+    read: Sequence[Foreign | Fault] = bridge.read(path, data)
+    for position, one in enumerate(read):
+        if isinstance(one, Fault):
+            line, column = source.line_and_column(one.start)
+            findings.append(Finding(one.code, "error", path, line, column, one.message, one.hint))
+        else:
+            placed.append(Placed(one, path, position))
+    if not placed and not findings:
+        findings.append(Finding("checkpoint_malformed", "error", path, 1, 1, f"no {bridge.name} checkpoint is in it"))
+    return placed, findings
+
+
+def _invalid(arguments: Arguments, findings: list[Finding]) -> int:
+    then = f"workpacket explain {findings[0].code}"
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope("import", exits.FINDINGS, findings, {"next": then}))
+        return exits.FINDINGS
+    for one in sorted(findings, key=lambda finding: finding.order):
+        print(f"{escape(one.path)}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
+        print(f"  help: {escape(one.hint or catalogue()[one.code].remedy)}")
+    print("nothing was taken over")
+    print(f"next: {then}")
+    return exits.FINDINGS
+
+
+def _answer(arguments: Arguments, bridge: Bridge, planned: tuple[Planned, ...]) -> int:
+    would = "would be " if arguments.flag("plan") else ""
+    words = {"genesis": f"{would}imported", "extended": f"{would}extended", "unchanged": "unchanged"}
+    text = "".join(
+        f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
+    )
+    rows: list[Json] = [
+        {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
+    ]
+    return answer(arguments, text, {"format": bridge.name, "streams": rows}, then=f"workpacket export {bridge.name}")
