@@ -333,7 +333,7 @@ def test_a_gate_without_policy_names_itself() -> None:
 
 def test_a_faulty_policy_stops_everything_with_all_its_faults() -> None:
     verdict = decide(facts(envelope(), policy=PolicyFiles(b"", b"x")))
-    assert codes(verdict) == ["policy_malformed", "signers_malformed"]
+    assert codes(verdict) == ["approvers_unnamed", "signers_malformed"]
     assert (verdict.met, verdict.gate, verdict.assurance) == (False, "activation", "none")
 
 

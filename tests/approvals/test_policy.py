@@ -199,6 +199,13 @@ def test_the_table_is_read_from_toml_and_other_tables_are_left_alone() -> None:
     assert list(policy.gates) == ["policy"]
 
 
+@pytest.mark.parametrize("data", [b"", b"[aprovals]"])
+def test_a_policy_without_the_table_names_nobody(data: bytes) -> None:
+    refusals = policy_from_toml(data, "p")
+    assert isinstance(refusals, tuple)
+    assert [(refusal.code, refusal.path) for refusal in refusals] == [("approvers_unnamed", "p")]
+
+
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
@@ -206,8 +213,6 @@ def test_the_table_is_read_from_toml_and_other_tables_are_left_alone() -> None:
         (b"[approvals\n", "not TOML: "),
         (b"[approvals]\nrepository = 'a'\nrepository = 'b'", "not TOML: Cannot overwrite a value"),
         (b"a = " + b"[" * 50_000, "not TOML: "),
-        (b"", "the table [approvals] is missing"),
-        (b"[aprovals]", "the table [approvals] is missing"),
         (b"approvals = 1", "approvals is not a table of keys and values"),
     ],
 )

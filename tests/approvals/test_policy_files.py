@@ -38,7 +38,7 @@ def test_without_policy_or_signers_nothing_is_anchored() -> None:
 
 def test_the_faults_of_all_files_are_named_at_once_and_none_twice() -> None:
     assert codes(PolicyFiles(b"", b"nonsense", b"nonsense"), b"nonsense") == [
-        ("policy_malformed", ".GOV/policy/policy.toml"),
+        ("approvers_unnamed", ".GOV/policy/policy.toml"),
         ("signers_malformed", ".GOV/policy/allowed_signers"),
         ("revoked_keys_malformed", ".GOV/policy/revoked_keys"),
     ]

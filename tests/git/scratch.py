@@ -8,21 +8,26 @@ from pathlib import Path
 
 from workpacket.git.repository import Repository, find_repository
 
+_DATE = "2026-01-01T00:00:00Z"
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Ann",
     "GIT_AUTHOR_EMAIL": "ann@example.org",
     "GIT_COMMITTER_NAME": "Ann",
     "GIT_COMMITTER_EMAIL": "ann@example.org",
-    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
-    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
 }
 
 
-def git(folder: Path, *arguments: str, check: bool = True) -> str:
+def git(folder: Path, *arguments: str, check: bool = True, date: str = _DATE) -> str:
+    dated = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     done = subprocess.run(
-        ["git", *arguments], cwd=folder, env={**os.environ, **_IDENTITY}, capture_output=True, text=True, check=check
+        ["git", *arguments],
+        cwd=folder,
+        env={**os.environ, **_IDENTITY, **dated},
+        capture_output=True,
+        text=True,
+        check=check,
     )
     return done.stdout.strip()
 

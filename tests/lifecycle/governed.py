@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +15,15 @@ import pytest
 from git.scratch import git, make_repository
 from softkeys import shared_key
 from workpacket.cli.main import main
+from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.ledger.state import PacketState
+from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
 from workpacket.shell import gathering
+from workpacket.shell import moment as shell_moment
 
 SPECIFICATION = """# Specification
 
@@ -132,11 +137,12 @@ class Governed:
         self.write(path, text.replace(old, new))
 
     def commit(self, message: str = "work") -> None:
-        git(self.root, "add", "--all")
-        git(self.root, "commit", "--quiet", "--allow-empty", "--message", message)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
 
     def git(self, *arguments: str) -> str:
-        return git(self.root, *arguments)
+        """At the time of this test's clock: when something came onto the base is part of what is judged."""
+        return git(self.root, *arguments, date=f"{self.clock.now:%Y-%m-%dT%H:%M:%SZ}")
 
     def files(self) -> dict[str, bytes]:
         """Everything but git's own folder."""
@@ -205,15 +211,27 @@ class Governed:
         self.commit("Greet")
 
 
+def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
+    """An event written by hand, well formed and rightly named."""
+    state = governed.state(name)
+    at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"
+    writer = Writer(Actor("mallory", "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
+    heads = [event for event in state.history if event.id in state.heads]
+    event = next_event(writer, name, Happening(kind, data, attest=attest), after=heads)
+    governed.write(event.path, event.encode().decode())
+
+
 def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> Governed:
     """An empty repository, with this test's clock and identity."""
     make_repository(tmp_path)
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / ".git" / "test-config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".git" / "settings"))
     git(tmp_path, "config", "user.name", "ann")
     git(tmp_path, "config", "user.email", "ann@example.org")
     monkeypatch.chdir(tmp_path)
     governed = Governed(tmp_path, capture)
-    monkeypatch.setattr(gathering, "moment", governed.clock)
+    for module in (gathering, shell_moment):
+        monkeypatch.setattr(module, "moment", governed.clock)
     return governed

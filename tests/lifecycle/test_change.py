@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from lifecycle.governed import TOKENS_COUNT, Governed
+from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from lifecycle.world import packet_text
-from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.canonical import Json
-from workpacket.model.events import Actor
 
 NAME = "WP-1-Greeting-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -23,14 +21,9 @@ def codes(governed: Governed, *words: str) -> set[str]:
     return {finding["code"] for finding in governed.json("check", *words)["findings"] if finding["severity"] == "error"}
 
 
-def forge(governed: Governed, kind: str, lane: str, **data: Json) -> None:
-    """An event written by hand, well formed and rightly named."""
-    state = governed.state(NAME)
-    writer = Writer(Actor("mallory", "agent"), "2026-03-01T09:00:00Z", "0190a5de-ac96-774b-bcce-00000000ffff", "x")
-    heads = [event for event in state.history if event.id in state.heads]
-    lanes: dict[str, Json] = {"lane_from": state.lane, "lane_to": lane}
-    event = next_event(writer, NAME, Happening(kind, {**lanes, **data}), after=heads)
-    governed.write(event.path, event.encode().decode())
+def forged_move(governed: Governed, kind: str, lane: str, **data: Json) -> None:
+    lanes: dict[str, Json] = {"lane_from": governed.state(NAME).lane, "lane_to": lane}
+    forge(governed, NAME, kind, {**lanes, **data})
 
 
 def test_a_status_changed_by_hand_is_drift(governed: Governed) -> None:
@@ -79,10 +72,10 @@ def test_a_move_with_its_gate_is_a_change_that_holds(governed: Governed) -> None
 
 def test_a_forged_move_is_seen(governed: Governed) -> None:
     activated(governed)
-    forge(governed, "merged", "VALIDATED", commit="d" * 40, target="main", target_commit="d" * 40, proof="tree")
+    forged_move(governed, "merged", "VALIDATED", commit="d" * 40, target="main", target_commit="d" * 40, proof="tree")
     governed.done("board", "sync")
     assert codes(governed) == set()
-    assert codes(governed, "--base", "main") == {"move_illegal"}
+    assert codes(governed, "--base", "main") == {"move_illegal", "move_without_gate"}
     assert governed("check", "--base", "main").status == 5
 
 
@@ -91,7 +84,7 @@ def test_a_forged_activation_is_seen(governed: Governed) -> None:
     governed.stub(NAME)
     governed.commit("a stub")
     refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
-    forge(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
+    forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
     assert "move_without_gate" in codes(governed, "--base", "main")
 
 
@@ -103,7 +96,7 @@ def test_a_policy_that_comes_with_the_change_does_not_judge_it(governed: Governe
     governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + TOKENS_COUNT)
     governed.commit("tokens count now")
     refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
-    forge(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
+    forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
     assert "move_without_gate" in codes(governed, "--base", "main")
 
 
@@ -160,6 +153,41 @@ def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) 
         governed.commit(branch)
     governed.git("merge", "--quiet", "--message", "merged", "one")
     moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
-    forge(governed, "fork.resolved", "VALIDATED", moves=moves, reason="because")
+    forged_move(governed, "fork.resolved", "VALIDATED", moves=moves, reason="because")
     assert governed.state(NAME).lane == "VALIDATED"
     assert "move_illegal" in codes(governed, "--base", "main")
+
+
+def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Governed) -> None:
+    activated(governed)
+    assert "scope_not_carried_over" not in codes(governed, "--base", "main")
+    governed.replace(PACKET, "It ends with a line feed.", "It ends.")
+    assert "scope_not_carried_over" in codes(governed, "--base", "main")
+
+
+def test_a_claim_past_its_dependency_is_seen(governed: Governed) -> None:
+    governed.begin()
+    governed.activate("WP-1-Song-v1")
+    governed.activate(NAME, depends="WP-1-Song-v1")
+    governed.commit("activated")
+    forged_move(
+        governed, "claimed", "IN_PROGRESS", holder="eve", lease="1", expires_at="2026-03-09T00:00:00Z", branch="work"
+    )
+    found = [f["message"] for f in governed.json("check", "--base", "main")["findings"] if "without" in f["code"]]
+    assert [message for message in found if "was never done" in message]
+
+
+def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
+    activated(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    governed.commit("judged")
+    state = governed.state(NAME)
+    commit = next(event.text("commit") for event in state.history if event.type == "submitted")
+    governed.git("switch", "--quiet", "main")
+    governed.git("checkout", f"wp/{NAME}", "--", ".GOV")
+    told: dict[str, Json] = {"target": "main", "target_commit": "d" * 40, "proof": "tree"}
+    forged_move(governed, "merged", "VALIDATED", commit=commit, **told)
+    assert "move_without_gate" in codes(governed, "--base", "main")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed
+from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
+from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan
 from workpacket.shell.transaction import Transaction
 
@@ -21,6 +22,7 @@ def test_a_bare_stub_lacks_all_four_items_that_come_before_its_packet(governed: 
         "refinement_not_presented",
         "user_signature_missing",
         "refinement_not_approved",
+        "approval_missing",
     ]
 
 
@@ -40,7 +42,7 @@ def test_a_token_is_no_signature_unless_the_policy_says_so_in_words(governed: Go
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
-    assert governed.refused("activate", NAME) == ["approval_not_accepted"]
+    assert governed.refused("activate", NAME) == ["approvers_unnamed"]
 
 
 def test_a_policy_that_only_lies_in_the_work_tree_lets_nobody_pass(governed: Governed) -> None:
@@ -50,13 +52,13 @@ def test_a_policy_that_only_lies_in_the_work_tree_lets_nobody_pass(governed: Gov
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
     governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + TOKENS_COUNT)
-    assert governed.refused("activate", NAME) == ["approval_not_accepted"]
+    assert governed.refused("activate", NAME) == ["approvers_unnamed"]
 
 
 def test_before_the_first_commit_nobody_may_approve(governed: Governed) -> None:
     governed.done("init")
     governed.stub(NAME)
-    assert "policy_not_anchored" in governed.refused("activate", NAME)
+    assert "policy_unanchored" in governed.refused("activate", NAME)
 
 
 def test_a_requirement_of_the_roadmap_is_none(governed: Governed) -> None:
@@ -72,7 +74,7 @@ def test_a_ticked_box_proves_nothing(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)
     governed.replace(f".GOV/task_packets/stubs/{NAME}.md", "- [ ]", "- [x]")
-    assert len(governed.refused("activate", NAME)) == 4
+    assert len(governed.refused("activate", NAME)) == 5
 
 
 def test_an_open_point_is_named_with_its_line(governed: Governed) -> None:
@@ -111,7 +113,7 @@ def test_a_signature_needs_time_to_read(governed: Governed) -> None:
     governed.refine(NAME)
     governed.sign(NAME)
     governed.done("refine", NAME, "--present")
-    assert governed.refused("activate", NAME) == ["approval_hasty"]
+    assert governed.refused("activate", NAME) == ["approval_missing", "legacy_hasty"]
 
 
 def test_a_token_is_used_once(governed: Governed) -> None:
@@ -125,7 +127,7 @@ def test_a_token_is_used_once(governed: Governed) -> None:
     path = f".GOV/refinements/{OTHER}.md"
     own = next(line for line in governed.read(path).splitlines() if "USER_SIGNATURE" in line)
     governed.replace(path, own, token)
-    assert governed.refused("activate", OTHER) == ["approval_token_reused"]
+    assert governed.refused("activate", OTHER) == ["approval_missing", "legacy_reused"]
 
 
 def test_an_item_that_the_policy_adds_is_asked_for(governed: Governed) -> None:
@@ -155,16 +157,28 @@ def test_a_dependency_must_be_done_before(governed: Governed) -> None:
     assert NAME not in governed.done("next").out
 
 
-def test_an_unsigned_waiver_counts_only_where_the_policy_says_so(governed: Governed) -> None:
-    governed.begin()
+def test_nobody_waives_or_overrules_without_a_signature_of_that_gate(governed: Governed) -> None:
+    governed.begin(policy=TOKENS_COUNT + GATE.replace("activation", "waiver"))
     governed.activate(NAME, depends=OTHER)
     governed.done("prepare", NAME)
-    governed.done("waive", NAME, "dependency_unknown_lane", "--until", "2026-12-31", "--reason", "it is elsewhere")
+    lifting = (NAME, "dependency_unknown_lane", "--until", "2026-12-31", "--reason", "it's elsewhere")
+    assert governed.refused("override", *lifting) == ["gate_without_policy"]
+    assert governed.refused("waive", *lifting) == ["approval_missing"]
+    (unmet,) = governed.json("waive", *lifting)["data"]["unmet"]
+    assert unmet["command"] == (
+        f"workpacket approve {NAME} --gate waiver --rule dependency_unknown_lane --until 2026-12-31T23:59:59Z"
+        " --reason 'it'\"'\"'s elsewhere'"
+    )
+
+
+def test_a_waiver_that_somebody_wrote_into_the_log_by_hand_lifts_nothing(governed: Governed) -> None:
+    governed.begin(policy=TOKENS_COUNT + GATE.replace("activation", "waiver"))
+    governed.activate(NAME, depends=OTHER)
+    governed.done("prepare", NAME)
+    told: dict[str, Json] = {"rule": "dependency_unknown_lane", "reason": "x", "expires_at": "2026-12-31T23:59:59Z"}
+    forge(governed, NAME, "waived", told)
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
-    waiving = GATE.replace("activation", "waiver")
-    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + waiving)
-    governed.commit("unsigned waivers count")
-    governed.done("claim", NAME)
+    assert "approval_missing" in {finding["code"] for finding in governed.json("check")["findings"]}
 
 
 def test_work_does_not_go_to_the_branch_it_is_merged_into(governed: Governed) -> None:

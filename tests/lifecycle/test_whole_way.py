@@ -32,7 +32,7 @@ def test_a_packet_goes_the_whole_way_and_the_check_agrees_at_every_step(governed
 
 
 def test_each_command_says_what_to_do_next(governed: Governed) -> None:
-    assert governed.done("init").next.startswith("git add .GOV")
+    assert governed.done("init").next.startswith("write .GOV/spec/SPEC_v1.md, then: workpacket key init, then:")
     governed.begin()
     assert governed.done("status").next.startswith("workpacket new")
     governed.stub(NAME)

@@ -12,7 +12,6 @@ from workpacket.documents.task_board import TaskBoard
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.ledger.state import PacketState
-from workpacket.lifecycle.approval import Trust
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LOG_FOLDER, Actor
 from workpacket.model.findings import Finding
@@ -69,7 +68,6 @@ class World:
             Actor(actor, "human"),
             "workpacket test",
             LifecyclePolicy(),
-            Trust(),
             packets,
             frozenset(packets),
             self.source(BOARD_PATH),

@@ -286,6 +286,13 @@ def policy_not_toml(scenario: Scenario) -> None:
     scenario.policy = "[approvals\n"
 
 
+@case("approvers_unnamed")
+def policy_without_approvals(scenario: Scenario) -> None:
+    """A policy that says nothing of who may approve what."""
+    scenario.approve()
+    scenario.policy = '[check]\nprofile = "strict"\n'
+
+
 @case("gate_without_policy")
 def gate_unknown_to_the_policy(scenario: Scenario) -> None:
     """A human gate without a rule stays shut."""

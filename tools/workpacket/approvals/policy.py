@@ -77,7 +77,11 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[R
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as fault:
         return (Refusal("policy_malformed", f"not TOML: {fault}", path),)
     if "approvals" not in document:
-        return (Refusal("policy_malformed", "the table [approvals] is missing", path),)
+        return (
+            Refusal(
+                "approvers_unnamed", "the table [approvals] is missing: the policy names nobody who may approve", path
+            ),
+        )
     return read_policy(document["approvals"], path)
 
 

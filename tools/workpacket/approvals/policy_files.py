@@ -37,7 +37,9 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
     """The policy, or every reason why there is none to judge by."""
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
-        return (Refusal("policy_unanchored", f"the base revision holds no {missing}", missing),)
+        said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
+        faults = said if isinstance(said, tuple) else ()
+        return (*faults, Refusal("policy_unanchored", f"the base revision holds no {missing}", missing))
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
     then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from workpacket.cli.governing import ACTING, packet_command
 from workpacket.cli.options import Arguments, Command
 from workpacket.plans.activating import activate
+from workpacket.shell.approval_asking import ACTIVATION
 
 
 def run(arguments: Arguments) -> int:
-    return packet_command(arguments, activate)
+    return packet_command(arguments, activate, questions=(ACTIVATION,))
 
 
 def declare(name: str) -> Command:

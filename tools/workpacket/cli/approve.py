@@ -34,6 +34,7 @@ the gate `policy`. Without a terminal nothing is signed; `--statement-out` write
         Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
         Option("until", "and when that ends: 2026-01-31T12:00:00Z", value="INSTANT"),
         Option("reason", "and why, in the words that the event will hold", value="TEXT"),
+        Option("target", "and for which one only, such as the dependency", value="TEXT"),
         Option("days", "how long it may wait to be used: 1 to 30 days, 14 unless told", value="N"),
         Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
         Option("attach", "take a statement that was signed elsewhere: FILE, and its signature FILE.sig", value="FILE"),

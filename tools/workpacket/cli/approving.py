@@ -20,6 +20,7 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
+from workpacket.lifecycle.approval_terms import OPTIONAL, TERMS
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Moment
@@ -36,7 +37,6 @@ from workpacket.report.style import Style
 from workpacket.shell.approval_drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
 from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER
-from workpacket.shell.approval_terms import TERMS
 from workpacket.shell.approving import Written, write_decision
 from workpacket.shell.last_approved import last_approved
 from workpacket.shell.moment import moment
@@ -100,13 +100,15 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     """All terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
-    for name in ("verdict", "rule", "until", "reason"):
+    for name in ("verdict", "rule", "until", "reason", "target"):
+        if name in OPTIONAL and name in wanted:
+            continue
         if bool(arguments.value(name)) != (name in wanted):
             what = f"the gate {gate} needs --{name}" if name in wanted else f"--{name} is not for the gate {gate}"
             raise usage(arguments.command, "missing_argument" if name in wanted else "conflicting_options", what)
     if "until" in wanted and read_instant(arguments.value("until")) is None:
         raise usage(arguments.command, "invalid_value", "--until takes an instant like 2026-01-31T12:00:00Z")
-    reason = arguments.value("reason")
+    reason = arguments.value("reason") + arguments.value("target")
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         what = f"--reason takes one line of up to {LONGEST_REASON} characters"
         raise usage(arguments.command, "invalid_value", what)
@@ -226,8 +228,10 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: Draft, blob: byte
 
 def _next(written: Written, decision: str, packet: str, gate: str) -> str:
     commit = f"commit {' and '.join(written.changed)} together"
-    if decision != "approve" or written.verdict.met:
+    if decision != "approve":
         return commit
+    if written.verdict.met:
+        return f"{commit}, then: workpacket activate {packet}" if gate == ACTIVATION_GATE else commit
     return f"{commit}; the gate {gate} still waits: workpacket approvals list {packet}"
 
 

@@ -16,6 +16,7 @@ from workpacket.plans.drafting import Answer, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.approval_asking import Question
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
@@ -49,15 +50,28 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
 
 
 def packet_command(
-    arguments: Arguments, decide: Callable[[Facts, PacketFacts], Answer], *, also: Sequence[str] = (), words: int = 1
+    arguments: Arguments,
+    decide: Callable[[Facts, PacketFacts], Answer],
+    *,
+    also: Sequence[str] = (),
+    words: int = 1,
+    questions: Sequence[Question] = (),
 ) -> int:
-    """Carry out a command about the packet named first; `also` are further packets whose facts it needs."""
+    """Carry out a command about the packet named first; `also` are further packets whose facts it needs.
+
+    `questions` are those that its gate puts to the approvals.
+    """
     repository = here()
     name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     names = (name, *also)
     carried = carry_out(
-        repository, arguments.command.name, names, actor, lambda facts: decide(facts, facts.packets[name])
+        repository,
+        arguments.command.name,
+        names,
+        actor,
+        lambda facts: decide(facts, facts.packets[name]),
+        questions=questions,
     )
     return conclude(arguments, carried)
 

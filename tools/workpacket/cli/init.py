@@ -9,6 +9,7 @@ from workpacket.cli.options import Arguments, Command
 from workpacket.plans.starting import init, starting_files
 from workpacket.shell.governing import Carried, here
 from workpacket.shell.moment import moment
+from workpacket.shell.own_key import default_path
 from workpacket.shell.starter_files import gov_just
 from workpacket.shell.transaction import writing
 
@@ -20,7 +21,7 @@ def run(arguments: Arguments) -> int:
         present = {
             path: os.path.lexists(os.path.join(repository.root, path)) for path, _ in starting_files(now, recipes)
         }
-        planned = init(now, present, recipes)
+        planned = init(now, present, recipes, has_key=default_path().exists())
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 

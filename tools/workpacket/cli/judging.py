@@ -12,6 +12,7 @@ from workpacket.approvals.statement import Statement
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments
 from workpacket.git.repository import find_repository
+from workpacket.lifecycle.approval import ANCHORING
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
@@ -22,7 +23,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.text import counted
 from workpacket.shell.approval_check import append_only, check_approvals
-from workpacket.shell.approval_facts import ANCHORING, Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.moment import moment
 
 _SHORT = 12

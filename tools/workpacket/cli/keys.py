@@ -39,10 +39,11 @@ def init(arguments: Arguments) -> int:
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
     key = make_key(path, principal)
     line = signers_line(principal, key.public)
+    place = f" --key {escape(str(path))}" if path != default_path() else ""
     data: dict[str, Json] = {"path": str(path), "fingerprint": key.public.fingerprint, "line": line}
     text = (
         f"made {escape(str(path))} ({key.public.fingerprint})\n{line}\n"
-        "Next: have this line added to .GOV/policy/allowed_signers on the base, by an approved change of the policy\n"
+        f"next: workpacket policy trust{place}, which adds this line to .GOV/policy/allowed_signers\n"
     )
     return _tell(arguments, data, text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from workpacket.cli.governing import actor_of, words_of
 from workpacket.cli.options import Arguments
@@ -14,6 +14,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.approval_asking import Question
 from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import here
@@ -41,11 +42,13 @@ def who_looks(arguments: Arguments, repository: Repository) -> Actor:
         return NOBODY
 
 
-def packet_facts(arguments: Arguments, *, words: int = 1) -> tuple[Repository, Facts, PacketFacts]:
+def packet_facts(
+    arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
+) -> tuple[Repository, Facts, PacketFacts]:
     """The packet named first, with all that belongs to it."""
     repository = looking()
     name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
-    facts = gather(repository, [name], who_looks(arguments, repository))
+    facts = gather(repository, [name], who_looks(arguments, repository), questions)
     return repository, facts, facts.packets[name]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workpacket.cli.looking import looking, show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.lifecycle.approval import ANCHORING
 from workpacket.lifecycle.policy import KEYS, POLICY_PATH
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -15,8 +16,12 @@ from workpacket.shell.rows import load_findings
 
 def run(arguments: Arguments) -> int:
     action = arguments.words[0] if arguments.words else ""
-    if action not in {"show", "test"}:
-        raise usage(arguments.command, "missing_argument", "it needs one of show, test")
+    if action not in {"show", "test", "trust"}:
+        raise usage(arguments.command, "missing_argument", "it needs one of show, test, trust")
+    if action == "trust":
+        from workpacket.cli.policy_trust import run as trust
+
+        return trust(arguments)
     repository = looking()
     policy = read_base_policy(repository, arguments.value("base"))
     if action == "test":
@@ -27,16 +32,14 @@ def run(arguments: Arguments) -> int:
 def _show(arguments: Arguments, policy: BasePolicy) -> int:
     values = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
     values["target_branch"] = policy.target_branch
-    tokens: list[Json] = [*sorted(policy.trust.legacy_gates)]
     if arguments.flag("json"):
         origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}
-        said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.trust.anchored}
-        return show_json(arguments, {**said, "values": values, "origins": origins, "legacy_gates": tokens})
+        said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
+        return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
-    print(f"{'plain tokens':<18}{', '.join(sorted(policy.trust.legacy_gates)) or 'accepted at no gate'}")
-    print("next: workpacket policy test" if policy.trust.anchored else "next: git commit the policy to the main branch")
+    print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
 
 
@@ -62,10 +65,16 @@ def _test(arguments: Arguments, root: str) -> int:
 
 COMMAND = Command(
     "policy",
-    "show the rules in force and where they come from, or test those of the work tree",
+    "show the rules in force, test those of the work tree, or say whose key may approve",
     run,
-    arguments="show|test",
-    description="In force is the policy of the base revision, never the one that lies in the work tree.",
-    options=(Option("base", "the revision to read it from", value="REV"),),
-    examples=("workpacket policy show", "workpacket policy test"),
+    arguments="show|test|trust",
+    description="""
+In force is the policy of the base revision, never the one that lies in the work tree. `trust` writes your key into that
+of the work tree, and the table [approvals] where it has none; it counts once the base holds it.""",
+    options=(
+        Option("base", "the revision to read it from", value="REV"),
+        Option("key", "trust: the key, instead of the one that `key init` makes", value="PATH"),
+        Option("principal", "trust: the name in allowed_signers; git's user.email unless told", value="NAME"),
+    ),
+    examples=("workpacket policy show", "workpacket policy test", "workpacket policy trust --key ~/.ssh/approvals"),
 )

@@ -11,6 +11,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.plans.reviewing import verdict
+from workpacket.shell.approval_asking import verdict_question
 from workpacket.shell.governing import here
 from workpacket.shell.work_done import relative_place
 
@@ -31,6 +32,7 @@ def run(arguments: Arguments) -> int:
             reason=arguments.value("reason"),
         ),
         words=2,
+        questions=(verdict_question(choice),),
     )
 
 

@@ -6,8 +6,10 @@ import re
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required, words_of
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.plans.turning import waive
 from workpacket.report.catalogue import catalogue
+from workpacket.shell.approval_asking import Question
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 
@@ -19,6 +21,9 @@ def run(arguments: Arguments) -> int:
     reason, day = required(arguments, "reason"), required(arguments, "until")
     if not _DAY.match(day):
         raise usage(arguments.command, "invalid_value", f"--until takes a day like 2026-12-31, not {day!r}")
+    override = arguments.command.name == "override"
+    kind, expires_at, target = "overridden" if override else "waived", f"{day}T23:59:59Z", arguments.value("target")
+    terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
     return packet_command(
         arguments,
         lambda facts, packet: waive(
@@ -26,11 +31,12 @@ def run(arguments: Arguments) -> int:
             packet,
             rule=rule,
             reason=reason,
-            expires_at=f"{day}T23:59:59Z",
-            target=arguments.value("target"),
-            override=arguments.command.name == "override",
+            expires_at=expires_at,
+            target=target,
+            override=override,
         ),
         words=2,
+        questions=(Question(CONSUMING[kind], terms),),
     )
 
 
@@ -40,7 +46,8 @@ def declare(name: str, summary: str) -> Command:
         summary,
         run,
         arguments="WP_ID CODE",
-        description="It counts once it is signed, or where the policy at the base takes unsigned ones in words.",
+        description="""
+Somebody with a role at its gate approves it first, in the same words: rule, end and reason are what they sign.""",
         options=(
             Option("until", "the last day on which it holds", value="YYYY-MM-DD"),
             Option("target", "only this one, such as the dependency", value="TEXT"),

@@ -12,11 +12,12 @@ from workpacket.model.canonical import Json
 from workpacket.plans.direction import why
 from workpacket.plans.reviewing import Work
 from workpacket.report.door import escape
+from workpacket.shell.approval_asking import ACTIVATION, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 
 
 def run(arguments: Arguments) -> int:
-    repository, facts, packet = packet_facts(arguments)
+    repository, facts, packet = packet_facts(arguments, questions=(ACTIVATION, verdict_question("PASS")))
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
     standing = why(facts, packet, work, branch_here(repository))
     if arguments.flag("gate") and standing.unmet:

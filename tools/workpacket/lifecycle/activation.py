@@ -18,9 +18,8 @@ from workpacket.documents.refinement import Refinement
 from workpacket.documents.structured import body_of
 from workpacket.documents.stub import Stub
 from workpacket.documents.task_board import TaskBoard
-from workpacket.lifecycle.approval import ApprovalAnswer
 from workpacket.lifecycle.main_body import roadmap_section
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
@@ -36,16 +35,16 @@ ITEMS: Final = (
     "scope_carried_over",
     "board_entry_moved",
 )
-_OF_POLICY: Final = ("policy_not_anchored", "approval_not_accepted")
-_ACCEPT: Final = (
-    "sign with a key, or accept tokens in words: [approvals.gates.activation] legacy_tokens, on the main branch"
-)
 _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 @dataclass(frozen=True, slots=True)
 class ActivationEvidence:
-    """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included."""
+    """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included.
+
+    Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.approval`), which no
+    waiver can lift.
+    """
 
     packet: str
     refinement_path: str
@@ -54,7 +53,6 @@ class ActivationEvidence:
     specification: Source | None
     presented: Event | None
     block_sha256: str
-    approval: ApprovalAnswer
     policy: LifecyclePolicy
 
 
@@ -77,21 +75,12 @@ def _without_refinement(evidence: ActivationEvidence) -> Iterator[Unmet]:
     missing = "nobody has shown that the specification requires it in its main body: there is no technical refinement"
     yield Unmet("refinement_missing", missing, refine, path)
     yield Unmet("refinement_not_presented", "no technical refinement block was presented", f"{refine} --present", path)
-    yield Unmet("user_signature_missing", "the user has not signed", _approve(path), path)
-    yield Unmet("refinement_not_approved", "there is no refinement that is approved", _approve(path), path)
-    yield from _policy_objections(evidence)
+    yield Unmet("user_signature_missing", "the user has not signed", _approve(name), path)
+    yield Unmet("refinement_not_approved", "there is no refinement that is approved", _approve(name), path)
 
 
-def _policy_objections(evidence: ActivationEvidence) -> Iterator[Unmet]:
-    """What stands against any signature, whichever the user gives."""
-    for code, message in evidence.approval.objections:
-        if code in _OF_POLICY:
-            command = "git commit the policy to the main branch" if code == "policy_not_anchored" else ""
-            yield Unmet(code, message, command or _ACCEPT, POLICY_PATH)
-
-
-def _approve(path: str) -> str:
-    return f"have the user sign {path}: USER_REVIEW_STATUS, USER_SIGNATURE and USER_APPROVAL_EVIDENCE"
+def _approve(packet: str) -> str:
+    return f"workpacket approve {packet} --gate activation"
 
 
 def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
@@ -141,7 +130,7 @@ def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterat
 
 
 def _approved(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
-    approve = _approve(refinement.path)
+    approve = _approve(evidence.packet)
     signature, status = refinement.signature, refinement.review_status
     if signature is None or signature.value in _EMPTY_SIGNATURES:
         place = _at(refinement, signature.start if signature is not None else 0)
@@ -149,11 +138,6 @@ def _approved(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[
     if status is None or status.value != "APPROVED":
         place = _at(refinement, status.start if status is not None else 0)
         yield Unmet("refinement_not_approved", "USER_REVIEW_STATUS is not APPROVED", approve, *place)
-    yield from _policy_objections(evidence)
-    if signature is not None and signature.value not in _EMPTY_SIGNATURES:
-        for code, message in evidence.approval.objections:
-            if code not in _OF_POLICY:
-                yield Unmet(code, message, approve, *_at(refinement, signature.start))
 
 
 def _at(refinement: Refinement, offset: int) -> tuple[str, int]:
@@ -162,10 +146,10 @@ def _at(refinement: Refinement, offset: int) -> tuple[str, int]:
 
 def postconditions(stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str) -> tuple[Unmet, ...]:
     """What an activated packet lacks."""
-    return (*_carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
+    return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
 
 
-def _carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Unmet]:
+def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Unmet]:
     if packet is None:
         yield Unmet("packet_missing", f"{wp_id} was activated, but there is no packet", f"workpacket activate {wp_id}")
         return

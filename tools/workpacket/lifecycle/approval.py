@@ -1,101 +1,62 @@
-"""What the gates ask of the approvals, and the answer as far as plain tokens can give one.
+"""What the approvals say of a gate, as conditions of that gate.
 
-A gate knows an `ApprovalAnswer` and nothing of keys. Signed approvals are judged by the approvals layer, which gives
-the same kind of answer. A plain token (`ann010220261200`) is something that anyone can type: it counts only where the
-policy at the base says so in words, and even then only with a real date, once, and after time to read.
+Whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens alike. Here its
+verdict becomes what every gate answers with: unmet conditions, each with the command that supplies it.
 """
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
-from workpacket.text.node import Node
+from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.lifecycle.unmet import Unmet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Only its shape is needed here, and what judges signatures is loaded by whoever asks for a verdict.
+    from workpacket.approvals.decide import Verdict
 
 ACTIVATION_GATE: Final = "activation"
-WAIVER_GATE: Final = "waiver"
-LEGACY_WORDS: Final = "accepted although anyone can type them"
-REVIEW_PAUSE: Final = timedelta(minutes=5)
+VERDICT_GATE: Final = "verdict"
+ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
-_TOKEN = re.compile(r"(?P<user>[a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
-    """`objections` is empty if and only if the gate is satisfied: (code, message) each."""
-
-    assurance: Literal["none", "legacy", "signed"]
-    objections: tuple[tuple[str, str], ...]
-    attest: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """For which gates plain tokens count, and which events of the log have an attestation that was verified.
-
-    `anchored`: whether the policy was read from a commit of the base.
-    """
-
-    legacy_gates: frozenset[str] = frozenset()
-    anchored: bool = False
-    attested: frozenset[str] = frozenset()
+_APPROVING: Final = "workpacket approve {packet} --gate {gate}"
+# What supplies a condition, where it is not one more approval.
+_COMMANDS: Final[Mapping[str, str]] = {
+    "policy_unanchored": ANCHORING,
+    "approvers_unnamed": "workpacket policy trust",
+    "policy_malformed": "workpacket policy test",
+    "signers_malformed": "edit .GOV/policy/allowed_signers",
+    "revoked_keys_malformed": "edit .GOV/policy/revoked_keys",
+    "gate_without_policy": "edit .GOV/policy/policy.toml: [approvals.gates.{gate}], then: "
+    "workpacket approve policy --gate policy",
+    "policy_rolled_back": "workpacket approvals verify",
+    "trust_file_malformed": "workpacket approvals verify",
+    "trust_file_foreign": "workpacket approvals verify",
+    "approval_rejected": "workpacket approvals list {packet}",
+    "legacy_unpresented": "workpacket refine {packet} --present",
+}
 
 
-def trust_of(root: Node | None, *, anchored: bool) -> Trust:
-    gates = root.get("approvals", "gates") if root is not None else None
-    named = gates.mapping if gates is not None else {}
-    words = {name: node.get("legacy_tokens") for name, node in named.items()}
-    accepting = (name for name, node in words.items() if node is not None and node.value == LEGACY_WORDS)
-    return Trust(frozenset(accepting), anchored)
+def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Unmet]:
+    """Everything that stands between the approvals and the gate; nothing if it is approved."""
+    approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
+    for refusal in verdict.unmet:
+        command = _COMMANDS.get(refusal.code, approve)
+        if refusal.code.startswith("log_"):
+            command = "workpacket log verify {packet}"
+        supplies = command.replace("{packet}", packet).replace("{gate}", verdict.gate)
+        yield Unmet(refusal.code, refusal.message, supplies, _place(refusal.path), refusal.line)
 
 
-def judge_token(
-    packet: str, token: str, uses: Mapping[str, frozenset[str]], presented_at: str, now: str, trust: Trust
-) -> ApprovalAnswer:
-    """The answer for the activation gate, where the refinement holds nothing but a plain token."""
-    objections = tuple(_objections(packet, token, uses, presented_at, now, trust))
-    return ApprovalAnswer("none" if objections else "legacy", objections)
+def satisfying(verdict: Verdict) -> tuple[str, ...]:
+    """The envelopes that an event names which passes this gate."""
+    return tuple(sorted({voice.envelope for voice in verdict.voices}))
 
 
-def _objections(
-    packet: str, token: str, uses: Mapping[str, frozenset[str]], presented_at: str, now: str, trust: Trust
-) -> Iterator[tuple[str, str]]:
-    if not trust.anchored:
-        yield "policy_not_anchored", "no commit of the base holds .GOV/policy/policy.toml, so nobody may approve yet"
-    if ACTIVATION_GATE not in trust.legacy_gates:
-        yield (
-            "approval_not_accepted",
-            "the policy takes no plain token, a name with a date that anyone can type, for a signature",
-        )
-    if not token or token.startswith("<"):
-        return
-    match = _TOKEN.match(token)
-    if match is None:
-        yield "approval_token_malformed", f"{token!r} is not a lower-case name followed by DDMMYYYYHHMM"
-        return
-    if not _is_real(match):
-        yield "approval_token_malformed", f"{token!r} names a day or an hour that does not exist"
-    others = uses.get(token, frozenset()) - {packet}
-    if others:
-        yield "approval_token_reused", f"{token!r} stands for {', '.join(sorted(others))} already"
-    if not presented_at:
-        yield "approval_hasty", "it is not recorded when the refinement was presented for review"
-    elif _instant(now) - _instant(presented_at) < REVIEW_PAUSE:
-        minutes = REVIEW_PAUSE // timedelta(minutes=1)
-        yield "approval_hasty", f"the refinement was presented at {presented_at}; reading it takes {minutes} minutes"
-
-
-def _is_real(match: re.Match[str]) -> bool:
-    day, month, year, hour, minute = (int(part) for part in match.groups()[1:])
-    try:
-        datetime(year, month, day, hour, minute, tzinfo=UTC)
-    except ValueError:
-        return False
-    return True
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _place(path: str) -> str:
+    if path == "policy.toml":
+        return POLICY_PATH
+    return f".GOV/attestations/{path}" if path.endswith(".dsse.json") and "/" not in path else path

@@ -1,7 +1,8 @@
 """Judging a change: whether every move between base and head is a legal one, and its gate was passed.
 
 An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
-the files that they name: a submission has proof, a verdict is another's, an activation was approved as the base wants.
+the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
+there. Whether people approved it is judged where all approvals are (`shell.approval_check`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval import ACTIVATION_GATE, Trust
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 
 # Where a packet that is taken over late may stand, since nobody works on it there.
 _HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
+
+_DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
 
 # The digest of a file as it is at head, None if it is not there.
 DigestOf = Callable[[str], str | None]
@@ -30,8 +32,21 @@ class Judged:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the gates of claim and merge look at outside of the log that is judged.
+
+    `dependencies` are the packets that the claimed one waits for, with whether they ever stood in a lane that counts as
+    done; `waived` the conditions that an approved waiver lifts; `contained` says whether a commit is part of head.
+    """
+
+    dependencies: Mapping[str, bool]
+    waived: frozenset[str]
+    contained: Callable[[Event], bool]
+
+
 def judge_change(
-    log: Log, known: frozenset[str], trust: Trust, digest_of: DigestOf, *, governed: bool
+    log: Log, known: frozenset[str], digest_of: DigestOf, around: Callable[[], Around], *, governed: bool
 ) -> Iterator[Judged]:
     """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
 
@@ -43,7 +58,7 @@ def judge_change(
         if event.id not in known and event.moves_lane:
             yield from _illegal(log, event)
             yield from _placed_by_hand(log, event, governed=governed)
-            yield from _ungated(event, holders, trust, digest_of)
+            yield from _ungated(event, holders, digest_of, around)
 
 
 def _illegal(log: Log, event: Event) -> Iterator[Judged]:
@@ -71,26 +86,36 @@ def _blocked_in(log: Log, event: Event) -> str | None:
     return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
 
 
-def _ungated(event: Event, holders: set[str], trust: Trust, digest_of: DigestOf) -> Iterator[Judged]:
+def _ungated(event: Event, holders: set[str], digest_of: DigestOf, around: Callable[[], Around]) -> Iterator[Judged]:
     gates: Mapping[str, Callable[[], Sequence[str]]] = {
-        "activated": lambda: _activation(event, trust, digest_of),
+        "activated": lambda: _activation(event, digest_of),
+        "claimed": lambda: _claim(around()),
         "submitted": lambda: _submission(event),
         "verdict.given": lambda: _verdict(event, holders, digest_of),
+        "merged": lambda: _merge(event, around()),
     }
     gate = gates.get(event.type)
     for message in gate() if gate is not None else ():
         yield Judged("move_without_gate", event, message)
 
 
-def _activation(event: Event, trust: Trust, digest_of: DigestOf) -> list[str]:
-    found = []
-    if event.id not in trust.attested and not (trust.anchored and ACTIVATION_GATE in trust.legacy_gates):
-        found.append("it was activated without an approval that counts under the policy of the base")
+def _activation(event: Event, digest_of: DigestOf) -> list[str]:
     refinement = event.data["refinement"]
     assert isinstance(refinement, Mapping)
     if digest_of(str(refinement["path"])) != refinement["sha256"]:
-        found.append(f"{refinement['path']} is not the refinement that was approved")
-    return found
+        return [f"{refinement['path']} is not the refinement that was approved"]
+    return []
+
+
+def _claim(around: Around) -> list[str]:
+    if around.waived & _DEPENDENCY:
+        return []
+    return [f"{name}, on which it depends, was never done" for name, done in around.dependencies.items() if not done]
+
+
+def _merge(event: Event, around: Around) -> list[str]:
+    commit = event.text("commit") or ""
+    return [] if around.contained(event) else [f"neither {commit[:12]} nor the same change is part of this history"]
 
 
 def _submission(event: Event) -> list[str]:

@@ -105,16 +105,29 @@ class Submission:
     changed: Sequence[str] | None
     uncommitted: Sequence[str]
     todo: Sequence[str]
+    branch: str | None = None
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
     return (
         *holder_unmet(state, submission.actor, now),
+        *_elsewhere(state, submission.branch),
         *_criteria_unmet(state.packet, submission),
         *_scope_unmet(state.packet, submission),
         *_uncommitted_unmet(state.packet, submission),
         *_todo_unmet(state.packet, submission),
     )
+
+
+def _elsewhere(state: PacketState, here: str | None) -> Iterator[Unmet]:
+    """The work of another packet, or of none, would be handed in as that of this one."""
+    prepared = state.assignment
+    if here is None or not prepared.branch or here == prepared.branch:
+        return
+    found = f"the branch {here} is checked out here" if here else "no branch is checked out here (detached HEAD)"
+    message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
+    enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
+    yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")
 
 
 def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:

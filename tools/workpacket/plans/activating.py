@@ -12,13 +12,14 @@ from workpacket.documents.stub import Stub
 from workpacket.documents.stub_text import SPEC_POINTER
 from workpacket.documents.task_board import TaskBoard
 from workpacket.lifecycle.activation import ITEMS, ActivationEvidence, postconditions, preconditions
-from workpacket.lifecycle.approval import ApprovalAnswer, judge_token
+from workpacket.lifecycle.approval import ACTIVATION_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.scope import is_pathlike, pattern_of
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.lifecycle.waivers import still_unmet
 from workpacket.model.canonical import Json
+from workpacket.model.events import Event
 from workpacket.model.lanes import Lane
 from workpacket.plans.backlog import block_digest
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
@@ -40,30 +41,23 @@ _ITEM_OF: Mapping[str, str] = {
 _LIVE_BEFORE = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "BLOCKED", "FAIL")
 
 
-def activation_unmet(facts: Facts, packet: PacketFacts, approval: ApprovalAnswer | None = None) -> tuple[Unmet, ...]:
-    """Everything that stands between the stub and its packet. `approval` is the answer of the approvals layer."""
+def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[Event, ...]]:
+    """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
     unmet = move_unmet(packet.state, transition("activate"))
     if unmet:
-        return unmet
+        return unmet, ()
     if packet.packet_source is not None:
         message = f"{packet.packet_path} is there already, though the log has {packet.id} as a stub"
-        return (Unmet("packet_exists", message, "workpacket board sync --adopt", packet.packet_path),)
+        return (Unmet("packet_exists", message, "workpacket board sync --adopt", packet.packet_path),), ()
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
-        return (Unmet("stub_missing", message, f"git restore {packet.stub_path}", packet.stub_path),)
-    return preconditions(_evidence(facts, packet, approval or legacy_answer(facts, packet)))
+        return (Unmet("stub_missing", message, f"git restore {packet.stub_path}", packet.stub_path),), ()
+    missing = preconditions(_evidence(facts, packet))
+    left, waived = still_unmet(missing, packet.state, facts.moment.now, facts.approved)
+    return (*left, *approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text)), waived
 
 
-def legacy_answer(facts: Facts, packet: PacketFacts) -> ApprovalAnswer:
-    """What the token in the refinement is worth, where there is no signed approval."""
-    refinement = packet.refinement
-    token = refinement.signature.value if refinement is not None and refinement.signature is not None else ""
-    shown = packet.state.presented
-    presented_at = shown.at if shown is not None else ""
-    return judge_token(packet.id.text, token, facts.signatures, presented_at, facts.moment.now, facts.trust)
-
-
-def _evidence(facts: Facts, packet: PacketFacts, approval: ApprovalAnswer) -> ActivationEvidence:
+def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
     refinement = packet.refinement
     return ActivationEvidence(
         packet=packet.id.text,
@@ -73,15 +67,14 @@ def _evidence(facts: Facts, packet: PacketFacts, approval: ApprovalAnswer) -> Ac
         specification=facts.specification,
         presented=packet.state.presented,
         block_sha256=block_digest(refinement) if refinement is not None else "",
-        approval=approval,
         policy=facts.policy,
     )
 
 
-def activate(facts: Facts, packet: PacketFacts, approval: ApprovalAnswer | None = None) -> Answer:
+def activate(facts: Facts, packet: PacketFacts) -> Answer:
     """The packet, the moved entry, the row, the event, and earlier revisions superseded: all of it or nothing."""
     name = packet.id.text
-    unmet, waived = still_unmet(activation_unmet(facts, packet, approval), packet.state, facts.moment.now, facts.trust)
+    unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
@@ -100,7 +93,7 @@ def activate(facts: Facts, packet: PacketFacts, approval: ApprovalAnswer | None 
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
     data |= {"refinement": pinned, "checklist": checklist}
-    move(draft, packet, "activated", lane.token, data, approval.attest if approval is not None else ())
+    move(draft, packet, "activated", lane.token, data, satisfying(facts.approvals[ACTIVATION_GATE]))
     for other in earlier:
         move(draft, other, "superseded", "SUPERSEDED", {"by": name})
     notes = [f"active={name}", f"activated from stub {packet.stub_path}"]

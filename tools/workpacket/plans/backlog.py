@@ -11,6 +11,7 @@ from workpacket.documents.refinement_text import RefinementText, render_refineme
 from workpacket.documents.spec_pointer import SpecPointer
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.ledger.log import join_events
+from workpacket.lifecycle.approval import ACTIVATION_GATE
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -174,8 +175,8 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
     draft.happened(packet, "refinement.presented", shown)
     then = (
-        f"the user answers `APPROVE REFINEMENT {name}` and signs; then set USER_REVIEW_STATUS, USER_SIGNATURE and "
-        f"USER_APPROVAL_EVIDENCE in {refinement.path}, and: just create-task-packet {name}"
+        f"the user reads it and types in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
+        f"then: just create-task-packet {name}"
     )
     block = presented_block(refinement)
     said = f"the refinement of {name} was presented"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from workpacket.lifecycle.moving import forward_command, forward_transition, move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
-from workpacket.lifecycle.working import lease_held, verdict_unmet
+from workpacket.lifecycle.working import lease_held
 from workpacket.plans.activating import activation_unmet
 from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.plans.reviewing import Work, submit_refusal
+from workpacket.plans.reviewing import Work, submit_refusal, verdict_refusal
 from workpacket.plans.working import claim_refusal
 
 _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
@@ -39,10 +39,10 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     if not packet.lane or packet.state.forked or not packet.state.sound:
         return move_unmet(packet.state, row or transition("claim"))
     gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
-        "activate": lambda: activation_unmet(facts, packet),
+        "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work, ()),
-        "verdict": lambda: verdict_unmet(packet.state, facts.actor.id, "PASS", report=False, reference=""),
+        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
     }
     gate = gates.get(row.command) if row is not None else None
     return gate() if gate is not None else ()

@@ -12,13 +12,16 @@ from workpacket.documents.stub import Stub
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.ledger.state import PacketState
-from workpacket.lifecycle.approval import Trust
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
 from workpacket.text.source import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.decide import Verdict
 
 STUBS = ".GOV/task_packets/stubs"
 PACKETS = ".GOV/task_packets"
@@ -82,24 +85,24 @@ class PacketFacts:
 class Facts:
     """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
 
-    `signatures` says for each signature token which packets have it. `refinement_faults` are the errors that a check
-    finds in a refinement, by packet.
+    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate
+    that the command passes what the approvals layer says of it, `approved` the waivers that it accepts.
     """
 
     moment: Moment
     actor: Actor
     tool: str
     policy: LifecyclePolicy
-    trust: Trust
     packets: Mapping[str, PacketFacts]
     known: frozenset[str]
     board: Source | None = None
     registry: Source | None = None
     spec_pointer: Source | None = None
     specification: Source | None = None
-    signatures: Mapping[str, frozenset[str]] = field(default_factory=dict)
     refinement_faults: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     target_branch: str = ""
+    approvals: Mapping[str, Verdict] = field(default_factory=dict)
+    approved: frozenset[str] = frozenset()
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
         """All revisions of the base of `wp_id` that are known, the lowest first, itself included."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -21,12 +22,16 @@ _TODO = re.compile(r"TODO\b")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done, as git tells it. `changed` is None where the commit that it began from is not known."""
+    """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
+
+    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead.
+    """
 
     commit: str
     base_commit: str = ""
     changed: Sequence[str] | None = None
     uncommitted: Sequence[str] = ()
+    branch: str | None = None
 
 
 def submit_refusal(
@@ -49,9 +54,10 @@ def submit_refusal(
         work.changed,
         work.uncommitted,
         todo,
+        work.branch,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.trust)[0]
+    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
 
 
 def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
@@ -96,16 +102,27 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Sequence[Mappin
     return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name})
 
 
+def verdict_refusal(
+    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
+) -> tuple[Unmet, ...]:
+    """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
+    unmet = move_unmet(packet.state, transition("verdict", choice))
+    if unmet:
+        return unmet
+    found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    given = facts.approvals.get(VERDICT_GATE)
+    asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
+    return (*left, *asked)
+
+
 def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
     """`report` is the validator's file as `{path, sha256}`, None without one."""
     name, state = packet.id.text, packet.state
     row = transition("verdict", choice)
-    unmet = move_unmet(state, row) or verdict_unmet(
-        state, facts.actor.id, choice, report=report is not None, reference=reference
-    )
-    unmet = still_unmet(unmet, state, facts.moment.now, facts.trust)[0]
+    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
         return Refused(name, unmet)
     draft = Draft("verdict", facts)
@@ -113,7 +130,8 @@ def verdict(
     data |= {"report": report} if report is not None else {}
     data |= {"reference": reference} if reference else {}
     data |= {"reason": reason} if reason else {}
-    move(draft, packet, row.event, row.target, data)
+    given = facts.approvals.get(VERDICT_GATE)
+    move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
     project(draft, {name: row.target})
     after = {
         "PASS": f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "

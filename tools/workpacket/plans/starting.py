@@ -108,8 +108,11 @@ def templates(now: str) -> Iterator[tuple[str, str]]:
     yield ".GOV/templates/TASK_PACKET_TEMPLATE.md", render_packet(packet)
 
 
-def init(moment: Moment, present: Mapping[str, bool], gov_just: str) -> Planned:
-    """`present` says which of the files are there. Where a specification is named, no first one is written."""
+def init(moment: Moment, present: Mapping[str, bool], gov_just: str, *, has_key: bool = False) -> Planned:
+    """`present` says which of the files are there. Where a specification is named, no first one is written.
+
+    `has_key`: whether the person has made a key for approvals before.
+    """
     files = dict(starting_files(moment, gov_just))
     if present.get(SPEC_POINTER):
         files.pop(FIRST_SPECIFICATION)
@@ -119,9 +122,10 @@ def init(moment: Moment, present: Mapping[str, bool], gov_just: str) -> Planned:
     said = f"{len(new)} files written below .GOV" + (
         f", {len(kept)} were there and are left as they are" if kept else ""
     )
+    key = "" if has_key else "workpacket key init, then: "
     then = (
-        "git add .GOV && git commit -m 'Governance', on the main branch; then write the specification, and: "
-        "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+        f"write {FIRST_SPECIFICATION}, then: {key}workpacket policy trust, then: git add .GOV && git commit -m "
+        "'Governance', on the main branch, then: workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
     )
     data: dict[str, Json] = {"written": list(new), "kept": kept}
     return Planned(Plan("init", moment.tx, changes), said, then, data)

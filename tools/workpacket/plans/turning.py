@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from workpacket.lifecycle.approval import approval_unmet, satisfying
+from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.lifecycle.moving import forward_command, move_unmet, target_of
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -60,15 +62,21 @@ def waive(
     target: str = "",
     override: bool = False,
 ) -> Answer:
-    """Record that somebody waives a rule. It counts only once it is signed, or where the policy takes tokens for it."""
+    """Record that somebody entitled has lifted a rule for a time, resting on their signature."""
     name = packet.id.text
     if not packet.state.history:
         return Refused(name, (Unmet("log_absent", f"{name} has no log", "workpacket adopt"),))
     command, kind = ("override", "overridden") if override else ("waive", "waived")
+    gate = CONSUMING[kind]
+    terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
+    given = facts.approvals[gate]
+    unmet = tuple(approval_unmet(given, name, terms))
+    if unmet:
+        return Refused(name, unmet)
     draft = Draft(command, facts)
     data: dict[str, Json] = {"rule": rule, "reason": reason, "expires_at": expires_at}
     data |= {"target": target} if target else {}
-    draft.happened(packet, kind, data)
+    draft.happened(packet, kind, data, satisfying(given))
     said = f"{rule} is {kind} for {name} until {expires_at}"
     return Planned(draft.plan(), said, f"workpacket why {name}", {"id": name, **data})
 

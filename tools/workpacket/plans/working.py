@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime, timedelta
 
 from workpacket.lifecycle.moving import move_unmet
@@ -51,7 +52,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
     found = claim_unmet(packet.state, claim, dependencies, lanes, facts.policy, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.trust)[0]
+    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
@@ -75,7 +76,9 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
     move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
-    then = f"do the work on {where}, commit it, then: workpacket submit {name} --prove N=COMMAND"
+    tree = worktree or packet.state.assignment.worktree
+    enter = f"cd {shlex.quote(tree)}" if tree else f"git switch {shlex.quote(where)}"
+    then = f"{enter}, then: do the work there and commit it, then: workpacket submit {name} --prove N=COMMAND"
     return Planned(draft.plan(), said, then, {"id": name, **lease})
 
 

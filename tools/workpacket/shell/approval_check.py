@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from workpacket.approvals.decide import Verdict
 from workpacket.approvals.envelope import pae, read_envelope
 from workpacket.approvals.facts import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
@@ -26,12 +25,13 @@ from workpacket.approvals.statement import PACKET, read_statement
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
+from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import ATTESTATIONS_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
-from workpacket.shell.approval_facts import Approvals, gate_policy
+from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import (
     ACTIVATION_GATE,
     POLICY_MATTER,
@@ -41,9 +41,9 @@ from workpacket.shell.approval_matter import (
     spec_places,
     stub_path,
 )
-from workpacket.shell.approval_terms import CONSUMING
+from workpacket.shell.approval_rested import rested_upon
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
+from workpacket.shell.base_revision import SPEC_POINTER, committed, read_ahead, tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"
@@ -80,7 +80,7 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     read_ahead(approvals.repository, _first_needed(approvals, events))
     read_ahead(approvals.repository, _then_needed(approvals, events))
     for event in events:
-        findings += _rested_upon(approvals, event)
+        findings += (_finding(each, event.path) for each in rested_upon(approvals, event))
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):
             activated[event.packet] = named
@@ -147,25 +147,6 @@ def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
         hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
-
-
-def _rested_upon(approvals: Approvals, event: Event) -> Iterator[Finding]:
-    gate = CONSUMING.get(event.type)
-    if gate is None:
-        return
-    asked = gate_policy(policy_at(approvals.repository, approvals.policy_commit(event)), gate)
-    # Where the policy takes plain tokens, one without an envelope is judged by the activation gate itself.
-    if not event.attest and (asked is None or asked.legacy_tokens):
-        return
-    verdict = approvals.verdict(event.packet, gate, event)
-    yield from (_finding(each, event.path) for each in verdict.unmet)
-    if verdict.met and verdict.assurance == "signed" and not _named(verdict, event):
-        missing = Refusal("approval_missing", f"the event names none of the envelopes that satisfy the gate {gate}")
-        yield _finding(missing, event.path)
-
-
-def _named(verdict: Verdict, event: Event) -> bool:
-    return bool({voice.envelope for voice in verdict.voices} & set(event.attest))
 
 
 def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:

@@ -21,8 +21,9 @@ from workpacket.documents.refinement_approval import fill, token_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.events import ATTESTATIONS_FOLDER
 from workpacket.model.plan import FileChange, Moment, digest
-from workpacket.shell.approval_facts import Approvals, unanchored
+from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter
+from workpacket.shell.base_revision import unanchored
 from workpacket.shell.legacy_uses import require_unused
 from workpacket.text.source import Source
 

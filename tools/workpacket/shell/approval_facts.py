@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.facts import EnvelopeFile, GateFacts, PolicyFiles
+from workpacket.approvals.facts import EnvelopeFile, GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
-from workpacket.approvals.policy_files import POLICY_PATH, Trusted, read_policy_files
+from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.selection import claimed_statement
 from workpacket.approvals.statement import PACKET, Statement
@@ -27,12 +27,12 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
 from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import parties_of
-from workpacket.shell.approval_terms import CONSUMING, terms_of, written
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,
@@ -42,8 +42,9 @@ from workpacket.shell.base_revision import (
     first_seen,
     known_to,
     policy_at,
+    unanchored,
 )
-from workpacket.shell.legacy_uses import legacy_uses
+from workpacket.shell.legacy_uses import TokenHistory, legacy_uses, token_history
 from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.trust_file import judge_pin, remember
@@ -99,6 +100,10 @@ class Approvals:
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
 
+    @cached_property
+    def token_history(self) -> TokenHistory:
+        return token_history(self.repository, self.tree)
+
     def log(self, packet: str) -> Log:
         if packet not in self._logs:
             self._logs[packet] = read_packet_log(self.tree, packet)
@@ -144,6 +149,7 @@ class Approvals:
         heads = log.heads if consumer is None else consumer.parents
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
+        tokens = rules is not None and rules.legacy_tokens
         return GateFacts(
             now=self.now,
             packet=packet,
@@ -161,9 +167,21 @@ class Approvals:
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
             revoked_keys_now=self.base.policy.revoked_keys,
-            legacy_uses=legacy_uses(self.repository, self.tree, log, packet, gate, self.now, rules)
-            if not envelopes or (rules is not None and rules.legacy_tokens)
-            else (),
+            legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
+        )
+
+    def _tokens(
+        self, matter: Matter, packet: str, gate: str, consumer: Event | None, rules: GatePolicy | None
+    ) -> tuple[LegacyUse, ...]:
+        return legacy_uses(
+            lambda: self.token_history,
+            matter,
+            self.log(packet),
+            packet,
+            gate,
+            self.now,
+            accepted=rules is not None and rules.legacy_tokens,
+            consumer=consumer,
         )
 
     def _about(self, packet: str, gate: str, more: tuple[EnvelopeFile, ...]) -> tuple[EnvelopeFile, ...]:
@@ -272,18 +290,6 @@ def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
     return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
-
-
-def unanchored(base: Base) -> Refusal:
-    """No policy at the base, and the command that puts one there."""
-    if not base.commit:
-        what = "the repository has no main branch with a commit yet"
-        return Refusal("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", POLICY_PATH)
-    what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
-    return Refusal("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", POLICY_PATH)
-
-
-ANCHORING = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 
 def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:

@@ -19,11 +19,11 @@ from workpacket.approvals.verify import judge_envelope
 from workpacket.documents.audit_row import AUDIT_PATH, with_row
 from workpacket.documents.refinement_approval import token_of
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.approval_terms import terms_in
 from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.approval_drafts import Draft, as_error, trusted_or_error
 from workpacket.shell.approval_facts import Approvals
-from workpacket.shell.approval_terms import terms_in
 from workpacket.shell.attestations import read_file
 from workpacket.shell.transaction import writing
 from workpacket.text.source import Source

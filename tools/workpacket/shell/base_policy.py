@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
-from workpacket.lifecycle.approval import Trust, trust_of
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
@@ -19,7 +18,7 @@ class BasePolicy:
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
     lifecycle: LifecyclePolicy
-    trust: Trust
+    anchored: bool
     target_branch: str
     where: str
 
@@ -45,4 +44,4 @@ def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )
     where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
-    return BasePolicy(policy, trust_of(root, anchored=anchored), target, where)
+    return BasePolicy(policy, anchored, target, where)

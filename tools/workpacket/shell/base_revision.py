@@ -13,11 +13,13 @@ from functools import lru_cache
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
+from workpacket.approvals.refusal import Refusal
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
+from workpacket.lifecycle.approval import ANCHORING
 
 SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
@@ -68,6 +70,15 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if branch is None:
         return Base(repository, "", "", chosen=False)
     return Base(repository, branch.commit, branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"), False)
+
+
+def unanchored(base: Base) -> Refusal:
+    """No policy at the base, and the command that puts one there."""
+    if not base.commit:
+        what = "the repository has no main branch with a commit yet"
+        return Refusal("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", POLICY_PATH)
+    what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
+    return Refusal("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", POLICY_PATH)
 
 
 def _commit(repository: Repository, revision: str) -> str:

@@ -14,6 +14,8 @@ from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.change_around import around, not_carried_over
+from workpacket.shell.governed_files import find_governed
 from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
 from workpacket.shell.tree import read_bytes
 
@@ -28,12 +30,16 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     there = committed_ids(repository, commit)
     findings = verify_append_only(there, object_ids(files, sha256=len(commit) == 64))
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
-    trust = read_base_policy(repository, commit).trust
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
+    governed = find_governed(root)
+    policy = read_base_policy(repository, commit).lifecycle
+    packets = {name: log for name, log in logs.items() if name in governed.known}
+    findings += not_carried_over(repository, commit, governed, packets)
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
             digest_of = partial(_digest, root)
-            for judged in judge_change(log, known, trust, digest_of, governed=bool(known)):
+            beside = partial(around, repository, commit, governed, packets, name, policy)
+            for judged in judge_change(log, known, digest_of, beside, governed=bool(known)):
                 reason = BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
@@ -13,6 +13,7 @@ from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.shell.approval_asking import Question, Said, ask
 from workpacket.shell.base_policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
@@ -22,29 +23,36 @@ from workpacket.text.source import Source
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
-def gather(repository: Repository, names: Iterable[str] | None, actor: Actor) -> Facts:
-    """The facts about these packets, `None` for all; with them come other revisions and what they depend on."""
+def gather(
+    repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
+) -> Facts:
+    """The facts about these packets, `None` for all; with them come other revisions and what they depend on.
+
+    The `questions` are put to the approvals about the packet that is named first.
+    """
     governed = find_governed(str(repository.root))
     policy = read_base_policy(repository)
     packets = _packets(governed, sorted(governed.known) if names is None else names)
     pointer = governed.read(SPEC_POINTER)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
+    now = moment()
+    said = ask(repository, asked[0], questions, now) if asked else Said()
     return Facts(
-        moment=moment(),
+        moment=now,
         actor=actor,
         tool=f"workpacket {__version__}",
         policy=policy.lifecycle,
-        trust=policy.trust,
         packets=packets,
         known=governed.known,
         board=governed.read(BOARD_PATH),
         registry=governed.read(REGISTRY_PATH),
         spec_pointer=pointer,
         specification=specification,
-        signatures=_signatures(governed, asked),
         refinement_faults={packet.id.text: _faults(packet, specification) for packet in asked},
         target_branch=policy.target_branch,
+        approvals=said.verdicts,
+        approved=said.approved,
     )
 
 
@@ -103,23 +111,3 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     row = examine_bytes(refinement.path, "refinement", refinement.source.encode())
     found = load_findings(refinement.path, row.findings)
     return refinement_faults(refinement, found, specification)
-
-
-def _signatures(governed: GovernedFiles, asked: Iterable[PacketFacts]) -> Mapping[str, frozenset[str]]:
-    """For each token in the refinements asked about: every packet in whose files it stands."""
-    tokens = {
-        packet.refinement.signature.value
-        for packet in asked
-        if packet.lane == "STUB" and packet.refinement is not None and packet.refinement.signature is not None
-    }
-    tokens = {token for token in tokens if token and not token.startswith("<")}
-    if not tokens:
-        return {}
-    uses: dict[str, set[str]] = {token: set() for token in tokens}
-    for paths in (governed.packets, governed.refinements):
-        for name, path in paths.items():
-            source = governed.read(path)
-            for token in tokens:
-                if source is not None and token in source.text:
-                    uses[token].add(name)
-    return {token: frozenset(names) for token, names in uses.items()}

@@ -13,6 +13,7 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.model.events import Actor
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts
+from workpacket.shell.approval_asking import Question
 from workpacket.shell.gathering import gather
 from workpacket.shell.recovery import Recovered
 from workpacket.shell.transaction import writing
@@ -37,12 +38,16 @@ def carry_out(
     actor: Actor,
     decide: Callable[[Facts], Answer],
     *,
+    questions: Sequence[Question] = (),
     during_merge: bool = False,
     dry_run: bool = False,
 ) -> Carried:
-    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction."""
+    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction.
+
+    `questions` are put to the approvals about the packet that is named first.
+    """
     with writing(repository, command, during_merge=during_merge) as transaction:
-        facts = gather(repository, names, actor)
+        facts = gather(repository, names, actor, questions)
         _require_clock(facts, names)
         answer = decide(facts)
         if not isinstance(answer, Planned) or dry_run:

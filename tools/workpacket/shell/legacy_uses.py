@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.instants import read_instant
-from workpacket.approvals.legacy import LegacyToken, read_token
-from workpacket.approvals.policy import GatePolicy
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.errors import WorkpacketError
@@ -15,32 +15,58 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
-from workpacket.shell.approval_matter import ACTIVATION_GATE, refinement_paths
+from workpacket.model.events import Event
+from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter
 from workpacket.shell.attestations import read_file
 from workpacket.shell.safe_paths import Tree
 from workpacket.text.source import Source
 
 _FOLDERS = (".GOV/refinements", ".GOV/task_packets")
+_UNSIGNED = frozenset({"PENDING", "TODO"})
+# What git looks for, and what is taken out of the lines that it finds.
+_SEARCHED = "[a-z][0-9]{12}"
+_TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z]+[0-9]{12}(?![A-Za-z0-9])")
+
+
+# For each token the packets in whose files it ever stood, each with the time of the commit that brought it.
+TokenHistory = Mapping[str, tuple[tuple[str, datetime], ...]]
 
 
 def legacy_uses(
-    repository: Repository, tree: Tree, log: Log, packet: str, gate: str, now: datetime, rules: GatePolicy | None
+    read_history: Callable[[], TokenHistory],
+    matter: Matter,
+    log: Log,
+    packet: str,
+    gate: str,
+    now: datetime,
+    *,
+    accepted: bool,
+    consumer: Event | None,
 ) -> tuple[LegacyUse, ...]:
-    """The token in the refinement of the packet, and every other packet in whose history the same token stands."""
+    """The token in the refinement of the packet, and every other packet in whose history the same token stands.
+
+    `accepted`: whether tokens count at all; history is not looked at for one that does not. A token was recorded by the
+    first commit that holds it, and at the latest when the event was written that rests on it.
+    """
     if gate != ACTIVATION_GATE:
         return ()
-    token = _token(tree, packet)
+    token = _token(matter)
     if token is None:
         return ()
-    shown = [read_instant(event.at) for event in log.events if event.type == "refinement.presented"]
+    seen = log.ancestry(consumer.parents if consumer is not None else log.heads)
+    shown = [
+        read_instant(event.at) for event in log.events if event.type == "refinement.presented" and event.id in seen
+    ]
     presented = max((instant for instant in shown if instant is not None), default=None)
-    if rules is None or not rules.legacy_tokens:
-        return (LegacyUse(token, packet, gate, now, presented),)
-    found = _history(repository, token)
-    recorded = min((time for name, time in found if name == packet), default=now)
+    used = read_instant(consumer.at) if consumer is not None else None
+    latest = min(now, used or now)
+    if not accepted:
+        return (LegacyUse(token, packet, gate, latest, presented),)
+    found = read_history().get(token, ())
+    recorded = min((time for name, time in found if name == packet), default=latest)
     others = {name for name, _ in found} - {packet}
     elsewhere = tuple(LegacyUse(token, name, gate, recorded, None) for name in sorted(others))
-    return (LegacyUse(token, packet, gate, recorded, presented), *elsewhere)
+    return (LegacyUse(token, packet, gate, min(recorded, latest), presented), *elsewhere)
 
 
 def require_unused(tree: Tree, token: str, packet: str) -> None:
@@ -57,26 +83,46 @@ def require_unused(tree: Tree, token: str, packet: str) -> None:
                     )
 
 
-def _token(tree: Tree, packet: str) -> str | None:
-    for path in refinement_paths(packet):
-        data = read_file(tree, path)
-        if data is not None:
-            signature = Refinement(Source.from_bytes(path, data)).signature
-            text = signature.value if signature is not None else ""
-            return text if isinstance(read_token(text), LegacyToken) else None
+def _token(matter: Matter) -> str | None:
+    """What stands where the user signs, if anything does."""
+    for path, data in matter.files:
+        signature = Refinement(Source.from_bytes(path, data)).signature
+        text = signature.value if signature is not None else ""
+        return text if text and not text.startswith("<") and text not in _UNSIGNED else None
     return None
 
 
-def _history(repository: Repository, token: str) -> list[tuple[str, datetime]]:
-    """Packets whose files ever gained the token, on any branch, each with the time of that commit."""
-    if head_commit(repository) is None:
-        return []
-    answer = run_git(
-        repository.root, "log", "--all", "--no-renames", "--name-only", "-z", "--format=%x01%ct", f"-S{token}",
-        "--", *_FOLDERS,
-    )  # fmt: skip
-    found = []
-    for block in answer.text.split("\x01")[1:]:
-        time, *paths = block.replace("\n", "\0").split("\0")
-        found += [(stem_of(path), datetime.fromtimestamp(int(time), UTC)) for path in paths if path]
-    return found
+def token_history(repository: Repository, tree: Tree) -> TokenHistory:
+    """All tokens that were ever added to files of packets, on any branch, and those of the work tree, in one pass."""
+    found: dict[str, dict[str, datetime]] = {}
+    if head_commit(repository) is not None:
+        answer = run_git(
+            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "-p",
+            "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+        )  # fmt: skip
+        for block in answer.text.split("\x01")[1:]:
+            time, _, diff = block.partition("\n")
+            for name, token in _added(diff):
+                at = datetime.fromtimestamp(int(time), UTC)
+                packets = found.setdefault(token, {})
+                packets[name] = min(at, packets.get(name, at))
+    for name, token in _uncommitted(tree):
+        found.setdefault(token, {}).setdefault(name, datetime.max.replace(tzinfo=UTC))
+    return {token: tuple(packets.items()) for token, packets in found.items()}
+
+
+def _added(diff: str) -> Iterator[tuple[str, str]]:
+    name = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            name = stem_of(line.removeprefix("+++ ").rstrip("\t").strip('"'))
+        elif line.startswith("+"):
+            yield from ((name, token) for token in _TOKEN.findall(line))
+
+
+def _uncommitted(tree: Tree) -> Iterator[tuple[str, str]]:
+    for folder in _FOLDERS:
+        for file in sorted(tree.names(folder)):
+            data = read_file(tree, f"{folder}/{file}") if file.endswith(".md") else None
+            if data is not None:
+                yield from ((stem_of(file), token) for token in _TOKEN.findall(data.decode("utf-8", "replace")))

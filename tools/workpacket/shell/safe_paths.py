@@ -115,7 +115,10 @@ class Tree:
 def _no_folder(error: OSError, path: str) -> OSError | WorkpacketError:
     if error.errno in _LINKS:
         return WorkpacketError(
-            "path_is_link", f"{path} is a link or no folder; nothing is written through it", path=path
+            "path_is_link",
+            f"{path} is a link or no folder; nothing is written through it",
+            hint=f"put a folder in the place of {path}",
+            path=path,
         )
     return error
 

@@ -38,7 +38,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
     if base:
         changed = [change.path for change in changed_paths(repository, base, head) if not is_own(change.path)]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
-    return Work(head, base, changed, uncommitted)
+    return Work(head, base, changed, uncommitted, None if commit else branch_here(repository))
 
 
 def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:

@@ -22,6 +22,12 @@ POLICY: tuple[Reason, ...] = (
         _REPAIR_POLICY,
     ),
     gate(
+        "approvers_unnamed",
+        "Policy that names nobody who may approve",
+        "Who has a say at which gate is written down in the table [approvals], and nobody has one without it.",
+        "`workpacket policy trust` adds the table and your key; commit both to the main branch.",
+    ),
+    gate(
         "signers_malformed",
         "Line of allowed_signers outside the accepted form",
         "One literal person, namespaces, optional dates in UTC, one key. A list read by half is not the list approved.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workpacket.model import exits
-from workpacket.model.reason_tables.approval import gate
+from workpacket.model.reason_tables.approval import gate, tampered
 from workpacket.model.reasons import Reason
 
 
@@ -16,6 +16,12 @@ def _conflict(code: str, title: str, explanation: str, remedy: str) -> Reason:
 
 
 REASONS: tuple[Reason, ...] = (
+    tampered(
+        "attest_unfit",
+        "Event that rests on an envelope of something else",
+        "An event names the envelopes that opened its gate. One of another packet or gate opened nothing.",
+        "Take the event back, and move the packet by its command, which names the right ones.",
+    ),
     gate(
         "approval_needs_terminal",
         "Approval where nobody can read",

@@ -14,7 +14,7 @@ def _usage(code: str, title: str, explanation: str, remedy: str) -> Reason:
     return Reason(code, title, explanation, remedy, "usage", exit_code=exits.USAGE)
 
 
-_SIGN = "Have a person read the refinement and sign it; the fields USER_* of its metadata hold the answer."
+_SIGN = "Have a person read the refinement and sign it: `workpacket approve WP`; it fills in the fields USER_*."
 
 REASONS: tuple[Reason, ...] = (
     _usage(
@@ -157,36 +157,6 @@ REASONS: tuple[Reason, ...] = (
     ),
     _gate("user_signature_missing", "The user has not signed", "Work begins with a person's word.", _SIGN),
     _gate("refinement_not_approved", "The refinement is not approved", "The user's answer is still open.", _SIGN),
-    _gate(
-        "approval_not_accepted",
-        "A name with a date is no signature",
-        "Anyone can type it, and the policy at the base does not accept it.",
-        "Have the packet approved with a key; or accept tokens in words: [approvals.gates.activation] legacy_tokens.",
-    ),
-    _gate(
-        "approval_token_malformed",
-        "The token is no name with a date",
-        "It says neither who signed nor when.",
-        "Write a lower-case name followed by DDMMYYYYHHMM.",
-    ),
-    _gate(
-        "approval_token_reused",
-        "The token was used for another packet",
-        "One word of a person stands for one decision.",
-        "Have the user sign this packet.",
-    ),
-    _gate(
-        "approval_hasty",
-        "There was no time to read between presentation and signature",
-        "A signature that comes at once was not preceded by reading.",
-        "Wait until the time that the message names has passed.",
-    ),
-    _gate(
-        "policy_not_anchored",
-        "No commit of the base holds the policy",
-        "A policy that only lies in the work tree is written by whoever it would bind.",
-        "Commit .GOV/policy/policy.toml to the main branch.",
-    ),
     _gate(
         "checklist_item_unmet",
         "An item that the policy adds to the checklist is not met",

@@ -84,6 +84,12 @@ REASONS: tuple[Reason, ...] = (
         "`workpacket prepare WP` records it.",
     ),
     _gate(
+        "other_work_branch",
+        "Work of another branch",
+        "The packet was prepared on one branch; what is checked out here belongs to another packet, or to none.",
+        "Go to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit REV`.",
+    ),
+    _gate(
         "work_uncommitted",
         "Files of the scope are not committed",
         "What is judged is a commit; what is not in it would never be reviewed.",

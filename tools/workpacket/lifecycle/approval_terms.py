@@ -18,12 +18,18 @@ CONSUMING: Mapping[str, str] = {
     "waived": "waiver",
 }
 
+# The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
+OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
+_LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
 TERMS: Mapping[str, Mapping[str, str]] = {
     "verdict": {"verdict": "verdict"},
-    "override": {"rule": "rule", "until": "expires_at", "reason": "reason"},
-    "waiver": {"rule": "rule", "until": "expires_at", "reason": "reason"},
+    "override": _LIFTING,
+    "waiver": _LIFTING,
 }
+# Without it the rule is lifted for whatever it is about.
+OPTIONAL = frozenset({"target"})
 
 
 def terms_of(event: Event) -> dict[str, str]:
@@ -34,7 +40,7 @@ def terms_of(event: Event) -> dict[str, str]:
 
 def written(terms: Mapping[str, str]) -> tuple[str, ...]:
     """As the scope of a statement holds them."""
-    return tuple(f"{name}: {value}" for name, value in sorted(terms.items()))
+    return tuple(f"{name}: {value}" for name, value in sorted(terms.items()) if value or name not in OPTIONAL)
 
 
 def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,109 @@
+"""A governed repository whose gates ask for signatures, and people with real keys that ssh-keygen has made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifecycle.governed import Governed
+from shell.agents import make_key_file
+from workpacket.approvals.envelope import write_envelope
+from workpacket.approvals.sshsig import SshSignature, read_signature
+from workpacket.git.repository import find_repository
+from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
+from workpacket.shell.approval_facts import open_approvals
+from workpacket.shell.approving import write_decision
+from workpacket.shell.own_key import find_key, signers_line
+from workpacket.shell.ssh_keygen import sign
+
+NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
+REFINEMENT = f".GOV/refinements/{NAME}.md"
+PACKET = f".GOV/task_packets/{NAME}.md"
+ALICE, VICTOR, MALLORY = "alice@example.org", "victor@example.org", "mallory@example.org"
+
+POLICY = f"""
+[approvals]
+repository = "example/greeter"
+
+[approvals.roles]
+approver = ["{ALICE}"]
+validator = ["{VICTOR}"]
+operator = ["{VICTOR}"]
+"""
+GATES = {"activation": "approver", "verdict": "validator", "waiver": "approver", "policy": "operator"}
+
+
+@dataclass
+class Signed:
+    """The repository of a test, and the folder of private keys, which lies outside of it."""
+
+    governed: Governed
+    home: Path
+
+    def begin(self, *, gates: dict[str, str] | None = None) -> None:
+        """Mallory has a key, which no line of allowed_signers holds."""
+        self.home.mkdir()
+        for who in (ALICE, VICTOR, MALLORY):
+            make_key_file(self._key(who), "")
+        rules = "".join(
+            f'\n[approvals.gates.{gate}]\nroles = ["{role}"]\nthreshold = 1\nseparation = []\n'
+            for gate, role in (gates or GATES).items()
+        )
+        governed = self.governed
+        governed.begin(policy=POLICY + rules)
+        lines = [signers_line(who, find_key(str(self._key(who))).public) for who in (ALICE, VICTOR)]
+        governed.write(".GOV/policy/allowed_signers", "".join(f"{line}\n" for line in lines))
+        governed.commit("Anchor")
+
+    def line_of(self, who: str) -> str:
+        return " ".join(Path(f"{self._key(who)}.pub").read_text().split()[:2])
+
+    def ready(self, name: str = NAME) -> None:
+        """A stub with its refinement, presented."""
+        self.governed.stub(name)
+        self.governed.refine(name)
+        self.governed.done("refine", name, "--present")
+
+    def approve(self, gate: str = "activation", who: str = ALICE, *, name: str = NAME, **terms: str) -> str:
+        """The digest of the envelope."""
+        draft = self.draft(gate, who, name=name, **terms)
+        return self._written(draft, who)
+
+    def draft(self, gate: str, who: str, *, name: str = NAME, **terms: str) -> Draft:
+        now = self.governed.clock()
+        with open_approvals(find_repository(self.governed.root), None, now) as approvals:
+            wish = Wish(name, gate, "approve", find_key(str(self._key(who))).public, terms=terms)
+            return draft_decision(approvals, wish, now)
+
+    def revoke(self, envelope: str, who: str = ALICE) -> None:
+        now = self.governed.clock()
+        with open_approvals(find_repository(self.governed.root), None, now) as approvals:
+            draft = draft_revocation(approvals, envelope, find_key(str(self._key(who))).public, now)
+        self._written(draft, who)
+
+    def _written(self, draft: Draft, who: str) -> str:
+        with open_approvals(find_repository(self.governed.root), None, self.governed.clock()) as approvals:
+            written = write_decision(approvals, draft, sign(draft.message, str(self._key(who))))
+        return written.envelope.rpartition("/")[2].partition(".")[0]
+
+    def forged(self, draft: Draft, by: str) -> None:
+        """What somebody with a key, though not a trusted one, can put into the repository."""
+        signature = sign(draft.message, str(self._key(by)))
+        parsed = read_signature(signature)
+        assert isinstance(parsed, SshSignature)
+        name, data = write_envelope(draft.statement.payload(), parsed.key.fingerprint, signature)
+        for change in draft.changes:
+            assert change.new is not None
+            (self.governed.root / change.path).write_bytes(change.new)
+        self.governed.write(f".GOV/attestations/{name}", data.decode())
+
+    def wait(self, **by: float) -> None:
+        self.governed.clock.turn(**by)
+
+    def _key(self, who: str) -> Path:
+        return self.home / who.partition("@")[0]
+
+
+def codes_of(governed: Governed, *words: str) -> set[str]:
+    found = governed.json("check", *words)["findings"]
+    return {finding["code"] for finding in found if finding["severity"] == "error"}

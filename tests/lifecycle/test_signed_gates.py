@@ -1,0 +1,223 @@
+"""The gates of the lifecycle with signatures of real keys: what opens them, and what a check sees later."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lifecycle.governed import SPECIFICATION, Governed, forge
+from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
+from workpacket.model.canonical import Json
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
+POLICY_FILE = ".GOV/policy/policy.toml"
+
+
+@pytest.fixture
+def signed(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Signed:
+    return Signed(governed, tmp_path_factory.mktemp("keys") / "home")
+
+
+def reviewed(signed: Signed) -> None:
+    """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
+    governed = signed.governed
+    signed.begin()
+    signed.ready()
+    signed.approve()
+    governed.done("activate", NAME)
+    governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
+    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
+    governed.commit("activated")
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Good.\n")
+    governed.commit("submitted")
+
+
+def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: Signed) -> None:
+    governed = signed.governed
+    reviewed(signed)
+    judged = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
+    assert governed.refused(*judged) == ["approval_missing"]
+    assert governed.done("why", NAME).next.startswith(f"workpacket verdict {NAME}")
+    envelope = signed.approve("verdict", VICTOR, verdict="PASS")
+    governed.done(*judged)
+    events = {event.type: event for event in governed.state(NAME).history}
+    assert events["verdict.given"].attest == (envelope,)
+    assert len(events["activated"].attest) == 1
+    assert codes_of(governed, "--base", "main") == set()
+    governed.commit("judged")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
+    governed.done("merged", NAME)
+    governed.commit("merged")
+    assert governed.state(NAME).lane == "VALIDATED"
+    # Long after: what was used in time stays good.
+    signed.wait(days=400)
+    assert codes_of(governed) == set()
+
+
+def test_a_yes_to_one_verdict_is_none_to_another(signed: Signed) -> None:
+    reviewed(signed)
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    codes = signed.governed.refused("verdict", NAME, "FAIL", "--report", "report.md", "--as", "victor")
+    assert "scope_moved" in codes
+
+
+def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) -> None:
+    governed = signed.governed
+    signed.begin()
+    governed.stub(NAME, depends=OTHER)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    signed.approve()
+    governed.done("activate", NAME)
+    governed.done("prepare", NAME)
+    lifting = ("waive", NAME, "dependency_unknown_lane", "--until", "2026-03-10", "--reason", "elsewhere")
+    assert governed.refused(*lifting) == ["approval_missing"]
+    signed.approve("waiver", rule="dependency_unknown_lane", until="2026-03-10T23:59:59Z", reason="elsewhere")
+    longer = ("waive", NAME, "dependency_unknown_lane", "--until", "2026-03-11", "--reason", "elsewhere")
+    assert "scope_moved" in governed.refused(*longer)
+    governed.done(*lifting)
+    assert "nonce_used" in governed.refused(*lifting)
+    signed.wait(days=10)
+    assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
+    signed.wait(days=-8)
+    governed.done("claim", NAME)
+
+
+def forged(signed: Signed) -> None:
+    signed.forged(signed.draft("activation", ALICE), MALLORY)
+
+
+def signed_by_another(signed: Signed) -> None:
+    signed.forged(signed.draft("activation", ALICE), VICTOR)
+
+
+def foreign(signed: Signed) -> None:
+    signed.ready(OTHER)
+    signed.approve(name=OTHER)
+
+
+def expired(signed: Signed) -> None:
+    signed.approve()
+    signed.wait(days=15)
+
+
+def stale(signed: Signed) -> None:
+    signed.approve()
+    signed.governed.write(REFINEMENT, signed.governed.read(REFINEMENT).replace("USER_SIGNATURE: ", "USER_SIGNATURE:  "))
+
+
+def revoked(signed: Signed) -> None:
+    signed.revoke(signed.approve())
+
+
+def key_revoked(signed: Signed) -> None:
+    signed.approve()
+    signed.governed.write(".GOV/policy/revoked_keys", signed.line_of(ALICE) + "\n")
+    signed.governed.commit("the key was stolen")
+
+
+def policy_moved(signed: Signed) -> None:
+    signed.approve()
+    signed.governed.write(POLICY_FILE, signed.governed.read(POLICY_FILE) + "\n# other rules\n")
+    signed.governed.commit("other rules")
+
+
+def spec_moved(signed: Signed) -> None:
+    signed.approve()
+    signed.governed.write(".GOV/spec/SPEC_v1.md", SPECIFICATION + "\nMore.\n")
+    signed.governed.commit("another specification")
+
+
+def rules_of_the_work_tree(signed: Signed) -> None:
+    governed = signed.governed
+    path = ".GOV/policy/allowed_signers"
+    line = signed.line_of(MALLORY)
+    governed.write(path, governed.read(path) + f'{MALLORY} namespaces="workpacket-approval@v1" {line}\n')
+    forged(signed)
+
+
+@pytest.mark.parametrize(
+    ("attack", "code"),
+    [
+        (forged, "signer_unknown"),
+        (signed_by_another, "approver_mismatch"),
+        (foreign, "approval_missing"),
+        (expired, "approval_expired"),
+        (stale, "subject_mismatch"),
+        (revoked, "approval_revoked"),
+        (key_revoked, "key_revoked"),
+        (policy_moved, "policy_moved"),
+        (spec_moved, "approved_spec_moved"),
+        (rules_of_the_work_tree, "signer_unknown"),
+    ],
+)
+def test_what_is_no_approval_now_is_refused_and_changes_nothing(
+    signed: Signed, attack: Callable[[Signed], None], code: str
+) -> None:
+    signed.begin()
+    signed.ready()
+    attack(signed)
+    codes = signed.governed.refused("create-task-packet", NAME)
+    assert code in codes
+    assert all(one["command"] for one in signed.governed.json("activate", NAME)["data"]["unmet"])
+
+
+def activated(signed: Signed) -> Path:
+    """Where the envelope lies on which the activation rests."""
+    signed.begin()
+    signed.governed.commit("begin")
+    signed.governed.git("switch", "--quiet", "--create", "change")
+    signed.ready()
+    envelope = signed.approve()
+    signed.governed.done("activate", NAME)
+    signed.governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
+    signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
+    assert codes_of(signed.governed, "--base", "main") == set()
+    return signed.governed.root / f".GOV/attestations/{envelope}.dsse.json"
+
+
+def test_an_envelope_that_was_removed_is_missed(signed: Signed) -> None:
+    activated(signed).unlink()
+    assert {"approval_missing"} <= codes_of(signed.governed)
+    assert {"approval_missing"} <= codes_of(signed.governed, "--base", "main")
+
+
+def test_an_envelope_that_was_edited_is_seen(signed: Signed) -> None:
+    path = activated(signed)
+    path.write_bytes(path.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
+    assert "envelope_renamed" in codes_of(signed.governed, "--base", "main")
+
+
+def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Signed) -> None:
+    governed = signed.governed
+    reviewed(signed)
+    activation = next(event for event in governed.state(NAME).history if event.type == "activated").attest
+    report: Json = {"path": "report.md", "sha256": "a" * 64}
+    lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
+    forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS", "report": report}, activation)
+    assert "approval_missing" in codes_of(governed, "--base", "main")
+    assert "approval_missing" in codes_of(governed)
+
+
+def test_a_right_envelope_does_not_excuse_a_wrong_one_beside_it(signed: Signed) -> None:
+    governed = signed.governed
+    reviewed(signed)
+    activation = next(event for event in governed.state(NAME).history if event.type == "activated").attest
+    right = signed.approve("verdict", VICTOR, verdict="PASS")
+    lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
+    forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS"}, (*activation, right))
+    assert "attest_unfit" in codes_of(governed)
+
+
+def test_a_replayed_activation_is_seen(signed: Signed) -> None:
+    governed = signed.governed
+    activated(signed)
+    event = next(event for event in governed.state(NAME).history if event.type == "activated")
+    forge(governed, NAME, "activated", event.data, event.attest)
+    assert "nonce_used" in codes_of(governed, "--base", "main")

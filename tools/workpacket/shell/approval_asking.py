@@ -1,0 +1,65 @@
+"""What a command has to ask the approvals: whether the gates that it passes are approved, and which waivers count.
+
+A `Question` is asked only about a packet that stands where the gate lies, so that a command which looks (`why`) can ask
+about every gate that might be the next one. What verifies signatures is loaded when there is something to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.approval import ACTIVATION_GATE, VERDICT_GATE
+from workpacket.lifecycle.transitions import transition
+from workpacket.lifecycle.waivers import ended
+from workpacket.model.plan import Moment
+from workpacket.plans.facts import PacketFacts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.decide import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
+    to be there at all; one that is not, and has none, stays shut."""
+
+    gate: str
+    terms: Mapping[str, str] = field(default_factory=dict)
+    lanes: tuple[str, ...] = ()
+    optional: bool = False
+
+
+ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
+
+
+def verdict_question(choice: str) -> Question:
+    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The verdict for each gate that was asked about, and the ids of the waivers that count."""
+
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    approved: frozenset[str] = frozenset()
+
+
+def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
+    wanted = [question for question in questions if not question.lanes or packet.lane in question.lanes]
+    waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
+    if not (wanted or waivers) or not packet.state.history:
+        return Said()
+    from workpacket.shell.approval_facts import gate_policy, open_approvals, remember_base
+    from workpacket.shell.approval_rested import rested_upon
+
+    name = packet.id.text
+    with open_approvals(repository, None, now) as approvals:
+        asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
+        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        accepted = frozenset(event.id for event in waivers if not list(rested_upon(approvals, event)))
+        if verdicts:
+            remember_base(approvals)
+    return Said(verdicts, accepted)
