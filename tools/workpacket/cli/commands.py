@@ -52,6 +52,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
     ("schema", "schema", "print the JSON Schema of a document kind"),
+    ("completion", "completion", "print what a shell needs to complete command lines"),
 )
 
 

@@ -40,6 +40,12 @@ def current_branch(repository: Repository) -> str | None:
     return answer.text.rstrip("\n") if answer.status == 0 else None
 
 
+def branch_names(repository: Repository) -> list[str]:
+    """The short names of all branches, remote ones too."""
+    listed = run_git(repository.root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes")
+    return listed.text.split()
+
+
 def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
     """Whether the commit `ancestor` is `descendant` or lies before it."""
     answer = run_git(

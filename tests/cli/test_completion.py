@@ -1,0 +1,133 @@
+"""Completion: what may stand next, and the scripts in the shells that load them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.commands import STUB, STUB_PATH, Commands
+from git.scratch import commit
+from workpacket.cli.commands import COMMANDS
+from workpacket.cli.completing import FILES, candidates
+from workpacket.cli.completion import SCRIPTS
+from workpacket.cli.main import load
+
+KNOWN = {"WP_ID": ["WP-1-Lexer-v1", "WP-1-Parser-v1"], "CODE": ["byte_order_mark"], "LANE": ["BLOCKED"]}
+
+
+def words(*line: str) -> list[str]:
+    return [word for word, _ in candidates(line, lambda placeholder: KNOWN.get(placeholder, ()))]
+
+
+def test_the_first_word_is_a_command() -> None:
+    assert words("") == [name for name, _, _ in COMMANDS]
+    assert words("cre") == ["create-task-packet"]
+
+
+def test_behind_a_word_that_is_no_command_nothing_is_offered() -> None:
+    assert words("chek", "") == []
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in COMMANDS])
+def test_every_option_of_every_command_is_offered(name: str) -> None:
+    assert words(name, "--") == [f"--{option.name}" for option in load(name).options]
+
+
+def test_an_option_that_was_given_is_not_offered_again_unless_it_may_be() -> None:
+    assert "--diff" not in words("check", "--diff", "--")
+    assert "--select" in words("check", "--select", "crlf", "--")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (("check", "--format", "j"), ["json", "junit"]),
+        (("check", "--format=j"), ["--format=json", "--format=junit"]),
+        (("check", "--format", "=", "j"), ["json", "junit"]),
+        (("check", "--format", "="), ["text", "json", "sarif", "junit", "github"]),
+        (("check", "--select", "byte"), ["byte_order_mark"]),
+        (("check", ""), [FILES]),
+        (("new", "--from", "WP-1-P"), ["WP-1-Parser-v1", FILES]),
+        (("claim", ""), KNOWN["WP_ID"]),
+        (("claim", "--as", "ada", "WP-1-L"), ["WP-1-Lexer-v1"]),
+        (("claim", "--as=ada", "WP-1-L"), ["WP-1-Lexer-v1"]),
+        (("claim", "WP-1-Lexer-v1", ""), []),
+        (("verdict", "WP-1-Lexer-v1", ""), ["PASS", "FAIL", "CHANGES", "OUTDATED_ONLY"]),
+        (("board", ""), ["show", "sync", "move"]),
+        (("board", "move", "WP-1-L"), ["WP-1-Lexer-v1"]),
+        (("board", "move", "WP-1-Lexer-v1", ""), ["BLOCKED"]),
+        (("board", "sync", "WP-1-Lexer-v1", "WP-1-P"), ["WP-1-Parser-v1"]),
+        (("board", "sink", ""), []),
+        (("key", "init", ""), [FILES]),
+        (("claim", "--as", ""), []),
+        (("run", "step", "HANDLE", "build", "--", ""), [FILES]),
+    ],
+)
+def test_what_may_stand_next(line: tuple[str, ...], expected: list[str]) -> None:
+    assert words(*line) == expected
+
+
+def test_ids_come_from_the_repository(commands: Commands) -> None:
+    commands.write(STUB_PATH, STUB)
+    assert commands("completion", "words", "--", "claim", "").out == "WP-1-Parser-v1\n"
+    assert commands("completion", "words", "--", "new", "--next", "W").out == "WP-1-Parser\n"
+
+
+def test_branches_codes_lanes_and_kinds_are_known(commands: Commands) -> None:
+    commit(commands.root, "first", a="a")
+    assert commands("completion", "words", "--", "merged", "--target", "m").out == "main\n"
+    assert "byte_order_mark" in commands("completion", "words", "--", "explain", "byte").out.split()
+    assert commands("completion", "words", "--", "list", "--lane", "BL").out == "BLOCKED\n"
+    assert commands("completion", "words", "--", "fmt", "--kind", "st").out == "stub\n"
+    assert commands("completion", "words", "--", "approve", "--gate", "w").out == "waiver\n"
+
+
+def test_outside_of_a_repository_commands_are_offered_and_ids_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outside = Commands(tmp_path, capsys)
+    assert outside("completion", "words", "--", "sta").out == "status\tshow the whole repository on one screen\n"
+    assert outside("completion", "words", "--", "claim", "").out == ""
+
+
+def test_one_shell_has_to_be_named(commands: Commands) -> None:
+    assert commands("completion").status == 2
+    assert commands("completion", "bash", "zsh").status == 2
+    assert commands("completion", "tcsh").status == 2
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_the_shell_accepts_its_script(shell: str, commands: Commands) -> None:
+    """Bash is on every machine that runs this; the others are tried where they are."""
+    program = shutil.which(shell)
+    if program is None and shell != "bash":
+        return
+    script = commands("completion", shell).out
+    assert program is not None
+    subprocess.run([program, "-n", commands.write("script", script)], check=True)
+
+
+def test_bash_completes_a_line(commands: Commands) -> None:
+    commands.write(STUB_PATH, STUB)
+    commands.write("script", commands("completion", "bash").out)
+    assert in_bash(commands.root, "claim", "WP") == ["WP-1-Parser-v1"]
+    assert in_bash(commands.root, "check", "--format", "=", "j") == ["json", "junit"]
+    assert in_bash(commands.root, "check", "scr") == ["script"]
+
+
+def in_bash(folder: Path, *line: str) -> list[str]:
+    """What bash offers for the last word of a line, the other words as bash hands them on."""
+    commands_on_path = f'workpacket() {{ {shlex.quote(sys.executable)} -m workpacket "$@"; }}'
+    given = " ".join(map(shlex.quote, ("workpacket", *line)))
+    typed = f"COMP_WORDS=({given}); COMP_CWORD={len(line)}; _workpacket; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = ["bash", "-c", f"{commands_on_path}; . ./script; {typed}"]
+    shown = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True, env=environment)
+    return shown.stdout.split()
