@@ -40,6 +40,7 @@ class Opening:
     ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
     holder: str = ""  # who is to hold the runs; this process if it is not said
+    lease: Lease | None = None  # of the stream that is to be opened, if it was taken before
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
@@ -201,6 +202,8 @@ class Opening:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def _take_lease(self, stream: str) -> Lease:
+        if self.lease is not None and self.lease.stream == stream:
+            return self.lease
         holder = self.holder or this_process()
         try:
             return self.store.acquire(stream, holder, self.lease_seconds)

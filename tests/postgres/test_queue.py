@@ -1,0 +1,183 @@
+"""The queue: who gets which job when, and what becomes of jobs and of workers that do not end well."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from workpacket.runtime import Run, Runtime
+from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.postgres_queue import Offer, Queue
+from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.worker import Worker
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(url, patience=5.0)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def queue(store: PostgresStore) -> Queue:
+    return Queue(store)
+
+
+def claimed(queue: Queue) -> list[str]:
+    """The names of all jobs that can be claimed, in their order."""
+    names = []
+    while (job := queue.claim("me", 30)) is not None:
+        names.append(job.key)
+    return names
+
+
+def test_the_highest_priority_comes_first_and_then_the_oldest(queue: Queue) -> None:
+    for key, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
+        queue.offer(Offer("job", key=key, priority=priority))
+
+    assert claimed(queue) == ["b", "d", "a", "c"]
+
+
+def test_a_run_is_offered_once(queue: Queue) -> None:
+    assert queue.offer(Offer("job", key="a")) == queue.offer(Offer("job", key="a")) == "job@a"
+
+    assert claimed(queue) == ["a"]
+
+
+def test_a_lane_is_as_wide_as_it_was_said_to_be(queue: Queue) -> None:
+    for key in "abc":
+        queue.offer(Offer("job", key=key, lane="bank", limit=2))
+    queue.offer(Offer("job", key="z", priority=-1))
+
+    first = queue.claim("me", 30)
+    assert claimed(queue) == ["b", "z"]
+    assert first is not None
+    assert queue.finish(first)
+    assert claimed(queue) == ["c"]
+
+
+def test_a_delayed_job_waits_for_its_time(queue: Queue) -> None:
+    queue.offer(Offer("job", key="later", delay=0.2))
+    queue.refresh()
+    assert claimed(queue) == []
+
+    time.sleep(0.25)
+    queue.refresh()
+    assert claimed(queue) == ["later"]
+
+
+def test_a_job_whose_run_is_held_without_the_queue_is_passed_over(store: PostgresStore, queue: Queue) -> None:
+    store.acquire("job@a", "somebody", 30)
+    queue.offer(Offer("job", key="a"))
+    queue.offer(Offer("job", key="b"))
+
+    assert claimed(queue) == ["b"]
+
+
+def test_a_worker_does_the_runs_and_the_queue_is_empty_after(store: PostgresStore, queue: Queue) -> None:
+    done: list[object] = []
+    runtime = Runtime(store)
+    for number in range(3):
+        queue.offer(Offer("add", key=str(number), inputs={"n": number}))
+
+    assert Worker(runtime, queue, {"add": lambda run: done.append(run.id)}).work(until_empty=True) == 3
+    assert done == ["add@0", "add@1", "add@2"]
+    assert queue.jobs() == ()
+    assert [line.liveness for line in runtime.runs()] == ["completed"] * 3
+    assert store.leases() == ()
+
+
+def test_what_may_pass_is_tried_again_and_then_dead_with_its_reason(store: PostgresStore, queue: Queue) -> None:
+    queue.offer(Offer("bad", key="a", max_tries=2))
+    tried: list[int] = []
+
+    def bad(run: Run) -> None:
+        tried.append(1)
+        raise ValueError("the bank is closed")
+
+    worker = Worker(Runtime(store), queue, {"bad": bad}, first_wait=0.05)
+    worker.work(until_empty=True)
+    (waiting,) = queue.jobs()
+    assert (waiting.state, waiting.reason) == ("delayed", "worker_failed")
+
+    time.sleep(0.1)
+    worker.work(until_empty=True)
+    (dead,) = queue.jobs()
+    assert (dead.state, dead.reason, len(tried)) == ("dead", "worker_failed", 2)
+    assert "the bank is closed" in dead.detail
+    assert queue.revive(dead.id)
+    assert claimed(queue) == ["a"]
+
+
+def test_what_only_a_person_can_help_is_dead_at_once(store: PostgresStore, queue: Queue) -> None:
+    queue.offer(Offer("ask", key="a"))
+
+    def ask(run: Run) -> None:
+        raise RunBlocked("who pays?", code="needs_confirmation")
+
+    Worker(Runtime(store), queue, {"ask": ask}).work(until_empty=True)
+
+    assert [(job.state, job.reason) for job in queue.jobs()] == [("dead", "needs_confirmation")]
+
+
+def test_a_worker_that_is_interrupted_hands_the_job_over(store: PostgresStore, queue: Queue) -> None:
+    queue.offer(Offer("long", key="a"))
+
+    def interrupted(run: Run) -> None:
+        run.step("first", lambda: 1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Worker(Runtime(store), queue, {"long": interrupted}).work(until_empty=True)
+    assert [(job.state, job.tries) for job in queue.jobs()] == [("waiting", 0)]
+
+    assert Worker(Runtime(store), queue, {"long": lambda run: None}).work(until_empty=True) == 1
+
+
+WORKER = """
+import os, sys, signal
+from workpacket.runtime import Runtime, Settings
+from workpacket.runtime.postgres_queue import Queue
+from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.worker import Worker
+def task(run):
+    run.step("first", lambda: print("first", flush=True))
+    if sys.argv[2] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    run.step("second", lambda: print("second", flush=True))
+store = PostgresStore(sys.argv[1])
+Worker(Runtime(store, Settings(lease_seconds=0.3)), Queue(store), {"job": task}).work(until_empty=True)
+"""
+
+
+def test_another_worker_resumes_the_run_of_one_that_was_killed(url: str, queue: Queue) -> None:
+    queue.offer(Offer("job", key="a"))
+
+    def worker(what: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WORKER, url, what]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, timeout=30)
+
+    died = worker("die")
+    assert (died.returncode, died.stdout) == (-signal.SIGKILL, "first\n"), died.stderr
+    time.sleep(1.4)  # the lease, and the second that is left to a worker which has just given it up
+    lived = worker("live")
+    assert (lived.returncode, lived.stdout) == (0, "second\n"), lived.stderr
+    assert queue.jobs() == ()
+
+
+def test_two_workers_never_do_one_job_twice(url: str, queue: Queue) -> None:
+    for number in range(40):
+        queue.offer(Offer("job", key=f"{number:02}"))
+    command = [sys.executable, "-c", WORKER, url, "live"]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = "".join(child.communicate(timeout=60)[0] for child in children)
+
+    assert told.count("first") == told.count("second") == 40
+    assert queue.jobs() == ()

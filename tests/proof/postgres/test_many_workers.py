@@ -1,0 +1,132 @@
+"""Four workers on one queue, killed, stopped and let go on, and the server killed under them: the histories hold.
+
+Leases of 50 ms and pauses of 80 ms: a worker that was stopped has lost its lease before it goes on. What is asked of
+every history: no gap, no event of a zombie, no effect that succeeded twice, nothing lost that was acknowledged, and
+every run has ended or stands in the queue with its reason.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postgres.server import Server, programs
+from proof.share import bounded
+from workpacket.runtime.events import Event
+from workpacket.runtime.postgres_queue import Offer, Queue
+from workpacket.runtime.postgres_store import PostgresStore
+
+SECONDS = 8 if bounded() else 600
+WORKERS = 4
+PROGRAM = Path(__file__).with_name("worker_program.py")
+
+
+class Crew:
+    """The worker processes; one that was killed is replaced."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.command = [sys.executable, str(PROGRAM), url]
+        self.folder = folder
+        self.started = 0
+        self.workers = [self.begin() for _ in range(WORKERS)]
+
+    def begin(self, lease: float = 0.05) -> subprocess.Popen[bytes]:
+        self.started += 1
+        notes = self.folder / f"acknowledged-{self.started}"
+        with open(self.folder / "errors", "ab") as errors:  # noqa: PTH123  # a plain file for another process
+            return subprocess.Popen([*self.command, str(notes), str(lease), "0.08", str(self.started)], stderr=errors)
+
+    def kill(self, number: int) -> None:
+        self.workers[number].send_signal(signal.SIGKILL)
+        self.workers[number].wait()
+        self.workers[number] = self.begin()
+
+    def suspend(self, number: int, seconds: float) -> None:
+        self.workers[number].send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.workers[number].send_signal(signal.SIGCONT)
+
+    def replace_the_dead(self) -> None:
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.workers[number] = self.begin()
+
+    def end(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
+
+    def acknowledged(self) -> set[tuple[str, str]]:
+        lines = [line for path in self.folder.glob("acknowledged-*") for line in path.read_text("utf-8").splitlines()]
+        return {(line.split()[0], line.split()[1]) for line in lines}
+
+
+def require_sound(events: list[Event]) -> None:
+    """Reading them has verified the chain. Fences never go back: a lower one would be a zombie's."""
+    fences = [event.fence for event in events if event.fence]
+    assert fences == sorted(fences), events[0].stream
+    succeeded = Counter(event.values()["effect"] for event in events if event.type == "effect.succeeded")
+    assert all(times == 1 for times in succeeded.values()), events[0].stream
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
+    server = Server({"fsync": "on"})
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    store = PostgresStore(server.url(), patience=20.0)
+    queue = Queue(store)
+    crew = Crew(server.url(), tmp_path)
+    offered: list[str] = []
+    try:
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            offered += [queue.offer(Offer("job", key=f"{len(offered) + n:06}", max_tries=1000)) for n in range(3)]
+            time.sleep(chance.uniform(0.05, 0.3))
+            what = chance.random()
+            if what < 0.2:
+                crew.kill(chance.randrange(WORKERS))
+            elif what < 0.6:
+                crew.suspend(chance.randrange(WORKERS), 0.08)
+            elif what < 0.65:
+                server.stop()
+                server.start()
+            crew.replace_the_dead()
+        crew.end()
+        crew.workers = [crew.begin(lease=5.0)]
+        deadline = time.monotonic() + 60 + SECONDS
+        while any(job.state != "dead" for job in queue.jobs()) and time.monotonic() < deadline:
+            crew.replace_the_dead()
+            time.sleep(0.2)
+    finally:
+        crew.end()
+    stored: set[tuple[str, str]] = set()
+    blocked = {job.stream for job in queue.jobs() if job.state == "dead" and job.reason}
+    for stream in offered:
+        events = list(store.read(stream))
+        require_sound(events)
+        stored |= {(stream, event.hash) for event in events}
+        assert stream in blocked or events[-1].type == "run.completed", (stream, os.fspath(tmp_path / "errors"))
+    assert crew.acknowledged() <= stored
+    # Keyed effects and steps may be done again: nothing here needs a person.
+    assert queue.jobs() == ()
+    store.close()

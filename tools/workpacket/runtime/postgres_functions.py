@@ -1,0 +1,175 @@
+"""The functions of the PostgreSQL store: everything that writes, each one statement for the client, one transaction.
+
+They run with the rights of the owner, so that a writer needs none on the tables, and check for themselves who calls.
+`moment` is the clock of all leases: that of the server, which is one for all machines. Refusals come back as values;
+the client words them with the rules all stores share (`admission`). An append whose hashes were computed on another
+head than the present one is answered with `moved` and the head, and the client computes them anew.
+"""
+
+from __future__ import annotations
+
+_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+
+ACCESS = (
+    "CREATE FUNCTION {s}.moment() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()'",
+    f"""CREATE FUNCTION {{s}}.my_projects() RETURNS SETOF integer LANGUAGE sql STABLE {_DEFINER} AS $$
+        SELECT project FROM members m WHERE EXISTS (
+            SELECT FROM pg_roles r WHERE r.rolname = m.role AND pg_has_role(session_user, r.oid, 'MEMBER')) $$""",
+    f"""CREATE FUNCTION {{s}}.require_level(p_project integer, p_level integer) RETURNS void
+    LANGUAGE plpgsql STABLE {_DEFINER} AS $$ BEGIN
+        IF EXISTS (SELECT FROM members WHERE project = p_project AND role = session_user AND level >= p_level) THEN
+            RETURN;
+        END IF;
+        IF NOT EXISTS (
+            SELECT FROM members m JOIN pg_roles r ON r.rolname = m.role
+            WHERE m.project = p_project AND m.level >= p_level AND pg_has_role(session_user, r.oid, 'MEMBER')
+        ) THEN
+            RAISE EXCEPTION 'the role % may not do this in this project', session_user
+                USING ERRCODE = 'insufficient_privilege';
+        END IF;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.first_token(p_token bigint) RETURNS bigint LANGUAGE plpgsql {_DEFINER} AS $$
+    DECLARE life integer;
+    BEGIN
+        SELECT number INTO life FROM lives WHERE began = pg_postmaster_start_time();
+        IF life IS NULL THEN
+            LOCK TABLE lives IN EXCLUSIVE MODE;
+            INSERT INTO lives SELECT coalesce(max(number) + 1, 0), pg_postmaster_start_time() FROM lives
+                ON CONFLICT DO NOTHING;
+            SELECT number INTO life FROM lives WHERE began = pg_postmaster_start_time();
+            -- The number of this life must not be lost, even in a transaction that need not be durable otherwise.
+            PERFORM set_config('synchronous_commit', 'on', true);
+        END IF;
+        RETURN greatest(p_token, life * 1048576::bigint) + 1;
+    END $$""",
+)
+
+APPEND = f"""CREATE FUNCTION {{s}}.append_1(
+    p_project integer, p_stream text, p_base bigint, p_base_hash bytea, p_writer text, p_seq bigint, p_key text,
+    p_fence bigint, p_expected bigint, p_actor text, p_occurred bigint, p_recorded bigint,
+    p_types text[], p_type_versions integer[], p_data text[], p_payloads bytea[], p_bytes bytea[], p_hashes bytea[],
+    p_kinds text[], p_keys text[], p_statuses text[],
+    OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision)
+LANGUAGE plpgsql {_DEFINER} AS $$
+DECLARE
+    s streams; began events; last bigint := 0; count integer := cardinality(p_types);
+BEGIN
+    PERFORM require_level(p_project, 2);
+    SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
+    IF NOT FOUND THEN
+        s.state := 'live'; s.version := 0; s.hash := decode(repeat('00', 32), 'hex'); s.fence := 0; s.token := 0;
+        s.ends := '-infinity'; s.followed := '-infinity'; s.writer := '';
+    ELSIF s.state <> 'live' THEN
+        outcome := 'removed'; RETURN;
+    END IF;
+    IF p_key IS NOT NULL AND s.id IS NOT NULL THEN
+        SELECT version INTO at_version FROM events WHERE stream = s.id AND key = p_key;
+        IF FOUND THEN outcome := 'key'; RETURN; END IF;
+    END IF;
+    IF s.writer = p_writer AND s.version > 0 THEN
+        last := s.writer_seq;
+    ELSE
+        SELECT * INTO began FROM events WHERE project = p_project AND writer = p_writer AND writer_seq = 1;
+        IF FOUND THEN
+            SELECT writer_seq INTO last FROM events
+                WHERE stream = began.stream AND version >= began.version AND writer = p_writer
+                ORDER BY version DESC LIMIT 1;
+        END IF;
+    END IF;
+    IF p_seq <= last THEN
+        outcome := 'repeated';
+        SELECT version INTO at_version FROM events WHERE stream = s.id AND writer = p_writer AND writer_seq = p_seq
+            ORDER BY version DESC LIMIT 1;
+        RETURN;
+    ELSIF p_seq <> last + 1 THEN
+        outcome := 'gap'; number := last; RETURN;
+    END IF;
+    IF p_fence IS NOT NULL THEN
+        seconds := CASE WHEN s.ends = '-infinity' THEN 0 ELSE extract(epoch FROM s.ends - moment()) END;
+        IF p_fence <> s.token OR p_fence < s.fence OR seconds <= 0 THEN
+            outcome := 'fence'; at_version := s.fence; number := s.token; RETURN;
+        END IF;
+    END IF;
+    IF p_expected IS NOT NULL AND p_expected <> s.version THEN
+        outcome := 'version'; at_version := s.version; RETURN;
+    END IF;
+    IF p_base <> s.version OR p_base_hash <> s.hash THEN
+        outcome := 'moved'; at_version := s.version; at_hash := s.hash; RETURN;
+    END IF;
+    IF s.id IS NULL THEN
+        INSERT INTO streams(project, name, version, hash, fence, writer, writer_seq)
+            VALUES (p_project, p_stream, count, p_hashes[count], coalesce(p_fence, 0), p_writer, p_seq + count - 1)
+            ON CONFLICT DO NOTHING RETURNING id INTO s.id;
+        IF s.id IS NULL THEN
+            outcome := 'again'; RETURN;
+        END IF;
+    ELSE
+        UPDATE streams SET version = p_base + count, hash = p_hashes[count], fence = greatest(fence, p_fence),
+            writer = p_writer, writer_seq = p_seq + count - 1 WHERE id = s.id;
+    END IF;
+    FOR i IN 1 .. count LOOP
+        INSERT INTO events VALUES (s.id, p_base + i, p_project, p_types[i], p_type_versions[i], p_occurred, p_recorded,
+            p_actor, p_writer, p_seq + i - 1, CASE i WHEN 1 THEN p_key END, coalesce(p_fence, 0), p_data[i],
+            p_payloads[i], CASE i WHEN 1 THEN p_base_hash ELSE p_hashes[i - 1] END, p_hashes[i]);
+        IF p_payloads[i] IS NOT NULL THEN
+            INSERT INTO payloads AS p VALUES (s.id, p_payloads[i], p_project, p_bytes[i])
+                ON CONFLICT (stream, digest) DO UPDATE SET bytes = excluded.bytes WHERE p.bytes IS NULL;
+        END IF;
+        IF p_kinds[i] IS NOT NULL THEN
+            INSERT INTO entries VALUES (s.id, p_kinds[i], p_keys[i], p_project, p_base + i, p_statuses[i])
+                ON CONFLICT (stream, kind, key) DO UPDATE SET version = excluded.version, status = excluded.status;
+        END IF;
+    END LOOP;
+    IF s.followed > clock_timestamp() THEN
+        PERFORM pg_notify('workpacket_streams', s.id::text);
+    END IF;
+    outcome := 'stored';
+END $$"""
+
+LEASES = (
+    f"""CREATE FUNCTION {{s}}.acquire_1(
+        p_project integer, p_stream text, p_holder text, p_seconds double precision, p_over bigint, p_request text,
+        OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision)
+    LANGUAGE plpgsql {_DEFINER} AS $$
+    DECLARE s streams; at timestamptz;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
+        IF NOT FOUND THEN
+            INSERT INTO streams(project, name) VALUES (p_project, p_stream)
+                ON CONFLICT DO NOTHING RETURNING * INTO s;
+            IF s.id IS NULL THEN outcome := 'again'; RETURN; END IF;
+        END IF;
+        at := moment();
+        IF s.ends > at AND p_request <> '' AND s.request = p_request THEN
+            outcome := 'taken'; number := s.token; RETURN;
+        END IF;
+        IF s.ends > at AND s.token IS DISTINCT FROM p_over THEN
+            outcome := 'held'; number := s.token; present := s.holder; seconds := extract(epoch FROM s.ends - at);
+            RETURN;
+        END IF;
+        number := first_token(greatest(s.token, s.fence));
+        UPDATE streams SET token = number, holder = p_holder, request = p_request,
+            ends = at + make_interval(secs => p_seconds) WHERE id = s.id;
+        outcome := 'taken';
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.renew_1(p_project integer, p_stream text, p_token bigint, p_seconds double precision)
+    RETURNS boolean LANGUAGE plpgsql {_DEFINER} AS $$
+    DECLARE s streams;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
+        IF s.token IS DISTINCT FROM p_token OR s.ends <= moment() THEN RETURN false; END IF;
+        -- A lease that ends too early by a crash of the server is only lost, never held twice.
+        PERFORM set_config('synchronous_commit', 'off', true);
+        UPDATE streams SET ends = moment() + make_interval(secs => p_seconds) WHERE id = s.id;
+        RETURN true;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.release_1(p_project integer, p_stream text, p_token bigint) RETURNS void
+    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 2);
+        PERFORM set_config('synchronous_commit', 'off', true);
+        UPDATE streams SET ends = least(ends, moment())
+            WHERE project = p_project AND name = p_stream AND token = p_token;
+    END $$""",
+)
