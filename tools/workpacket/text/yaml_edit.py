@@ -7,8 +7,6 @@ none, `CannotEdit` says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.text import yaml_spans
 from workpacket.text.changed import REMOVED, Change, changed_only
 from workpacket.text.edits import apply_edits
@@ -18,14 +16,14 @@ from workpacket.text.plain_scalars import NodePath
 from workpacket.text.source import Source
 from workpacket.text.yaml_spans import Edits, Region
 from workpacket.text.yaml_strict import load_yaml
+from workpacket.value import Value
 
 
 class CannotEdit(ValueError):
     """There is no edit that makes this change and no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class YamlText:
+class YamlText(Value):
     """The YAML in [start, end) of `source`, loaded: a whole file, or the front matter of one."""
 
     source: Source

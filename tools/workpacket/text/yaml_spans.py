@@ -6,7 +6,6 @@ Nothing here proves anything. A proposal may even break the document in some odd
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from workpacket.model.findings import Edit
@@ -21,6 +20,7 @@ from workpacket.text.yaml_write import (
     spelled,
     write_yaml,
 )
+from workpacket.value import Value
 
 Edits: TypeAlias = "tuple[Edit, ...]"
 
@@ -34,8 +34,7 @@ _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n) *\Z")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Value):
     """The text of a file, in which YAML ends at `end`, and the line end that the file uses."""
 
     text: str
