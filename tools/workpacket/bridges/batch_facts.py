@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from workpacket.bridges.batch_records import KINDS, BatchState, Preconditions, fold, imported, stream_of
@@ -25,6 +24,7 @@ from workpacket.runtime.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.examining import schemas
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 FOLDERS = ("specs/active", "scopes/active")
 
@@ -33,8 +33,7 @@ Read = Callable[[str], bytes | None]
 D = TypeVar("D", bound=Document)
 
 
-@dataclass(frozen=True)
-class BatchFacts:
+class BatchFacts(Value):
     """`contradictions` are what the file says against the log; `late` is true of a file whose writer was killed."""
 
     folder: str

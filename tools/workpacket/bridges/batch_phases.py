@@ -15,10 +15,10 @@ A reviewer who gives no answer has approved nothing: the unit stays open.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from workpacket.model.canonical import Json
+from workpacket.value import NOTHING, Value, replace
 
 Phase = Literal["testers", "implementers", "reviewers"]
 Outcome = Literal["ok", "failed", "rejected", "timed_out"]
@@ -29,8 +29,7 @@ OUTCOMES: tuple[Outcome, ...] = ("ok", "failed", "rejected", "timed_out")
 ANYBODY = "review"  # the one unit of the reviewers where no reviewer is named
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Value):
     """How far one unit is in one phase. `holder` is the process that began it last."""
 
     state: State = "waiting"
@@ -41,15 +40,14 @@ class Stage:
 _WAITING = Stage()
 
 
-@dataclass(frozen=True, slots=True)
-class BatchUnderWay:
+class BatchUnderWay(Value):
     """The batch that was begun and is not complete."""
 
     label: str
     tasks: tuple[str, ...]
     parallel: bool = False
     reviewers: tuple[str, ...] = ()
-    stages: Mapping[tuple[Phase, str], Stage] = field(default_factory=dict)
+    stages: Mapping[tuple[Phase, str], Stage] = NOTHING
     rejections: int = 0
 
     def units(self, phase: Phase) -> tuple[str, ...]:

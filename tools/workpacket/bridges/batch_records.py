@@ -8,7 +8,7 @@ is as the log was before its last command is only late and is written anew, any 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from workpacket.bridges.batch_phases import PHASES, BatchUnderWay, outcome_named, phase_named
@@ -16,6 +16,7 @@ from workpacket.bridges.stream_log import Record
 from workpacket.documents.batch_view import BatchView, view_of_json
 from workpacket.model.canonical import Json
 from workpacket.runtime.kinds import Data, Kind, Sensitivity
+from workpacket.value import NOTHING, Value, replace
 
 IMPORTED = "batch.imported"
 BEGUN = "batch.begun"
@@ -55,15 +56,14 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+class Preconditions(Value):
     """What held when the log was written to last, and has to hold for the work to go on."""
 
     branch: str = ""
     commit: str = ""
     tree: str = ""
     base_commit: str = ""
-    definitions: Mapping[str, str] = field(default_factory=dict)
+    definitions: Mapping[str, str] = NOTHING
     config: str = ""
 
     def as_json(self) -> dict[str, Json]:
@@ -80,8 +80,7 @@ def _preconditions(stored: Json) -> Preconditions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Completing:
+class Completing(Value):
     """A batch whose completion was begun: its files may be written or not, its commit may be there or not."""
 
     id: str

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from workpacket.bridges.batch_records import BatchState
 from workpacket.documents.batch_plan import SATISFIED, normal_path, overlap
 from workpacket.documents.batch_scope import BatchScope
+from workpacket.value import Value
 
 ASPECTS = ("branch", "commit", "tasks", "base", "config")
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Value):
     """What git and the files say now. `relation` is how the present history lies to the recorded commit."""
 
     branch: str = ""
@@ -26,8 +25,7 @@ class Seen:
     config: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Value):
     """One thing that is not as it was. What does not block is worth knowing and no more."""
 
     aspect: str

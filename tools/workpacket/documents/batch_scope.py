@@ -10,21 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from workpacket.documents.batch import BatchDependencies, BatchTasks
 from workpacket.documents.batch_plan import PENDING, SATISFIED, UNDER_WAY, PhasePolicy, Plan, Task, plan
 from workpacket.documents.batch_yaml import task_entries, texts_in
 from workpacket.text.node import Node, Plain
+from workpacket.value import Value, replace
 
 # What is written into a task while it is worked on; everything else says what the task is.
 _OF_THE_WORK = frozenset({"status", "evidence", "active_form", "activeForm", "notes", "completed_at", "commit"})
 _NAMES = ("content", "name", "title")
 
 
-@dataclass(frozen=True)
-class BatchScope:
+class BatchScope(Value):
     """`policy` is that of the scope: `phase_policy` in dependencies.yaml, or below `meta` in tasks.yaml."""
 
     tasks: tuple[Task, ...]

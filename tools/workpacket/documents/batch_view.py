@@ -7,18 +7,17 @@ a change of it is no contradiction of the log.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import cast
 
 from workpacket.documents.batch import BatchCheckpoint
 from workpacket.model.canonical import Json
+from workpacket.value import NOTHING, Value
 
 # The groups of tasks under the one name that each has here.
 _GROUP_NAMES = {"done": "completed"}
 
 
-@dataclass(frozen=True, slots=True)
-class NextBatch:
+class NextBatch(Value):
     """The batch that comes next, or is under way."""
 
     label: str
@@ -26,8 +25,7 @@ class NextBatch:
     parallel: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BatchView:
+class BatchView(Value):
     """`groups` is empty in files of the newer form, which leave that to tasks.yaml. `phase` is '' between batches."""
 
     branch: str = ""
@@ -35,7 +33,7 @@ class BatchView:
     timestamp: str = ""
     last_batch: str = ""
     last_commit: str = ""
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = NOTHING
     next: NextBatch | None = None
     deferred: tuple[Json, ...] = ()
     phase: Json = ""
@@ -121,13 +119,12 @@ def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
 def differences(logged: BatchView, stated: BatchView) -> list[str]:
     """What the file says otherwise than the log, in words, one sentence a field."""
     found = []
-    for one in fields(BatchView):
-        if one.name == "groups":
+    in_file = stated.as_json()
+    for name, ours in logged.as_json().items():
+        if name == "groups":
             found += _regrouped(logged, stated)
-            continue
-        theirs, ours = (view.as_json()[one.name] for view in (stated, logged))
-        if theirs != ours:
-            found.append(f"{one.name} is {_shown(theirs)} in the file and {_shown(ours)} in the log")
+        elif in_file[name] != ours:
+            found.append(f"{name} is {_shown(in_file[name])} in the file and {_shown(ours)} in the log")
     return found
 
 
