@@ -389,6 +389,7 @@ def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypa
         (sqlite3.SQLITE_READONLY, "store_read_only"),
         (sqlite3.SQLITE_CANTOPEN, "store_read_only"),
         (sqlite3.SQLITE_CORRUPT, "store_corrupt"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "disk_full"),
     ],
 )
 def test_failures_of_sqlite_have_names(path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str) -> None:

@@ -16,6 +16,7 @@ from workpacket.runtime.catalog import removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.place import store_path
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.sqlite_access import code_of
 from workpacket.runtime.sqlite_health import Problem, examine
 from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.transfer import export_lines, import_lines
@@ -51,7 +52,7 @@ def _raw_lines() -> Iterable[str]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield from connection.iterdump()
     except sqlite3.Error as error:
-        raise RuntimeFault(f"{path}: {error}", code="store_corrupt") from None
+        raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
