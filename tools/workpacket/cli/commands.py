@@ -43,6 +43,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("revoke", "revoke", "take back an approval or a rejection"),
     ("approvals", "approvals", "list and verify approvals"),
     ("key", "key", "make, try and list the keys that approve"),
+    ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),
     ("run", "run_command", "do work in steps that survive a crash"),
     ("runs", "runs", "look at runs, move, prune and verify them"),
     ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.operations import operation_in_progress
@@ -34,10 +33,10 @@ from workpacket.shell.rolling import ThirdState, clear, roll, stage
 from workpacket.shell.safe_paths import Tree, split_path
 from workpacket.shell.storage import platform_storage
 from workpacket.shell.workspace import Workspace, open_workspace
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Value):
     """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
 
     workspace: Workspace
