@@ -6,7 +6,7 @@ As a plugin it does so in all tests: whatever a command answers with `--json` in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from workpacket.cli.commands import COMMANDS
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
 from workpacket.report import json_report
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 ANSWERS = SCHEMAS / "commands"
-SHARED = "common.schema.json#/$defs/"
 
 _given: list[dict[str, Any]] = []
 
@@ -37,7 +38,8 @@ def path_of(command: str) -> Path:
 @cache
 def _shared() -> Registry[Any]:
     contents = load(ANSWERS / "common.schema.json")
-    return Registry().with_resource(contents["$id"], Resource.from_contents(contents))
+    registry: Registry[Any] = Registry().with_resource(contents["$id"], Resource.from_contents(contents))
+    return registry
 
 
 @cache
@@ -76,8 +78,11 @@ def missing(command: str) -> str:
     )
 
 
-def _watched(*arguments: Any, render: Any = json_report.render_envelope) -> str:
-    text: str = render(*arguments)
+_render = json_report.render_envelope
+
+
+def _watched(command: str, exit_code: int, findings: Iterable[Finding], data: Mapping[str, Json]) -> str:
+    text = _render(command, exit_code, findings, data)
     answer = json.loads(text)
     if any(name == answer["command"] for name, _, _ in COMMANDS):
         _given.append(answer)

@@ -1,4 +1,4 @@
-"""What holds for all tests: how hard hypothesis tries, that CI does not skip (skip_gate.py), that answers fit (answers.py)."""
+"""What holds for all tests: how hard hypothesis tries, no skips in CI (skip_gate.py), answers that fit (answers.py)."""
 
 from __future__ import annotations
 

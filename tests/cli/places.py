@@ -1,4 +1,4 @@
-"""A repository in which the commands about runs are called: in this process, or as scripts and programs of their own."""
+"""A repository in which the commands about runs are called: here, or as scripts and programs of their own."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
 from git.scratch import make_repository
-from lifecycle.governed import GATE, TOKENS_COUNT, govern
+from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
@@ -100,9 +100,8 @@ def test_every_command_gives_every_form_that_its_schema_has(
     assert {"failed", "refused", "stopped"} <= shared
 
 
-def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One packet from nothing to VALIDATED, and what may happen to others on the way."""
-    governed = govern(folder, patch, capsys)
+def beginning(reached: Reached, governed: Governed) -> None:
+    """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
     governed.begin()
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
@@ -116,14 +115,14 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "lint-justfile", ".GOV/gov.just")
     reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
     reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
-    (folder / f".GOV/task_packets/stubs/{NAME}.md").unlink()
-    shutil.rmtree(folder / f".GOV/log/{NAME}")
+    (governed.root / f".GOV/task_packets/stubs/{NAME}.md").unlink()
+    shutil.rmtree(governed.root / f".GOV/log/{NAME}")
     governed.done("board", "sync")
     governed.activate(OTHER)
     governed.stub(NAME)
     reached(governed, "create-task-packet", NAME)
     reached(governed, "refine", NAME)
-    (folder / f".GOV/refinements/{NAME}.md").unlink()
+    (governed.root / f".GOV/refinements/{NAME}.md").unlink()
     governed.refine(NAME)
     reached(governed, "refine", NAME, "--present")
     governed.sign(NAME)
@@ -138,6 +137,12 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)
+
+
+def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One packet from nothing to VALIDATED, and what may happen to others on the way."""
+    governed = govern(folder, patch, capsys)
+    beginning(reached, governed)
     reached(governed, "prepare", OTHER, "--for", "coder")
     reached(governed, "claim", OTHER, "--as", "coder")
     reached(governed, "release", OTHER, "--reason", "x", "--as", "coder")
@@ -207,10 +212,10 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.done("refine", NAME, "--present")
     signed.approve()
     governed.done("activate", NAME)
-    until = "2026-03-10T23:59:59Z"
-    for gate, command, rule in (("waiver", "waive", "dependency_unknown_lane"), ("override", "override", "dependency_unknown_lane")):
-        signed.approve(gate, rule=rule, until=until, reason="elsewhere")
-        reached(governed, command, NAME, rule, "--until", "2026-03-10", "--reason", "elsewhere")
+    rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
+    for gate, command in (("waiver", "waive"), ("override", "override")):
+        signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
+        reached(governed, command, NAME, rule, *lasting)
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     patch.undo()
     patch.setenv("HOME", str(folder / "home"))
@@ -274,8 +279,12 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "run", "stop", run)
     reached(place, "runs", "prune", "--older-than", "0")
     reached(place, "runs", "prune", "--older-than", "0", "--yes")
-    reached(place, "runs", "import", "one")
-    reached(place, "cancel", "nightly")
+    other = Place(folder / "other place", capsys)
+    other.root.mkdir()
+    make_repository(other.root)
+    reached(other, "runs", "import", str(folder / "one"))
+    reached(place, "run", "start", "other", *owner)
+    reached(place, "cancel", "other")
     for form, data in SAMPLES.items():
         (folder / form).write_bytes(data)
         reached(place, "import", form, form)

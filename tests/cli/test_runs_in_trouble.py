@@ -99,7 +99,8 @@ def test_a_place_that_can_only_be_read_is_named(place: Place, words: list[str]) 
     if os.geteuid() == 0:  # whom permissions do not stop
         prepare = 'd=.git/workpacket; mount --bind "$d" "$d"; mount -o remount,bind,ro "$d"'
         at = words.index("--") if "--" in words else len(words)
-        assert_named(*mounted(place, prepare, words, [*words[:at], "--json", *words[at:]]), "store_read_only")
+        text, as_json = mounted(place, prepare, words, [*words[:at], "--json", *words[at:]])
+        assert_named(text, as_json, "store_read_only")
     else:
         for path in (*store_of(place).parent.iterdir(), store_of(place).parent):
             path.chmod(0o555 if path.is_dir() else 0o444)
@@ -208,6 +209,16 @@ def test_a_clock_that_goes_back_changes_nothing(place: Place, monkeypatch: pytes
     assert events[1]["time"] < events[0]["time"]  # said as it was
 
 
+def test_a_run_is_taken_over_only_where_it_never_was(place: Place) -> None:
+    run = place.start("nightly")
+    place("run", "stop", run)
+    assert place("runs", "export", "nightly", "--output", "one").returncode == 0
+    refused(place, "view_conflict", "runs", "import", str(place.root / "one"))
+    assert place("runs", "prune", "--older-than", "0", "--yes").returncode == 0
+    refused(place, "view_conflict", "runs", "import", str(place.root / "one"))
+    assert place.start("nightly") == "nightly@00000002#1"  # the name of a run that is gone is not given again
+
+
 # ---- several processes ---------------------------------------------------------------------------------------------
 
 
@@ -225,8 +236,8 @@ def test_commands_at_the_same_time_with_one_handle_lose_nothing(place: Place) ->
     at_once = {name: program(place, "run", "step", run, name, "--owner", owner, "--", "true") for name in names}
     ended = {name: (step.communicate(timeout=60), step.returncode) for name, step in at_once.items()}
     assert {status for _, status in ended.values()} <= {0, catalogue()["run_busy"].exit_code}, ended
-    done = {event["data"]["step"] for event in place.json("runs", "show", "nightly")["data"]["events"]
-            if event["type"] == "step.completed"}  # fmt: skip
+    events = place.json("runs", "show", "nightly")["data"]["events"]
+    done = {event["data"]["step"] for event in events if event["type"] == "step.completed"}
     assert done >= {name for name, (_, status) in ended.items() if status == 0}
     assert [place("run", "step", run, name, "--", "true").returncode for name in names] == [0] * 4
     assert place("runs", "verify").returncode == 0

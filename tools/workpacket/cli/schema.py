@@ -54,8 +54,8 @@ COMMAND = Command(
     run,
     arguments="[NAME]",
     description="""
-Without a name, the names of all schemas. `commands/NAME` is `data` of what the command NAME prints with --json; `output`
-is the object around it.""",
+Without a name, the names of all schemas. `commands/NAME` is `data` of what the command NAME prints with --json, and
+`output` the object around it.""",
     options=(Option("draft-07", "the twin for editors that know nothing newer than draft-07"),),
     examples=("workpacket schema", "workpacket schema stub", "workpacket schema commands/claim"),
 )

@@ -41,7 +41,7 @@ _NEWEST = (
 )
 _HEADS = (
     "SELECT name, version, encode(hash, 'hex'), fence FROM {s}.streams WHERE project = %s AND name >= %s AND name < %s "
-    "AND state = 'live' AND version > 0 ORDER BY name"
+    "AND version > 0 "
 )
 _LEASE = (
     "SELECT name, token, holder, extract(epoch FROM ends - {s}.moment())::float8 FROM {s}.streams "
@@ -115,12 +115,14 @@ class ReadablePostgres:
             raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
         return require_payload(event, found[0])
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
-        parameters = (self.project, prefix, prefix + _LAST, limit)
-        if newest_first:
-            rows = self.access.rows(_HEADS + " DESC LIMIT %s", parameters)
-        else:
-            rows = self.access.rows(_HEADS + " LIMIT %s", parameters)
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
+        rows = self.access.rows(
+            _HEADS + ("AND state <> 'arriving'" if removed else "AND state = 'live'")
+            + f" ORDER BY name {'DESC' if newest_first else 'ASC'} LIMIT %s",
+            (self.project, prefix, prefix + _LAST, limit),
+        )  # fmt: skip
         return tuple(Head(*row) for row in rows)
 
     # ---- index ---------------------------------------------------------------------------------------------------

@@ -113,13 +113,15 @@ class ReadableSQLite:
             raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
         return require_payload(event, found[0])
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
         order = "DESC" if newest_first else "ASC"
         with self.access.reading:
             rows = self._db.execute(
                 f"SELECT {STREAM_COLUMNS} FROM streams "
-                f"WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name {order} LIMIT ?",
-                (prefix, prefix + "\U0010ffff", -1 if limit is None else limit),
+                f"WHERE name >= ? AND name < ? AND removed <= ? ORDER BY name {order} LIMIT ?",
+                (prefix, prefix + "\U0010ffff", removed, -1 if limit is None else limit),
             ).fetchall()
         found = [checked_stream(row) for row in rows]
         return tuple(Head(row.name, row.version, row.hash, row.fence) for row in found)
