@@ -21,7 +21,7 @@ from bridges.samples import SAMPLES, STEP_EVENT, lines
 from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
-from git.scratch import make_repository
+from git.scratch import git, make_repository
 from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from workpacket.approvals.sshsig import NAMESPACE
@@ -174,6 +174,9 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     governed = govern(folder, patch, capsys)
     governed.begin(TOKENS_COUNT + GATE.replace("activation", "waiver"))
     governed.activate(NAME)
+    for name in ("base", "ours", "theirs"):
+        governed.write(name, governed.read(BOARD))
+    reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
     reached(governed, "board", "show")
     reached(governed, "board", "sync")
     reached(governed, "board", "move", NAME, "BLOCKED", "--reason", "no water")
@@ -261,6 +264,8 @@ def sign_elsewhere(story: Story, statement: Path) -> None:
 def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Runs from their start to their removal, and checkpoints of foreign forms."""
     make_repository(folder)
+    for key, value in (("user.name", "ann"), ("user.email", "ann@example.org")):
+        git(folder, "config", key, value)
     place = Place(folder, capsys)
     owner = ("--owner", str(os.getpid()))
     run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
@@ -269,6 +274,9 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "run", "step", run, "b", "--", "false")
     reached(place, "run", "step", run, "c", "--result", "[1]")
     reached(place, "run", "checkpoint", run, "--cursor", '{"page": 7}', "--token")
+    reached(place, "run", "milestone", run)
+    (folder / "work").touch()
+    reached(place, "run", "checkpoint", run, "--commit")
     reached(place, "run", "stop", run, "--reason", "stalled")
     for words in (["resume"], ["resume", "nightly"], ["runs", "list"], ["runs", "show", "nightly"],
                   ["runs", "tail", "nightly"], ["runs", "diff", "nightly", "nightly"], ["runs", "export", "nightly"],
