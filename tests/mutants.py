@@ -62,10 +62,14 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
         yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
     if isinstance(node, ast.Constant):
         yield from (ast.Constant(value) for value in _other_values(node.value))
-    if isinstance(node, ast.Return) and node.value is not None:
+    if isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
         yield ast.Return(ast.Constant(None))
     if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
         yield ast.Pass()
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:
@@ -108,6 +112,10 @@ def _without_behaviour(node: ast.AST) -> list[ast.AST]:
     """Docstrings, types, imports, how a class is built; and messages, whose exact words no test should hold fast."""
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list]
+    if isinstance(node, ast.FunctionDef):
+        return [node.returns] if node.returns is not None else []
+    if isinstance(node, ast.AnnAssign):
+        return [node.annotation]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return [node]
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):

@@ -203,14 +203,41 @@ def test_an_answer_holds_for_exactly_the_question() -> None:
         decided(state(confirmations=yes, attempt=2), seen),
         decided(state(confirmations=yes, point=checkpoint(id="c2")), seen),
         decided(state(confirmations=yes, stream="run@2"), seen),
+        decided(state(confirmations=yes), replace(seen, digests={"tasks": "2"})),
+        decided(state(confirmations=yes), replace(seen, environment={"python": "3.12", "host": "a"})),
     ):
         assert other.action == "CONFIRM"
 
 
-def test_an_answer_never_lifts_a_block() -> None:
+def test_an_answer_is_to_all_that_was_seen_and_not_only_to_what_was_asked() -> None:
+    """Of a checkpoint that promised nothing, digests and environment differ without a question."""
+    bare = checkpoint(preconditions={})
+    seen = replace(SEEN, inputs={"month": "h2"})
+    asked = decided(state(point=bare), seen)
+    for other in (replace(seen, digests={"tasks": "2"}), replace(seen, environment={"host": "b"})):
+        again = decided(state(point=bare, confirmations={asked.subject: "yes"}), other)
+        assert (again.action, again.checks == asked.checks) == ("CONFIRM", True)
+
+
+def test_what_was_confirmed_under_an_earlier_version_still_holds() -> None:
+    """The subject of a question is stored with its answer, so it is the same in every version."""
+    asked = decided(seen=replace(SEEN, inputs={"month": "h2"}))
+    assert asked.subject == "b205571af31767723c4e04e4d06f9f15ba0010c94da302aed6d6e12f5337bcfa"
+
+
+def test_a_check_that_was_confirmed_says_so() -> None:
+    seen = replace(SEEN, inputs={"month": "h2"})
+    subject = decided(seen=seen).subject
+    checks = {check.name: check.result for check in decided(state(confirmations={subject: "yes"}), seen).checks}
+    assert checks["inputs_same"] == "confirmed"
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_an_answer_never_lifts_a_block(answer: str) -> None:
     seen = replace(SEEN, inputs={}, foreign_changes=("x",))
     asked = decided(seen=seen)
-    assert decided(state(confirmations={asked.subject: "yes"}), seen).action == "BLOCK"
+    decision = decided(state(confirmations={asked.subject: answer}), seen)
+    assert (decision.action, decision.code) == ("BLOCK", "dirty_worktree")
 
 
 texts = st.sampled_from(["", "a", "b"])

@@ -15,7 +15,7 @@ from workpacket.runtime.admission import (
     require_version,
 )
 from workpacket.runtime.contract import Append, Appended, Head, Lease
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, LogDamaged, PayloadErased, VersionConflict
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.events import GENESIS, Event, require_payload, verified
 from workpacket.runtime.index import IndexEntry, entry_of, index_of
 from workpacket.runtime.ticks import Clock, SystemClock
@@ -88,12 +88,8 @@ class MemoryStore:
         if event.payload is None:
             return None
         with self._lock:
-            if event.payload not in self._payloads:
-                raise LogDamaged(event.stream, event.version, "its payload is missing")
-            stored = self._payloads[event.payload]
-        if stored is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, stored)
+            found = (self._payloads[event.payload],) if event.payload in self._payloads else None
+        return require_payload(event, found)
 
     def erase(self, digest: str) -> bool:
         with self._lock:

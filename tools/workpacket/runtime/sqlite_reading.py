@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.runtime.contract import Head, Lease
-from workpacket.runtime.errors import LogDamaged, PayloadErased
+from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.sqlite_access import Access
@@ -107,11 +107,7 @@ class ReadableSQLite:
             found = self._db.execute(
                 "SELECT bytes FROM payloads WHERE digest = ?", (bytes.fromhex(event.payload),)
             ).fetchone()
-        if found is None:
-            raise LogDamaged(event.stream, event.version, "its payload is missing")
-        if found[0] is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, found[0])
+        return require_payload(event, found)
 
     def heads(
         self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
