@@ -191,6 +191,38 @@ def test_a_mismatch_names_exactly_the_changed_keys() -> None:
     assert check.details == ("b", "c", "d")
 
 
+@pytest.mark.parametrize(
+    ("made", "seen", "policy", "name", "result"),
+    [
+        (state(), replace(SEEN, checkpoint_wanted="c1"), ResumePolicy(), "same_identity", "pass"),
+        (state(), replace(SEEN, git="rewritten"), ResumePolicy(allow_rewritten_history=True), "git_related", "pass"),
+        (
+            state(),
+            replace(SEEN, git="unreachable"),
+            ResumePolicy(allow_rewritten_history=True),
+            "git_related",
+            "confirm",
+        ),
+        (state(inputs={}), replace(SEEN, inputs=None), ResumePolicy(), "inputs_same", "not_applicable"),
+        (state(inputs={}), SEEN, ResumePolicy(), "inputs_same", "confirm"),
+        (state(scope=()), replace(SEEN, scope=()), ResumePolicy(), "scope_within", "pass"),
+        (
+            state(last_recorded_at=99, budget={"until": 200}),
+            replace(SEEN, now=0),
+            ResumePolicy(),
+            "environment_same",
+            "pass",
+        ),
+        (state(last_recorded_at=99, budget={"until": 200}), SEEN, ResumePolicy(), "environment_same", "confirm"),
+    ],
+)
+def test_a_check_looks_at_all_that_it_rests_on(
+    made: RunState, seen: Observations, policy: ResumePolicy, name: str, result: str
+) -> None:
+    checks = {check.name: check.result for check in decided(made, seen, policy).checks}
+    assert checks[name] == result
+
+
 def test_an_answer_holds_for_exactly_the_question() -> None:
     seen = replace(SEEN, inputs={"month": "h2"})
     asked = decided(seen=seen)
