@@ -223,6 +223,31 @@ def test_a_check_looks_at_all_that_it_rests_on(
     assert checks[name] == result
 
 
+@pytest.mark.parametrize(
+    ("made", "seen", "name", "code", "details"),
+    [
+        (state(), replace(SEEN, orphans=("a: 7",)), "lease_free", "orphan_alive", ("a: 7",)),
+        (state(status="none"), SEEN, "not_terminal", "checkpoint_missing", ("the run has no beginning",)),
+        (state(), replace(SEEN, name="x"), "same_identity", "identity_changed", ("name: 'run' -> 'x'",)),
+        (state(), replace(SEEN, packet="x"), "same_identity", "identity_changed", ("packet: '' -> 'x'",)),
+        (state(), replace(SEEN, repository="x"), "same_identity", "identity_changed", ("repository: 'root' -> 'x'",)),
+        (state(), replace(SEEN, workdir="x"), "same_identity", "identity_changed", ("workdir: '/here' -> 'x'",)),
+        (state(), replace(SEEN, environment=None), "environment_same", "check_not_run", ("environment",)),
+        (state(), replace(SEEN, digests=None), "definitions_same", "check_not_run", ("digests",)),
+        (state(), replace(SEEN, inputs=None), "inputs_same", "check_not_run", ("inputs",)),
+        (state(), replace(SEEN, git=None), "git_related", "check_not_run", ("git",)),
+        (state(), replace(SEEN, foreign_changes=None), "tree_clean", "check_not_run", ("work tree",)),
+        (state(budget={"until": 50}), SEEN, "budget_left", "", ()),
+        (state(budget={"until": 49}), SEEN, "budget_left", "timeout", ("the deadline has passed",)),
+    ],
+)
+def test_a_check_says_what_it_saw(
+    made: RunState, seen: Observations, name: str, code: str, details: tuple[str, ...]
+) -> None:
+    (check,) = [check for check in decided(made, seen).checks if check.name == name]
+    assert (check.code, check.details) == (code, details)
+
+
 def test_an_answer_holds_for_exactly_the_question() -> None:
     seen = replace(SEEN, inputs={"month": "h2"})
     asked = decided(seen=seen)
