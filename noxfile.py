@@ -98,6 +98,13 @@ def proof(session: nox.Session) -> None:
 
 
 @nox.session
+def mutation(session: nox.Session) -> None:
+    """Change the decisions of the runtime in one place at a time: tests have to notice 90 % of it. `-- --share 8`"""
+    install(session)
+    session.run("python", "tests/mutants.py", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Random input with a new seed each round, for a number of seconds."""
     install(session)

@@ -68,7 +68,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("export", "export_command", "write checkpoints of the log in a foreign form"),
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
-    ("schema", "schema", "print the JSON Schema of a document kind"),
+    ("schema", "schema", "print the JSON Schema of a document kind, or of what a command answers"),
     ("completion", "completion", "print what a shell needs to complete command lines"),
 )
 

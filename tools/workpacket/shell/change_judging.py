@@ -13,7 +13,7 @@ from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base_policy import read_base_policy
-from workpacket.shell.change_around import around, not_carried_over
+from workpacket.shell.change_around import around
 from workpacket.shell.governed_files import find_governed
 from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
 from workpacket.shell.log_verifying import digest_here
@@ -31,7 +31,6 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     governed = find_governed(root)
     policy = read_base_policy(repository, commit).lifecycle
     packets = {name: log for name, log in logs.items() if name in governed.known}
-    findings += not_carried_over(repository, commit, governed, packets)
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
             digest_of = partial(digest_here, root)

@@ -15,6 +15,7 @@ from workpacket.rules.files import FileFact, Files
 from workpacket.rules.repository import Repository
 from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, Result
+from workpacket.shell.carrying import not_carried_over
 from workpacket.shell.examining import digest_of, examine_files, unreadable
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.log_verifying import look_at_logs
@@ -30,15 +31,19 @@ _REFERENCE_LIMIT = 32 * 1024 * 1024
 class Checked:
     """What a check found. `extras` are the files besides the documents that the verdict rests on.
 
-    `passing`: time alone can change it.
+    `passing`: time alone can change it. With `rests_on_people` it rests on approvals too, even where the policy says
+    nothing of them.
     """
 
-    __slots__ = ("extras", "findings", "passing")
+    __slots__ = ("extras", "findings", "passing", "rests_on_people")
 
-    def __init__(self, findings: list[Finding], extras: list[str], *, passing: bool = False) -> None:
+    def __init__(
+        self, findings: list[Finding], extras: list[str], *, passing: bool = False, rests_on_people: bool = False
+    ) -> None:
         self.findings = findings
         self.extras = extras
         self.passing = passing
+        self.rests_on_people = rests_on_people
 
 
 def check(
@@ -68,11 +73,14 @@ def check(
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
     facts = gather_files(root, wanted_files(summaries, RULES))
     findings += references(summaries, RULES, facts.files)
+    rests_on_people = False
     if whole:
         logs = look_at_logs(root, now)
-        findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
+        repository = Repository(summaries, logs.lanes)
+        findings += [*logs.findings, *across(repository, RULES)]
+        findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
         facts.paths.extend((LOG_STATE, *logs.named))
-        passing = logs.passing
+        passing, rests_on_people = logs.passing, logs.rests_on_people
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -83,7 +91,15 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths, passing=passing)
+    return Checked(graded, facts.paths, passing=passing, rests_on_people=rests_on_people)
+
+
+def _made_from_stubs(repository: Repository, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
+    stubs, packets = repository.work.stubs, repository.work.packets
+    for name in activated:
+        if name in stubs and name in packets:
+            yield name, stubs[name].path, packets[name].path
 
 
 def known_or_examined(
