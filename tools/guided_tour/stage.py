@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -51,7 +52,9 @@ class Stage:
         programs = scratch / "bin"
         programs.mkdir()
         command = programs / "workpacket"
-        command.write_text(f"#!{sys.executable}\nfrom workpacket.cli.main import console\nconsole()\n", "utf-8")
+        # Not in a first line of Python's own: a path with spaces, or a long one, would not be found there.
+        call = f"exec {shlex.quote(sys.executable)} -c 'from workpacket.cli.main import console; console()'"
+        command.write_text(f'#!/bin/sh\n{call} "$@"\n', "utf-8")
         command.chmod(0o755)
         (scratch / "greeter").mkdir()
         environment = {name: text for name, text in os.environ.items() if not name.startswith(NOT_OURS)} | {
