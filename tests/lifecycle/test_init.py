@@ -47,6 +47,7 @@ def test_the_second_call_changes_nothing_and_what_it_wrote_holds(governed: Gover
     again = governed.done("init")
     assert governed.files() == before
     assert again.out.startswith("0 files written")
+    assert again.next == "workpacket status"
     governed.done("init", "--check", *EVERYTHING)
     governed.done("check", "--fail-on", "warning")
 
@@ -124,6 +125,19 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
     governed.write(".GOV/roles_shared/SPEC_CURRENT.md", "ours.md\n")
     governed.done("init")
     assert not (governed.root / ".GOV/spec/SPEC_v1.md").exists()
+
+
+def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
+    first = governed.done("init", "--skills").next
+    assert "git add .GOV .agents AGENTS.md && git commit" in first
+    assert governed.done("init", "--pre-commit").next.startswith("git add .pre-commit-config.yaml && git commit")
+
+
+def test_where_a_board_was_the_packets_are_adopted_next(governed: Governed) -> None:
+    governed.write(".GOV/roles_shared/TASK_BOARD.md", "# Task Board\n")
+    governed.write(".GOV/roles_shared/SPEC_CURRENT.md", "spec.md\n")
+    steps = governed.done("init").next.split(", then: ")
+    assert (steps[0], steps[-1]) == ("workpacket key init", "workpacket adopt")
 
 
 def test_a_check_writes_nothing_and_fails_for_what_is_missing(governed: Governed) -> None:

@@ -22,6 +22,7 @@ from workpacket.plans.drafting import Planned
 from workpacket.plans.starting import (
     FIRST_SPECIFICATION,
     GROUPS,
+    PRE_COMMIT,
     Group,
     Package,
     StarterFile,
@@ -31,6 +32,7 @@ from workpacket.plans.starting import (
 from workpacket.value import Value
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
+_REMARKS = {PRE_COMMIT: "; it takes effect with: pre-commit install"}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -85,7 +87,9 @@ def init(package: Package, items: list[Item], moment: Moment, *, has_key: bool =
     counts += [f"{len(upgraded)} brought up to date"] if upgraded else []
     counts += [f"{len(kept) + len(edited)} were there and are left as they are"] if kept or edited else []
     offered = [group for group in GROUPS if not any(_group(package, item.path) == group for item in items)]
-    notes = [f"wrote {path}" for path in written] + [f"brought up to date: {path}" for path in upgraded]
+    notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written] + [
+        f"brought up to date: {path}" for path in upgraded
+    ]
     notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
     notes += [f"on request: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
@@ -95,7 +99,8 @@ def init(package: Package, items: list[Item], moment: Moment, *, has_key: bool =
         "kept": [*kept],
         "offered": [*offered],
     }
-    return Planned(Plan("init", moment.tx, changes), ", ".join(counts), _then(has_key=has_key), data, tuple(notes))
+    then = _then(written, [change.path for change in changes], has_key=has_key)
+    return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
 
 
 def check(items: list[Item]) -> Iterator[Finding]:
@@ -117,12 +122,18 @@ def known_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _then(*, has_key: bool) -> str:
-    key = "" if has_key else "workpacket key init, then: "
-    return (
-        f"write {FIRST_SPECIFICATION}, then: {key}workpacket policy trust, then: git add .GOV {AGENTS} && git commit "
-        "-m 'Governance', on the main branch, then: workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
-    )
+def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
+    """The first time, all that has to be done before work can begin; later, to keep what changed."""
+    if not changed:
+        return "workpacket status"
+    tops = dict.fromkeys(path.partition("/")[0] for path in changed)
+    commit = f"git add {' '.join(tops)} && git commit -m 'Governance', on the main branch"
+    if POLICY_PATH not in written:
+        return commit
+    steps = [f"write {FIRST_SPECIFICATION}"] if FIRST_SPECIFICATION in written else []
+    steps += [] if has_key else ["workpacket key init"]
+    begin = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT" if BOARD_PATH in written else "workpacket adopt"
+    return ", then: ".join([*steps, "workpacket policy trust", commit, begin])
 
 
 def _counts(file: StarterFile, seen: Seen, wanted: Collection[Group]) -> bool:
