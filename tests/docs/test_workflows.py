@@ -89,7 +89,7 @@ def test_the_check_step_does_what_it_is_there_for(tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
     assert run(script) == 1
     report = json.loads((tmp_path / "workpacket.sarif").read_text("utf-8"))
-    assert [one["ruleId"] for one in report["runs"][0]["results"]] == ["spec_pointer_without_target"]
+    assert [one["ruleId"] for one in report["runs"][0]["results"]] == ["field_missing"]
 
 
 # --- hooks
