@@ -14,6 +14,7 @@ from architecture.source_tree import PACKAGE, python_files
 WRITERS = {
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
+    "cli/merge_driver.py": "the file that git made for it, for what the merge came to",
     "cli/new_file.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs_keeping.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
@@ -21,6 +22,7 @@ WRITERS = {
     "shell/evidence.py": "runs the commands that prove a criterion",
     "shell/key_doctor.py": "keys that it tries to sign with, in a temporary folder",
     "shell/locks.py": "the lock, in the git directory",
+    "shell/merge_driver.py": "three versions of a text for git to merge, in a temporary folder",
     "shell/own_key.py": "the person's own key, in the person's own folder",
     "shell/ssh_keygen.py": "runs ssh-keygen, which makes keys and signatures",
     "shell/storage.py": "what the transaction asks for: the only way to a governed file",

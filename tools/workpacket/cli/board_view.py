@@ -25,18 +25,23 @@ from workpacket.report.board_screen import render_board
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 
+_SYNC = "next: workpacket board sync"
+
 
 def compute(arguments: Arguments) -> Output:
     """What `board show` says."""
     repository = looking()
-    cards = [card for card, _ in _cards(arguments, repository, everything(repository))]
+    facts = everything(repository)
+    cards = [card for card, _ in _cards(arguments, repository, facts)]
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes}))
     style = style_of(arguments)
     board = columns(cards)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
-    return output(repository, f"{shown}\nnext: workpacket board sync\n")
+    unknown = sum(not packet.lane for packet in facts.packets.values())
+    then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
+    return output(repository, f"{shown}\n{then}\n")
 
 
 def export(arguments: Arguments) -> int:

@@ -20,8 +20,10 @@ from workpacket.plans.agents_block import AGENTS, find_blocks, marked, with_bloc
 from workpacket.plans.dialects import DIALECTS, Dialect, dialect_here
 from workpacket.plans.drafting import Planned
 from workpacket.plans.starting import (
+    ATTRIBUTES,
     FIRST_SPECIFICATION,
     GROUPS,
+    MERGE_DRIVER,
     PRE_COMMIT,
     Group,
     Package,
@@ -32,7 +34,10 @@ from workpacket.plans.starting import (
 from workpacket.value import Value
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
-_REMARKS = {PRE_COMMIT: "; it takes effect with: pre-commit install"}
+_REMARKS = {
+    ATTRIBUTES: f"; so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",
+    PRE_COMMIT: "; it takes effect with: pre-commit install",
+}
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -17,6 +17,7 @@ from workpacket.plans.protocols import protocols
 from workpacket.value import NOTHING, Value
 
 GOV_JUST = ".GOV/gov.just"
+ATTRIBUTES = ".GOV/.gitattributes"
 STUB_TEMPLATE = ".GOV/templates/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = ".GOV/spec/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
@@ -75,11 +76,15 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
-# Two branches that move different packets change neighbouring lines. With the lines of both sides, `board sync` has all
-# that it needs; and the bytes of the log are never to be touched by a conversion of line ends.
-_ATTRIBUTES = """# After a merge: workpacket board sync
-roles_shared/TASK_BOARD.md merge=union
-roles_shared/WP_TRACEABILITY_REGISTRY.md merge=union
+# Two branches that move different packets change neighbouring lines, and the log of both sides says what they mean; and
+# the bytes of the log are never to be touched by a conversion of line ends.
+MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
+_ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
+# Without that git merges them like any other text; afterwards: workpacket board sync
+roles_shared/TASK_BOARD.md merge=workpacket
+roles_shared/WP_TRACEABILITY_REGISTRY.md merge=workpacket
+task_packets/*.md merge=workpacket
+task_packets/*/packet.md merge=workpacket
 log/** -text
 attestations/** -text
 """
@@ -92,7 +97,7 @@ def starting_files(dialect: Dialect, package: Package, *, found_governed: bool =
     """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
     profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
     yield StarterFile(".GOV/README.md", guide(dialect))
-    yield StarterFile(".GOV/.gitattributes", _ATTRIBUTES)
+    yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
     yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
     yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
     pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
