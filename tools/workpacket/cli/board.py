@@ -14,7 +14,7 @@ def run(arguments: Arguments) -> int:
     if action == "show":
         return lasting(arguments, "board_view")
     if action == "export":
-        from workpacket.cli.board_view import export
+        from workpacket.cli.board_export import export
 
         return export(arguments)
     if action not in {"sync", "move"}:

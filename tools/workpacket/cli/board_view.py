@@ -1,14 +1,12 @@
-"""The part of `board show` and `board export` that reads packets."""
+"""The part of `board show` that reads packets."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
-from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments
 from workpacket.cli.remembered import Output
 from workpacket.cli.show import log_at
@@ -18,11 +16,9 @@ from workpacket.ledger.fold import fold
 from workpacket.ledger.state import PacketState
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.facts import Facts
 from workpacket.report.board import Card, Column, columns
-from workpacket.report.board_page import render_page
 from workpacket.report.board_screen import render_board
-from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 
 _SYNC = "next: workpacket board sync"
@@ -32,7 +28,7 @@ def compute(arguments: Arguments) -> Output:
     """What `board show` says."""
     repository = looking()
     facts = everything(repository)
-    cards = [card for card, _ in _cards(arguments, repository, facts)]
+    cards = [card for card, _ in cards_of(arguments, repository, facts)]
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes}))
@@ -44,35 +40,14 @@ def compute(arguments: Arguments) -> Output:
     return output(repository, f"{shown}\n{then}\n")
 
 
-def export(arguments: Arguments) -> int:
-    """`board export`: the page, into a new file or to standard output."""
-    repository = looking()
-    found = list(_cards(arguments, repository, everything(repository), titled=True))
-    page = render_page(columns(card for card, _ in found), max((at for _, at in found), default=""))
-    target = arguments.value("out")
-    if target:
-        write_new(target, page.encode())
-    if arguments.flag("json"):
-        data: dict[str, Json] = {"out": target, **({} if target else {"page": page})}
-        sys.stdout.write(render_envelope("board", exits.OK, [], data))
-    elif target:
-        print(f"{len(found)} packets written to {escape(target)}")
-        print(f"next: open {escape(target)} in a browser")
-    else:
-        sys.stdout.write(page)
-    return exits.OK
-
-
-def _cards(
-    arguments: Arguments, repository: Repository, facts: Facts, *, titled: bool = False
-) -> Iterator[tuple[Card, str]]:
+def cards_of(arguments: Arguments, repository: Repository, facts: Facts) -> Iterator[tuple[Card, str]]:
     """Every packet that has a lane, by id, with the time of its last event."""
     at = arguments.value("at")
     for name, packet in sorted(facts.packets.items()):
         state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
         if state.lane:
             last = max((event.at for event in state.history), default="")
-            yield Card(name, state.lane, _note(state), _title(packet) if titled else ""), last
+            yield Card(name, state.lane, _note(state)), last
 
 
 def _note(state: PacketState) -> str:
@@ -83,11 +58,6 @@ def _note(state: PacketState) -> str:
     if state.lane == "BLOCKED" and move is not None:
         return " / until: ".join(filter(None, (move.text("reason"), move.text("until"))))
     return f"by {state.superseded_by}" if state.superseded_by else ""
-
-
-def _title(packet: PacketFacts) -> str:
-    document = packet.packet or packet.stub
-    return " ".join(document.title().split()) if document is not None else ""
 
 
 def _plain(board: tuple[Column, ...]) -> str:

@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> int:
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect)
-        planned = init(package, items, moment(), has_key=default_path().exists())
+        planned = init(items, moment(), has_key=default_path().exists())
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 

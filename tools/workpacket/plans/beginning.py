@@ -31,7 +31,7 @@ from workpacket.plans.starting import (
     dialect_files,
     starting_files,
 )
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
 _REMARKS = {
@@ -56,6 +56,7 @@ class Item(Value):
     before: bytes | None = None
     after: bytes | None = None
     why: str = ""
+    group: Group = ""
 
 
 def paths_of_interest(package: Package) -> list[str]:
@@ -70,14 +71,14 @@ def compare(package: Package, seen: Seen, wanted: Collection[Group] = (), dialec
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions)
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
     items = [
-        _file(file, package, seen)
+        replace(_file(file, package, seen), group=file.group)
         for file in starting_files(spoken, package, found_governed=governed)
         if _counts(file, seen, wanted)
     ]
     return [*items, _agents(package, seen)]
 
 
-def init(package: Package, items: list[Item], moment: Moment, *, has_key: bool = False) -> Planned:
+def init(items: list[Item], moment: Moment, *, has_key: bool = False) -> Planned:
     """`has_key`: whether the person has made a key for approvals before."""
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
@@ -91,10 +92,9 @@ def init(package: Package, items: list[Item], moment: Moment, *, has_key: bool =
     counts = [f"{len(written)} files written"]
     counts += [f"{len(upgraded)} brought up to date"] if upgraded else []
     counts += [f"{len(kept) + len(edited)} were there and are left as they are"] if kept or edited else []
-    offered = [group for group in GROUPS if not any(_group(package, item.path) == group for item in items)]
-    notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written] + [
-        f"brought up to date: {path}" for path in upgraded
-    ]
+    offered = [group for group in GROUPS if not any(item.group == group for item in items)]
+    notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
+    notes += [f"brought up to date: {path}" for path in upgraded]
     notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
     notes += [f"on request: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
@@ -145,10 +145,6 @@ def _counts(file: StarterFile, seen: Seen, wanted: Collection[Group]) -> bool:
     if file.path == FIRST_SPECIFICATION and SPEC_POINTER in seen.files:
         return False  # the pointer names another one
     return not file.group or file.group in wanted or file.path in seen.files
-
-
-def _group(package: Package, path: str) -> Group:
-    return next((file.group for file in starting_files("plain", package) if file.path == path), "")
 
 
 def _file(file: StarterFile, package: Package, seen: Seen) -> Item:
