@@ -30,7 +30,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("adopt", "adopt", "begin a log for packets that have none, from what their documents say"),
     ("show", "show", "show a packet as it stands, or as it stood"),
     ("history", "history", "show what happened to a packet"),
-    ("board", "board", "show the board, draw it anew, or move an entry"),
+    ("board", "board", "show the board, draw it anew, move an entry, or write a page"),
     (
         "registry",
         "registry",
