@@ -8,7 +8,6 @@ the act before anything is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from workpacket.bridges import batch_records as records
 from workpacket.bridges.batch_completing import complete_batch, finish
@@ -24,6 +23,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.processes import is_certainly_alive
 from workpacket.shell.moment import moment
+from workpacket.value import replace
 
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:

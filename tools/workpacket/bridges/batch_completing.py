@@ -11,7 +11,6 @@ the process, the next call sees how far it came, and goes on from there:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from workpacket.bridges import batch_records as records
@@ -25,6 +24,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.git.rewriting import tree_of
 from workpacket.model.canonical import Json
 from workpacket.shell.moment import moment
+from workpacket.value import replace
 
 TRAILER = "Batch-Id"
 _SHOWN = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from workpacket.bridges import batch_records as records
 from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather

@@ -8,6 +8,7 @@ is as the log was before its last command is only late and is written anew, any 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from workpacket.bridges.batch_phases import PHASES, BatchUnderWay, outcome_named, phase_named

@@ -119,13 +119,12 @@ def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
 def differences(logged: BatchView, stated: BatchView) -> list[str]:
     """What the file says otherwise than the log, in words, one sentence a field."""
     found = []
-    for one in fields(BatchView):
-        if one.name == "groups":
+    said = stated.as_json()
+    for name, ours in logged.as_json().items():
+        if name == "groups":
             found += _regrouped(logged, stated)
-            continue
-        theirs, ours = (view.as_json()[one.name] for view in (stated, logged))
-        if theirs != ours:
-            found.append(f"{one.name} is {_shown(theirs)} in the file and {_shown(ours)} in the log")
+        elif said[name] != ours:
+            found.append(f"{name} is {_shown(said[name])} in the file and {_shown(ours)} in the log")
     return found
 
 
