@@ -44,6 +44,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("approvals", "approvals", "list and verify approvals"),
     ("key", "key", "make, try and list the keys that approve"),
     ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),
+    ("progress", "progress_command", "write down, or list, where roles stand in the features they work on"),
     ("run", "run_command", "do work in steps that survive a crash"),
     ("runs", "runs", "look at runs, move, prune and verify them"),
     ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
