@@ -85,7 +85,7 @@ def test_what_a_form_cannot_carry_is_said(place: Place, form: str) -> None:
 
 
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"]), min_size=1, max_size=12)
-_SCALARS = st.none() | st.booleans() | st.integers() | _TEXTS
+_SCALARS = st.none() | st.booleans() | st.integers(1 - 10**15, 10**15 - 1) | _TEXTS
 _VALUES = st.recursive(
     _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3), max_leaves=6
 )

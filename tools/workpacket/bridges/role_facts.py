@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from workpacket.bridges.foreign import stream_named
 from workpacket.bridges.role_records import FORM, KINDS, Fields, RoleState, fields_of, fold, stream_of
 from workpacket.bridges.stream_log import StreamLog
 from workpacket.documents.role_progress import KEYS, RoleProgress, closing_of, is_open
@@ -113,7 +114,7 @@ def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
     """The team of a role whose file is gone, if the log knows only one."""
     teams = {
         fields.team
-        for head in runtime.store.heads(stream_of(key.feature, "", ""))
+        for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
         if (fields := fold(StreamLog(runtime, head.stream, KINDS).records()).fields).agent == key.agent
     }
     return teams.pop() if len(teams) == 1 else ""
