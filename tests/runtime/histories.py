@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.worlds import World
+from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.recorder import Draft
@@ -87,7 +88,48 @@ def asked(world: World) -> str:
     return run.id
 
 
-HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused, asked)
+def milestones(world: World) -> str:
+    """Checkpoint commits: one whose sidecar could not be written, and one that was announced and never made."""
+    first: dict[str, Json] = {"checkpoint": "a" * 16, "milestone_index": 0}
+    second: dict[str, Json] = {"checkpoint": "b" * 16, "milestone_index": 1}
+    commit, tree = "1" * 40, "2" * 40
+    cursor = b'{"cursor":{"at":1}}'
+    with world.crashing(world.runtime.run("milestones", scope=["src"])) as run:
+        session = run._session
+        announced: dict[str, Json] = {**first, "base": "0" * 40, "milestone_title": "Read front matter"}
+        session.recorder.record(Draft("checkpoint.prepared", announced, cursor))
+        made: dict[str, Json] = {
+            **first,
+            "commit": commit,
+            "tree": tree,
+            "changed": True,
+            "found": False,
+            "sidecar_written": False,
+        }
+        unwritten: dict[str, Json] = {
+            "sha": commit,
+            "path": f"/there/.runr/checkpoints/{commit}.json",
+            "error": "Read-only file system",
+        }
+        session.checkpoint(
+            {"at": 1}, "Read front matter", "commit",
+            {"commit": commit, "tree": tree, "trailer": "a" * 16, "own": ["src"]},
+            with_token=False,
+            first=(Draft("checkpoint_complete", made), Draft("checkpoint_sidecar_write_failed", unwritten)),
+        )  # fmt: skip
+        selected: dict[str, Json] = {
+            "source": "git_log_run_specific",
+            "sha": commit,
+            "milestone_index": 0,
+            "relation": "exact",
+        }
+        session.recorder.record(Draft("resume_checkpoint_selected", {**selected, "skipped": []}))
+        session.recorder.record(Draft("checkpoint.prepared", {**second, "base": commit}, cursor))
+        world.crash()
+    return run.id
+
+
+HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused, asked, milestones)
 
 
 def summary(state: RunState) -> dict[str, Any]:
@@ -110,6 +152,8 @@ def summary(state: RunState) -> dict[str, Any]:
         "questions": sorted(state.questions.values()),
         "in_flight": sorted(state.in_flight),
         "running": sorted(state.running),
+        "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
+        "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
         "version": state.version,
     }
 

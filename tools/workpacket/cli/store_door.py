@@ -18,7 +18,7 @@ from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.observe import Observer
 from workpacket.runtime.place import store_path
@@ -38,7 +38,7 @@ def open_runtime(
 
 def _observers(promise: bool) -> tuple[Observer, ...]:
     try:
-        return (GitObserver(find_repository(Path.cwd()), own=(".workpacket",), promise=promise),)
+        return (GitObserver(find_repository(Path.cwd()), own=OWN_FOLDERS, promise=promise),)
     except WorkpacketError:
         if promise:
             raise

@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.data_fields import members as _members
+from workpacket.runtime.data_fields import number as _number
+from workpacket.runtime.data_fields import text as _text
+from workpacket.runtime.data_fields import texts as _list
+from workpacket.runtime.data_fields import texts_by_key as _texts
 from workpacket.runtime.events import Event
 from workpacket.runtime.kinds import KINDS, Data, Kind, current
+from workpacket.runtime.milestones import Milestones
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
@@ -86,6 +92,7 @@ class RunState:
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
+    milestones: Milestones = field(default_factory=Milestones)
     spent_ms: int = 0
     last_recorded_at: int = 0
 
@@ -117,30 +124,6 @@ def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState
     for event in events:
         state.apply(event, kinds)
     return state
-
-
-def _text(data: Data, name: str) -> str:
-    return str(data.get(name, "") or "")
-
-
-def _number(data: Data, name: str) -> int:
-    value = data.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def _texts(data: Data, name: str) -> dict[str, str]:
-    value = data.get(name)
-    return {key: str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def _members(data: Data, name: str) -> Mapping[str, Json]:
-    value = data.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(data: Data, name: str) -> tuple[str, ...]:
-    value = data.get(name)
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
 def _started(state: RunState, _: Event, data: Data) -> None:
@@ -268,6 +251,10 @@ def _cancelled(state: RunState, _: Event, data: Data) -> None:
     state.in_flight |= set(_list(data, "in_flight"))
 
 
+def _milestone(state: RunState, event: Event, data: Data) -> None:
+    state.milestones.apply(event, data)
+
+
 def _completed(state: RunState, _: Event, __: Data) -> None:
     state.status = "completed"
 
@@ -281,6 +268,8 @@ _REDUCERS: Mapping[str, Reducer] = {
     "step.completed": _step,
     "step.failed": _step_failed,
     "checkpoint": _checkpoint,
+    "checkpoint.prepared": _milestone,
+    "checkpoint_complete": _milestone,
     "effect.intended": _effect_is("intended"),
     "effect.started": _effect_is("started"),
     "effect.succeeded": _effect_is("succeeded"),
