@@ -279,6 +279,15 @@ def test_a_complete_feature_takes_no_more_milestones_and_its_roles_are_closed_at
     assert 'status: "complete"' in roles.text("docs/progress/auth-tester.md")
 
 
+def test_closing_a_feature_closes_what_can_be_closed_and_names_the_rest(roles: Roles) -> None:
+    roles.write(checkpoint("auth", "one"), "docs/progress/auth-one.md")
+    roles.write(checkpoint("auth", "two of us"), "docs/progress/auth-two.md")
+    roles.write(checkpoint("auth", "three"), "docs/progress/renamed.md")
+    roles.done("close", "auth")
+    assert roles.said.startswith("auth: 1 closed; docs/progress/auth-two.md: 'two of us' is no name of agent")
+    assert "docs/progress/renamed.md is the checkpoint of three in auth" in roles.said
+
+
 def test_a_packet_that_came_to_its_end_ends_the_roles_of_its_name(roles: Roles) -> None:
     from workpacket.documents.role_progress import closing_of
 

@@ -14,10 +14,10 @@ from workpacket.bridges import importing
 from workpacket.bridges.foreign import Foreign
 from workpacket.bridges.role_bridge import BRIDGE, foreign_of
 from workpacket.bridges.role_facts import RoleFacts, RoleKey, facts_of, read_folder
-from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState
+from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState, fields_of
 from workpacket.bridges.stream_log import StreamLog
 from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, is_open
-from workpacket.documents.role_writing import advanced, canonical
+from workpacket.documents.role_writing import advanced, canonical, front_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
@@ -54,6 +54,8 @@ MILESTONES: Mapping[str, Milestone] = {
     "note": Milestone("", ""),
 }
 CLOSED = "closed"
+RESUMED = "resumed"
+_UNNAMED = {CLOSED: Milestone("complete", "Closed with the feature"), RESUMED: Milestone("", "Resumed the work")}
 ENDS = frozenset({"done", CLOSED})
 
 
@@ -154,7 +156,7 @@ def settle(desk: RoleDesk) -> Lease:
 
 def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") -> None:
     """Write down that the role reached a milestone."""
-    known = MILESTONES.get(milestone, Milestone("complete", "Closed with the feature"))
+    known = MILESTONES.get(milestone) or _UNNAMED[milestone]
     words = " ".join(text.split()) or known.note
     facts = desk.facts
     feature, team, agent = facts.names
@@ -170,10 +172,12 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") ->
         raise WorkpacketError("role_phase_foreign", message)
     lease = settle(desk)
     now = moment().now
+    fields = facts.fields
     data: dict[str, Json] = {
         "milestone": milestone, "feature": feature, "team": team, "agent": agent, "phase": phase,
-        "status": known.status or facts.fields.status or "in_progress", "last_action": words, "updated": now,
-        "note": f"[{now[11:16]}] {words}", "instance": desk.holder,
+        "status": known.status or fields.status or "in_progress",
+        "last_action": fields.last_action if milestone == RESUMED else words,
+        "updated": now, "note": f"[{now[11:16]}] {words}", "instance": desk.holder,
     }  # fmt: skip
     _require_writable(desk, data)
     desk.write(desk.record(data, lease))
@@ -217,12 +221,11 @@ def view_conflict(facts: RoleFacts) -> RunBlocked:
     return RunBlocked(message, code="view_conflict", hint=hint, details={"contradictions": found})
 
 
-def open_roles(desk_notes: Mapping[str, RoleProgress], feature: str) -> list[RoleKey]:
-    """The roles of a feature that are still open, by their files."""
-    keys = []
-    for note in desk_notes.values():
-        names = [text.value if (text := note.text_at(key)) is not None else "" for key in ("feature", "agent", "team")]
-        status = note.status.value if note.status is not None else ""
-        if note.is_checkpoint and names[0].casefold() == feature.casefold() and is_open(status):
-            keys.append(RoleKey(*names))
-    return keys
+def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:
+    """The roles of a feature that are still open: feature, agent and team, by their files."""
+    found = {}
+    for path, note in notes.items():
+        fields = fields_of(front_of(note))
+        if note.is_checkpoint and fields.feature.casefold() == feature.casefold() and is_open(fields.status):
+            found[path] = (fields.feature, fields.agent, fields.team)
+    return found

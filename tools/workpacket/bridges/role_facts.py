@@ -33,9 +33,11 @@ class RoleKey(Value):
     team: str = ""
 
     def __post_init__(self) -> None:
-        for what in ("feature", "agent", "team"):
+        if not self.team.isprintable():
+            raise WorkpacketError("invalid_value", f"{self.team!r} is no name of a team")
+        for what in ("feature", "agent"):
             word = getattr(self, what)
-            if (word or what != "team") and not _NAME.match(word):
+            if not _NAME.match(word):
                 message = f"{word!r} is no name of {what}: letters, digits, '-', '_', '.' and '#', at most 100"
                 raise WorkpacketError("invalid_value", message)
 

@@ -12,10 +12,11 @@ from workpacket.bridges.unfinished import UnfinishedRole, unfinished_roles
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, open_runtime, refuse
 from workpacket.documents.role_progress import RoleProgress
+from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
-from workpacket.runtime.errors import LeaseHeld, RuntimeFault
+from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.processes import process_named
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
@@ -53,7 +54,7 @@ def _write(arguments: Arguments, action: str) -> int:
     key = RoleKey(words[0], words[1], arguments.value("team"))
     repository = here()
     with writing(repository, "progress") as transaction, open_runtime(create=True) as runtime:
-        desk = _desk(arguments, repository, runtime, transaction, key)
+        desk = desk_of(arguments, repository, runtime, transaction, key)
         if action == "adopt":
             adopt(desk)
         elif action == "restore":
@@ -65,12 +66,12 @@ def _write(arguments: Arguments, action: str) -> int:
     return answer(arguments, _line(facts, desk.said), data)
 
 
-def _desk(
+def desk_of(
     arguments: Arguments, repository: Repository, runtime: Runtime, transaction: Transaction, key: RoleKey
 ) -> RoleDesk:
     phases = read_settings(str(repository.root)).phases
     lanes = lanes_for(str(repository.root), (key.feature,))
-    return RoleDesk(runtime, transaction, key, _holder(arguments, key), lanes, phases)
+    return RoleDesk(runtime, transaction, key, holder_of(arguments, key.agent), lanes, phases)
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
@@ -78,13 +79,13 @@ def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
-def _holder(arguments: Arguments, key: RoleKey) -> str:
+def holder_of(arguments: Arguments, agent: str) -> str:
     """Who writes: agent#instance where an instance is named, else a process, which can be seen to be gone."""
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
             raise usage(arguments.command, "invalid_value", f"{instance!r} is no name of an instance")
-        return f"{key.agent}#{instance}"
+        return f"{agent}#{instance}"
     owner = arguments.value("owner")
     if owner and not owner.isdecimal():
         raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {owner!r}")
@@ -98,14 +99,14 @@ def _close(arguments: Arguments, feature: str) -> int:
     left: list[str] = []
     with writing(repository, "progress") as transaction, open_runtime(create=True) as runtime:
         tree = transaction.workspace.work_tree
-        for key in open_roles(notes_in(tree, feature), feature):
-            desk = _desk(arguments, repository, runtime, transaction, key)
+        for path, names in open_roles(notes_in(tree, feature), feature).items():
             try:
+                desk = desk_of(arguments, repository, runtime, transaction, RoleKey(*names))
                 reach(desk, CLOSED)
-            except LeaseHeld as held:
-                left.append(held.message)
+            except WorkpacketError as error:
+                left.append(error.message if path in error.message else f"{path}: {error.message}")
             else:
-                closed.append(desk.facts.path)
+                closed.append(path)
     text = f"{feature}: {len(closed)} closed{''.join(f'; {one}' for one in left)}\n"
     data: dict[str, Json] = {"feature": feature, "closed": list(closed), "left": list(left)}
     return answer(arguments, escape(text.rstrip()) + "\n", data)
