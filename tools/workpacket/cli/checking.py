@@ -81,9 +81,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         fail_on=_severity(arguments.value("fail-on", "error")),
     )
     status = exit_status(outcome, reasons)
-    return Output(
-        render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not (repairs or base)
-    )
+    repeatable = not (repairs or base or checked.passing)
+    return Output(render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=repeatable)
 
 
 def render(

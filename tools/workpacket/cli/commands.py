@@ -31,7 +31,18 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("show", "show", "show a packet as it stands, or as it stood"),
     ("history", "history", "show what happened to a packet"),
     ("board", "board", "show the board, draw it anew, or move an entry"),
-    ("registry", "registry", "show which packet is in force for each base, or draw the registry anew"),
+    (
+        "registry",
+        "registry",
+        "show or audit which packet is in force for each base, or draw the registry anew",
+    ),
+    (
+        "trace",
+        "trace",
+        "follow packets from requirement to evidence and commit, and find what no longer holds",
+    ),
+    ("impact", "impact", "list the packets that rest on a file, a line of it, or an anchor"),
+    ("audit", "audit", "verify the whole repository and report: what is wrong, since when, who must act"),
     (
         "merge-driver",
         "merge_driver",

@@ -28,13 +28,17 @@ _REFERENCE_LIMIT = 32 * 1024 * 1024
 
 
 class Checked:
-    """What a check found. `extras` are the files besides the documents that the verdict rests on."""
+    """What a check found. `extras` are the files besides the documents that the verdict rests on.
 
-    __slots__ = ("extras", "findings")
+    `passing`: time alone can change it.
+    """
 
-    def __init__(self, findings: list[Finding], extras: list[str]) -> None:
+    __slots__ = ("extras", "findings", "passing")
+
+    def __init__(self, findings: list[Finding], extras: list[str], *, passing: bool = False) -> None:
         self.findings = findings
         self.extras = extras
+        self.passing = passing
 
 
 def check(
@@ -46,9 +50,14 @@ def check(
     reasons: Mapping[str, Reason],
     settings: Settings,
     progress: Callable[[int, int], None],
+    now: str = "",
 ) -> Checked:
-    """Checks `files`. Only of a `whole` repository can documents be compared with one another."""
+    """Checks `files`. Only of a `whole` repository can documents be compared with one another.
+
+    `now` is when waivers are judged; the clock says, unless it is given.
+    """
     findings: list[Finding] = []
+    passing = False
     results = known_or_examined(root, files, cache, progress)
     for found, result in zip(files, results, strict=True):
         if result.findings != "[]":
@@ -60,9 +69,10 @@ def check(
     facts = gather_files(root, wanted_files(summaries, RULES))
     findings += references(summaries, RULES, facts.files)
     if whole:
-        logs = look_at_logs(root)
+        logs = look_at_logs(root, now)
         findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
-        facts.paths.append(LOG_STATE)
+        facts.paths.extend((LOG_STATE, *logs.named))
+        passing = logs.passing
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -73,7 +83,7 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths)
+    return Checked(graded, facts.paths, passing=passing)
 
 
 def known_or_examined(

@@ -75,6 +75,8 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
     chosen = list(names)
     for name in chosen:
         take(WorkPacketId.parse(name))
+    if len(found) == len(governed.known):
+        return found
     for name in chosen:
         packet = found.get(name)
         for needed in packet.dependencies() if packet is not None else ():
