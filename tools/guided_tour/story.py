@@ -31,7 +31,7 @@ def begin(stage: Stage) -> None:
     asked = [Answer("Enter passphrase", PHRASE), Answer("same passphrase again", PHRASE)]
     stage.type("workpacket key init", answers=asked)
     stage.type("workpacket policy trust")
-    stage.quietly("git add .GOV && git commit --quiet -m 'Begin to govern'")
+    stage.quietly("git add --all && git commit --quiet -m 'Begin to govern'")
     stage.say("From now on the policy on main decides. A change of it counts once it is on main, too.")
 
 
