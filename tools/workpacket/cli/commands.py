@@ -46,6 +46,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),
     ("run", "run_command", "do work in steps that survive a crash"),
     ("runs", "runs", "look at runs, move, prune and verify them"),
+    ("deps", "deps", "find dependencies that changed without leave"),
     ("resume", "resume", "say what an unfinished run would go on with, and answer what it asks"),
     ("cancel", "cancel", "ask a run to end at its next boundary"),
     ("import", "import_command", "take checkpoints in a foreign form into the log"),

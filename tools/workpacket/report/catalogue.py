@@ -15,6 +15,7 @@ from workpacket.model.reason_tables import (
     approving,
     batches,
     conflict,
+    dependencies,
     document,
     environment,
     gate,
@@ -60,6 +61,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     stops.REASONS,
     approving.REASONS,
     batches.REASONS,
+    dependencies.REASONS,
 )
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model.canonical import Json
+from workpacket.model.name_patterns import covers
 from workpacket.runtime.observations import Observations, ResumePolicy, changed_keys
 from workpacket.runtime.state import CheckpointRecord, RunState
 
@@ -153,8 +154,15 @@ def inputs_same(case: Case) -> Verdict:
 
 
 def scope_within(case: Case) -> Verdict:
+    more_leave = [
+        f"--allow-deps {wanted}"
+        for wanted in case.seen.allow_deps or ()
+        if not any(covers(given, wanted) for given in case.state.allow_deps)
+    ]
+    if more_leave:
+        return _block("scope_widened", *more_leave)
     if case.seen.scope is None:
-        return NOT_APPLICABLE
+        return NOT_APPLICABLE if case.seen.allow_deps is None else PASS
     wider = sorted(set(case.seen.scope) - set(case.state.scope)) if case.state.scope else []
     dropped = not case.seen.scope and case.state.scope
     if dropped:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from workpacket.documents.lockfiles.leave import Leave
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
+from workpacket.lifecycle.dependency_policy import dependency_leave
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
@@ -16,6 +18,7 @@ class BasePolicy(Value):
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
     lifecycle: LifecyclePolicy
+    dependencies: Leave
     anchored: bool
     target_branch: str
     where: str
@@ -23,7 +26,8 @@ class BasePolicy(Value):
 
 def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
     """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
-    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
+    from there. Without a commit that holds it, lane settings are read from the work tree, nobody is trusted, and no
+    dependency may change."""
     from workpacket.text.toml_strict import load_toml
 
     branch = default_branch(repository)
@@ -42,4 +46,5 @@ def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )
     where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
-    return BasePolicy(policy, anchored, target, where)
+    leave = dependency_leave(root) if anchored else Leave()
+    return BasePolicy(policy, leave, anchored, target, where)
