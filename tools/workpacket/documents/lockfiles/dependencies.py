@@ -72,9 +72,21 @@ def malformed(node: Node, message: str) -> Malformed:
     return Malformed(Fault("lockfile_malformed", node.start, node.end, message))
 
 
+def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
+    """The node at `path`. What stands on the way must be a mapping: anything else there hides what it should hold."""
+    found: Node | None = node
+    for step in path:
+        if found is None or found.value is None:
+            return None
+        if not isinstance(found.value, dict):
+            raise malformed(found, f"a mapping with {step} should stand here")
+        found = found.get(step)
+    return found
+
+
 def mapping(node: Node, *path: str | int) -> dict[str, Node]:
     """The mapping at `path`; empty if nothing stands there, and malformed if something else does."""
-    found = node.get(*path)
+    found = _at(node, path)
     if found is None or found.value is None:
         return {}
     if not isinstance(found.value, dict):
@@ -84,7 +96,7 @@ def mapping(node: Node, *path: str | int) -> dict[str, Node]:
 
 def items(node: Node, *path: str | int) -> list[Node]:
     """The list at `path`, by the same rules."""
-    found = node.get(*path)
+    found = _at(node, path)
     if found is None or found.value is None:
         return []
     if not isinstance(found.value, list):
@@ -94,7 +106,7 @@ def items(node: Node, *path: str | int) -> list[Node]:
 
 def text(node: Node, *path: str | int) -> str:
     """The text at `path`; '' if nothing stands there, and malformed if it is no text."""
-    found = node.get(*path)
+    found = _at(node, path)
     if found is None or found.value is None:
         return ""
     if not isinstance(found.value, str):
