@@ -220,6 +220,21 @@ def reset(root: Path) -> None:
     git(root, "reset", "-q", "--hard", "HEAD~1")
 
 
+def revert(root: Path) -> None:
+    git(root, "revert", "--no-edit", "HEAD")
+    commit(root, "more", more="x\n")
+
+
+def revert_in_other_words(root: Path) -> None:
+    git(root, "revert", "--no-commit", "HEAD")
+    git(root, "commit", "-q", "-m", "Take it out again")
+
+
+def revert_and_bring_back(root: Path) -> None:
+    revert(root)
+    git(root, "revert", "--no-edit", "HEAD~1")
+
+
 def quoted(root: Path) -> None:
     """The commit is gone; another message quotes it, trailer and all, and then goes on."""
     body = git(root, "log", "-1", "--format=%B")
@@ -240,6 +255,9 @@ def quoted(root: Path) -> None:
         (amend_both, "unreachable"),
         (reset, "unreachable"),
         (quoted, "unreachable"),
+        (revert, "unreachable"),
+        (revert_in_other_words, "unreachable"),
+        (revert_and_bring_back, "ahead"),
         (moved_main, "unreachable"),
     ],
 )
