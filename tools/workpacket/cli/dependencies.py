@@ -28,8 +28,8 @@ from workpacket.runtime.errors import RuntimeFault
 
 
 def check(arguments: Arguments) -> int:
-    if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", f"{arguments.words[1]!r} is one argument too many")
+    if arguments.words:
+        raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is one argument too many")
     if arguments.value("base") and arguments.value("since"):
         raise usage(arguments.command, "conflicting_options", "--base and --since are both given")
     try:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from workpacket.documents.lockfiles.dependencies import Dependencies, Package
 from workpacket.documents.lockfiles.formats import Format, format_of
-from workpacket.documents.lockfiles.origins import names_a_place
+from workpacket.documents.lockfiles.origins import names_a_place, without_credentials
 from workpacket.documents.lockfiles.state import State, Unreadable
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -118,23 +118,21 @@ def _changes(
         was, now = _said(old, asked_old, name), _said(new, asked_new, name)
         line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
         if name not in asked_old:
-            yield Change(name, "added", "", now, line)
+            yield Change(without_credentials(name), "added", "", now, line)
         elif name not in asked_new:
             if not first:
-                yield Change(name, "removed", was, "", line)
+                yield Change(without_credentials(name), "removed", was, "", line)
         elif not first and (old.versions(name) != new.versions(name) or asked_old[name] != asked_new[name]):
-            yield Change(name, "updated", was, now, line)
+            yield Change(without_credentials(name), "updated", was, now, line)
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
     """The versions; where they do not say it, the requirement."""
     versions = " | ".join(sorted(filter(None, found.versions(name))))
-    requirement = asked.get(name, "")
-    return (
-        f"{versions} ({requirement})"
-        if versions and requirement and requirement != versions
-        else versions or requirement
-    )
+    requirement = without_credentials(asked.get(name, ""))
+    if not versions or not requirement or requirement == versions:
+        return versions or requirement
+    return f"{versions} ({requirement})"
 
 
 def _transitive(old: Dependencies, new: Dependencies, direct: set[str]) -> dict[str, int]:
@@ -176,7 +174,8 @@ def _suspicions(
         for name, requirement in (new.direct or {}).items():
             if names_a_place(requirement or name, folder) and (old.direct or {}).get(name) != requirement:
                 line = source.line_and_column(new.place(name))[0]
-                yield Suspicion(name, "source", f"{name} is asked for by its place: {requirement or name}", line)
+                shown = without_credentials(requirement or name)
+                yield Suspicion(without_credentials(name), "source", f"asked for by its place: {shown}", line)
         return
     seen: set[Suspicion] = set()
     for package in new.packages:

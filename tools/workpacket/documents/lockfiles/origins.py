@@ -16,6 +16,7 @@ _ADDRESS: Final = re.compile(
     r"|\b(?:git|url|registry|registry-index|index|source)\s*=|^[\w.-]+/[\w.-]+(?:#.*)?$"
     r"|=>\s+(?![./])\S|^-+(?!r\b|c\b|e\b|requirement|constraint|editable|require-hashes)\w"
 )
+_CREDENTIALS: Final = re.compile(r"://[^/@\s\"']*@")
 # One that names a file or a folder.
 _LOCAL: Final = re.compile(
     r"(?:^(?:file|link|portal):|\b(?:path|file)\s*=\s*[\"']?|=>\s+|^(?:-e|--editable|-r|--requirement|-c|--constraint)"
@@ -52,6 +53,11 @@ def _before_name(path: str, name: str, version: str) -> str:
     if own_file and (package == name or package.endswith(f"/{name}")):
         return package.removesuffix(name)
     return path
+
+
+def without_credentials(text: str) -> str:
+    """The text as it may be shown and stored: an address may carry a name and a password."""
+    return _CREDENTIALS.sub("://", text)
 
 
 def names_a_place(requirement: str, folder: str = "") -> bool:
