@@ -6,8 +6,10 @@ import os
 
 from workpacket.cli.governing import conclude
 from workpacket.cli.options import Arguments, Command
+from workpacket.plans.ignoring import also_ignoring
 from workpacket.plans.starting import init, starting_files
 from workpacket.shell.governing import Carried, here
+from workpacket.shell.ignored import not_ignored
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import default_path
 from workpacket.shell.starter_files import gov_just
@@ -22,6 +24,7 @@ def run(arguments: Arguments) -> int:
             path: os.path.lexists(os.path.join(repository.root, path)) for path, _ in starting_files(now, recipes)
         }
         planned = init(now, present, recipes, has_key=default_path().exists())
+        planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 
