@@ -32,6 +32,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("history", "history", "show what happened to a packet"),
     ("board", "board", "show the board, draw it anew, or move an entry"),
     ("registry", "registry", "show which packet is in force for each base, or draw the registry anew"),
+    (
+        "merge-driver",
+        "merge_driver",
+        "merge two versions of board, registry or packet for git, from the log of both sides",
+    ),
     ("policy", "policy", "show the rules in force, test those of the work tree, or say whose key may approve"),
     ("log", "log", "verify that the log is what was written"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile pastes into a command line"),

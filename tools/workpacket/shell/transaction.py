@@ -96,14 +96,20 @@ def writing(
         writer_lock(repository, command, wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
     ):
-        operation = operation_in_progress(repository)
-        if operation and not during_merge:
-            raise WorkpacketError(
-                "operation_in_progress",
-                f"a {operation} is in progress",
-                hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
-            )
+        if not during_merge:
+            refuse_during_merge(repository)
         yield Transaction(workspace, finish_pending(workspace))
+
+
+def refuse_during_merge(repository: Repository) -> None:
+    """For what a command does before it comes to write: WorkpacketError while git is in the middle of something."""
+    operation = operation_in_progress(repository)
+    if operation:
+        raise WorkpacketError(
+            "operation_in_progress",
+            f"a {operation} is in progress",
+            hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
+        )
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
