@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from documents.lockfiles.states import REGISTRY, archive, compared, judged, npm_lock, npm_package
+from workpacket.documents.lockfiles.formats import FORMATS, Format, format_of
 from workpacket.documents.lockfiles.leave import Leave
 
 ZOD = {"zod": "^3.0.0"}
@@ -91,6 +94,24 @@ def test_an_alias_needs_leave_for_the_package_that_it_is() -> None:
     assert found == [("wolf", "added")]
     scoped = '{"dependencies": {"zod": "npm:@evil/wolf@^1"}}'
     assert judged({"package.json": before}, {"package.json": scoped}, "zod") == [("@evil/wolf", "added")]
+
+
+def test_another_package_in_the_folder_of_a_direct_one_is_seen_although_the_version_is_the_same() -> None:
+    wolf = {**npm_package("wolf", "3.0.0"), "name": "wolf"}
+    assert judged(BASE, after(zod=wolf)) == [("wolf", "added"), ("zod", "updated")]
+    assert judged(BASE, after(zod=wolf), "zod") == [("wolf", "added")]
+
+
+@pytest.mark.parametrize("version", ["wolf@3.0.0", "/wolf@3.0.0", "/wolf/3.0.0", "wolf@3.0.0(react@18.0.0)"])
+def test_another_package_under_a_name_in_a_pnpm_lock_is_seen(version: str) -> None:
+    def lock(got: str) -> dict[str, str]:
+        importer = (
+            f"importers:\n  .:\n    dependencies:\n      zod:\n        specifier: ^3.0.0\n        version: {got}\n"
+        )
+        return {"pnpm-lock.yaml": f"lockfileVersion: '9.0'\n{importer}"}
+
+    assert judged(lock("3.0.0"), lock(version), "zod") == [("wolf", "added")]
+    assert judged(lock("3.0.0"), lock("3.0.0(react@18.0.0)")) == []
 
 
 def test_the_two_lists_of_an_npm_lock_of_version_2_are_both_read() -> None:
@@ -249,6 +270,24 @@ def test_what_cannot_be_read_is_refused_with_its_place(path: str, text: str | by
     assert one.line >= 1
     # A base that cannot be read is no empty one.
     assert compared({path: text}, {path: ""}, "*")[0] == {}
+
+
+def test_names_of_python_are_allowed_in_any_spelling() -> None:
+    before, changed = {"requirements.txt": ""}, {"requirements.txt": "Ruamel.YAML==1\n"}
+    assert judged(before, changed, "ruamel_yaml") == judged(before, changed, "RUAMEL.*") == []
+    assert judged({"package.json": "{}"}, {"package.json": '{"dependencies": {"zod": "1"}}'}, "Zod") == [
+        ("zod", "added")
+    ]
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+@given(text=st.text(alphabet='ab@:/-#"{}[]=.,\n\\ 1_~>', max_size=300) | st.binary(max_size=100))
+def test_no_text_makes_a_reader_raise(known: Format, text: str | bytes) -> None:
+    path = {"requirements": "requirements.txt", "npm": "package-lock.json"}.get(known.name) or known.files.replace(
+        "\\", ""
+    )
+    assert format_of(path) == known
+    compared({}, {path: text.encode() if isinstance(text, str) else text}, "*")
 
 
 def test_more_new_packages_than_the_threshold_are_a_warning() -> None:

@@ -46,7 +46,6 @@ class DependencyChanges(Value):
             "base": self.base,
             "allow": list(self.leave.patterns),
             "lockfiles": [verdict.as_json() for verdict in self.verdicts],
-            "violations": [violation.as_json() for violation in self.violations],
             "warnings": [f"{path}: {sentence}" for path, sentence in self.warnings],
         }
 

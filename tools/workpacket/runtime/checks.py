@@ -4,7 +4,7 @@
   2 its schema is known              9 the work tree holds no foreign changes
   3 nobody else holds the run       10 task, dependencies and configuration are the recorded ones
   4 it was not cancelled            11 the inputs are the recorded ones
-  5 it is not finished              12 the scope is the recorded one or narrower
+  5 it is not finished              12 scope and leave for dependencies are as recorded or narrower
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 

@@ -89,7 +89,7 @@ CORE: tuple[Kind, ...] = (
     _kind("checkpoint_complete", "checkpoint milestone_index commit tree changed found sidecar_written"),
     _kind("checkpoint_sidecar_write_failed", "sha", scan="path error"),
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
-    _kind("lockfile_changed", "base", scan="lockfiles allow violations warnings"),
+    _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
     _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from workpacket.documents.lockfiles.dependencies import Dependencies, Package
 from workpacket.documents.lockfiles.formats import Format, format_of
@@ -22,6 +22,9 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 Kind = Literal["added", "removed", "updated"]
+
+# How many of the known sources a message names.
+_SHOWN: Final = 3
 
 
 class Change(Value):
@@ -48,6 +51,7 @@ class Compared(Value):
 
     path: str
     format: str
+    ecosystem: str
     direct: tuple[Change, ...]
     transitive: Mapping[str, int]
     lines: tuple[int, int]
@@ -87,7 +91,7 @@ def _compared(path: str, known: Format, before: State, after: State) -> Compared
     direct = tuple(_changes(old, new, asked_old, asked_new, after.source(path), first=first))
     names = {*asked_old, *asked_new}
     return Compared(
-        path, known.name, direct, _transitive(old, new, names), _lines(before, after, path),
+        path, known.name, known.ecosystem, direct, _transitive(old, new, names), _lines(before, after, path),
         len({package.name for package in new.packages} - {package.name for package in old.packages}),
         tuple(_suspicions(path, known, before, after, old, new)),
     )  # fmt: skip
@@ -191,14 +195,14 @@ def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["
     """Compared with a lock file that held nothing, nothing can be seen."""
     if not old.packages:
         return
-    same = [one for one in old.packages if one.name == package.name and one.version == package.version]
-    known_origins = _all_origins(same) or _all_origins(old.packages)
+    same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
+    known_origins = frozenset(origin for one in same for origin in one.origins) or old.origins
     for origin in sorted(package.origins - known_origins):
-        before = ", ".join(sorted(filter(None, known_origins))) or "the default registry"
+        before = ", ".join(sorted(filter(None, known_origins))[:_SHOWN]) or "the default registry"
         yield "source", f"{package.name} {package.version} comes from {origin or 'the default registry'}, not {before}"
     if same:
         yield from _integrity(package, same)
-    elif not package.integrity and all(one.integrity for one in old.packages):
+    elif not package.integrity and old.all_digested:
         yield "integrity", f"{package.name} {package.version} has no digest, and every package before had one"
 
 
@@ -217,7 +221,3 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
             yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"
-
-
-def _all_origins(packages: Iterable[Package]) -> frozenset[str]:
-    return frozenset(origin for package in packages for origin in package.origins)

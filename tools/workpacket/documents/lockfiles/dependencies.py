@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from workpacket.documents.lockfiles.origins import origin_of
 from workpacket.text.fault import Fault
@@ -12,7 +13,7 @@ from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 # The lock file of a large workspace: pnpm and npm write some megabytes, and npm's first format nests its tree.
-LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=2_000_000)
+LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=1_000_000)
 
 
 class Package(Value):
@@ -51,13 +52,29 @@ class Dependencies(Value):
         """Where in the file the package stands."""
         if name in self.places:
             return self.places[name]
-        return next((package.start for package in self.packages if package.name == name), 0)
+        return next((package.start for package in self.by_name.get(name, ())), 0)
 
     def versions(self, name: str) -> frozenset[str]:
         """The versions of a direct dependency."""
         if name in self.resolved:
             return self.resolved[name]
-        return frozenset(package.version for package in self.packages if package.name == name)
+        return frozenset(package.version for package in self.by_name.get(name, ()))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Package]]:
+        found: dict[str, list[Package]] = {}
+        for package in self.packages:
+            found.setdefault(package.name, []).append(package)
+        return found
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """Everybody from whom anything comes."""
+        return frozenset(origin for package in self.packages for origin in package.origins)
+
+    @cached_property
+    def all_digested(self) -> bool:
+        return all(package.integrity for package in self.packages)
 
 
 class Malformed(Exception):

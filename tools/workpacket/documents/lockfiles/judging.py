@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workpacket.documents.lockfiles.comparison import Change, Compared
+from workpacket.documents.lockfiles.dependencies import python_name
 from workpacket.documents.lockfiles.leave import Leave
 from workpacket.model.canonical import Json
 from workpacket.value import Value
@@ -53,6 +54,8 @@ def judge(files: Sequence[Compared], leave: Leave) -> tuple[Verdict, ...]:
 
 
 def _judged(file: Compared, leave: Leave) -> Verdict:
+    if file.ecosystem == "pypi":  # its names have one spelling here, and people write them in several
+        leave = Leave(tuple(python_name(pattern) for pattern in leave.patterns), leave.threshold)
     covered = [change.name for change in file.direct if leave.covers(change.name)]
     violations = [
         Violation(file.path, change.line, change.name, change.kind, _sentence(change))

@@ -30,19 +30,29 @@ def read_lock(source: Source) -> Dependencies:
         return Dependencies(tuple(_tree(root)))
     packages = mapping(root, "packages")
     own = {path: node for path, node in packages.items() if _INSTALLED not in f"{path}/"}
+    got = {(path, name): _got(path, name, packages) for path, node in own.items() for name, _ in _requirements(node)}
     direct = merged(wanted for node in own.values() for wanted in _requirements(node))
+    # Somebody else's package in the folder of what was asked for was asked for too, whatever the manifest says.
+    direct = {
+        text(node, "name"): f"as {name}" for (_, name), node in got.items() if node and text(node, "name")
+    } | direct
     # Version 2 also has the tree of version 1, and an old npm reads nothing else.
-    return Dependencies((*_installed(packages), *_tree(root)), direct, resolved=_resolved(own, packages))
+    return Dependencies((*_installed(packages), *_tree(root)), direct, resolved=_resolved(got))
 
 
-def _resolved(own: dict[str, Node], packages: dict[str, Node]) -> dict[str, frozenset[str]]:
-    """What each part of the workspace gets: from its own folder, else from that of the root."""
+def _got(path: str, name: str, packages: dict[str, Node]) -> Node | None:
+    """What a part of the workspace gets: from its own folder, else from that of the root."""
+    folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
+    return next((packages[folder] for folder in folders if folder in packages), None)
+
+
+def _resolved(got: dict[tuple[str, str], Node | None]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for path, node in own.items():
-        for name, _ in _requirements(node):
-            folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
-            got = next((packages[folder] for folder in folders if folder in packages), None)
-            found.setdefault(name, set()).update([text(got, "version")] if got is not None else [])
+    for (_, name), node in got.items():
+        versions = found.setdefault(name, set())
+        if node is not None:
+            other = text(node, "name")
+            versions.add(f"{other}@{text(node, 'version')}" if other not in {"", name} else text(node, "version"))
     return {name: frozenset(versions) for name, versions in found.items()}
 
 

@@ -52,11 +52,18 @@ def _requirements(importer: Node, source: Source) -> Iterator[tuple[str, str]]:
     specifiers = mapping(importer, "specifiers")
     for group in _GROUPS:
         for name, node in mapping(importer, group).items():
-            wanted = node.get("specifier") or specifiers.get(name) or node
-            requirement = written(wanted, source)
-            yield name, requirement
-            if requirement.startswith("npm:"):  # an alias: leave is needed for both names
-                yield requirement.removeprefix("npm:").rpartition("@")[0] or requirement, requirement
+            wanted = written(node.get("specifier") or specifiers.get(name) or node, source)
+            yield name, wanted
+            other = _other_name(written(node.get("version") or node, source))
+            if other not in {"", name}:  # an alias: leave is needed for both names
+                yield other, f"as {name}"
+
+
+def _other_name(version: str) -> str:
+    """The package that is taken, where it is not the one of that name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
+    plain = version.partition("(")[0]
+    found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
+    return found["name"] if found is not None else ""
 
 
 def _package(key: str, node: Node, source: Source) -> Package:
