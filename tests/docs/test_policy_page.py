@@ -6,6 +6,7 @@ import re
 
 from architecture.source_tree import ROOT
 from workpacket.documents.policy import Policy
+from workpacket.lifecycle.added_gates import BEARING
 from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
@@ -32,7 +33,17 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
     shown = lifecycle_policy(Policy(source).root, source)
     default = LifecyclePolicy()
     assert set(shown.origins) == set(KEYS)
-    assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {"target_branch", "checklist"}
+    assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {
+        "target_branch",
+        "checklist",
+        "gates",
+    }
+
+
+def test_the_page_names_every_move_that_can_bear_a_gate() -> None:
+    rows = [f"| `{row.typed}` | {row.says} |" for row in BEARING]
+    page = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in page if line.startswith("| `") and "`on`" not in line] == rows
 
 
 def test_it_means_what_the_page_says() -> None:

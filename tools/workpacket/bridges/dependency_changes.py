@@ -16,7 +16,7 @@ from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
-from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.dependency_leave import leave_at
 from workpacket.shell.tree import link_on_the_way, read_bytes, refusal
 from workpacket.value import Value
 
@@ -55,7 +55,7 @@ def dependency_changes(
 ) -> DependencyChanges:
     """`base` and `policy_at` are commits, '' for the time before the first one. What `allow` and the policy as of
     `policy_at` name may change."""
-    policy = read_base_policy(repository, policy_at).dependencies if policy_at else Leave()
+    policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
     before = state_at(repository, base)
     files, unreadable = compare(before, state_here(repository, before))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workpacket.documents.lockfiles.leave import Leave
+from functools import lru_cache
+
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
-from workpacket.lifecycle.dependency_policy import dependency_leave
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
@@ -14,11 +14,19 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 
+@lru_cache(maxsize=64)
+def lifecycle_of(data: bytes) -> LifecyclePolicy:
+    """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
+    from workpacket.text.toml_strict import load_toml
+
+    source = Source.from_bytes(POLICY_PATH, data)
+    return lifecycle_policy(load_toml(source).root, source)
+
+
 class BasePolicy(Value):
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
     lifecycle: LifecyclePolicy
-    dependencies: Leave
     anchored: bool
     target_branch: str
     where: str
@@ -26,10 +34,7 @@ class BasePolicy(Value):
 
 def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
     """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
-    from there. Without a commit that holds it, lane settings are read from the work tree, nobody is trusted, and no
-    dependency may change."""
-    from workpacket.text.toml_strict import load_toml
-
+    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
     branch = default_branch(repository)
     commit = base or (branch.commit if branch is not None else head_commit(repository) or "")
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
@@ -39,12 +44,9 @@ def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
             data = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
         except OSError:
             data = b""
-    source = Source.from_bytes(POLICY_PATH, data)
-    root = load_toml(source).root
-    policy = lifecycle_policy(root, source)
+    policy = lifecycle_of(data)
     target = policy.target_branch or (
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )
     where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
-    leave = dependency_leave(root) if anchored else Leave()
-    return BasePolicy(policy, leave, anchored, target, where)
+    return BasePolicy(policy, anchored, target, where)
