@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workpacket.cli.commands import COMMANDS
+from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.model import exits
 from workpacket.value import Value
@@ -97,9 +98,11 @@ _CHECKPOINT = Skill(
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved, and merged", "merged WP_ID"),
         Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
+        Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
     ),
     (
         "One call at each milestone, no more: a checkpoint is a place to go on from, not a diary.",
+        f"The milestones of a role: {', '.join(PROGRESS)}.",
         "Put where to go on into `--cursor`, in few words; never a password or a key.",
         "A step has the same name at every attempt: by its name it is known to be done.",
     ),
@@ -111,6 +114,8 @@ _RESUME = Skill(
     (
         Step("See what is unfinished, and what each would go on with", "resume"),
         Step("See it decided, with every check, and write nothing", "resume ID --plan"),
+        Step("Let go on what can; do then what is printed", "resume --yes"),
+        Step("The roles of your team only", "resume --team TEAM"),
         Step("An effect has an unknown outcome, and you found that it happened", "resume ID --mark-done STEP"),
         Step("You found that it did not happen", "resume ID --retry STEP"),
         Step("A stop reason that you do not know", "explain CODE"),
