@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.bridges.importing import alike
 from workpacket.bridges.runstate_fields import LEGACY, SCHEMA_VERSION, TIMELINE, faults_of, is_newer
 from workpacket.bridges.runstate_snapshot import snapshot
 from workpacket.model.canonical import Json
@@ -75,6 +76,9 @@ class RunStateBridge:
         if state.status == "none":
             return ()
         return (Foreign(self.name, stream_named(self.name, run), snapshot(store, state)),)
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        return alike(held, found)
 
     def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Fault, ...]:
         events: list[Mapping[str, Json]] = []
