@@ -26,6 +26,7 @@ from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
+from workpacket.runtime import Runtime
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -302,6 +303,13 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "import", "step", "other")
     (folder / "bad").write_bytes(b"[1]\n")
     reached(place, "import", "step", "bad")
+    (folder / "package.json").write_text('{"dependencies": {"wolf": "1"}}')
+    reached(place, "deps", "check")
+    reached(place, "deps", "check", "--since", "other")
+    reached(place, "deps", "check", "--base", "nowhere")
+    with Runtime.open() as runtime, runtime.run("of an older version"):
+        pass
+    reached(place, "deps", "check", "--since", "of an older version")
 
 
 def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

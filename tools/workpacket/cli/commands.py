@@ -63,6 +63,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("progress", "progress_command", "write down, or list, where roles stand in the features they work on"),
     ("run", "run_command", "do work in steps that survive a crash"),
     ("runs", "runs", "look at runs, move, prune and verify them"),
+    ("deps", "deps", "find dependencies that changed without leave"),
     ("resume", "resume", "go on with what is unfinished: say where and why, or what stops it"),
     ("cancel", "cancel", "ask a run to end at its next boundary"),
     ("import", "import_command", "take checkpoints in a foreign form into the log"),
