@@ -164,6 +164,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
+    for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
+        reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
@@ -219,6 +221,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
+    assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     patch.undo()
     patch.setenv("HOME", str(folder / "home"))
