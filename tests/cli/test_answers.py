@@ -104,6 +104,7 @@ def test_every_command_gives_every_form_that_its_schema_has(
 def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
+    reached(governed, "init", "--check")
     governed.begin()
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
@@ -165,6 +166,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
+    for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
+        reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
@@ -179,6 +182,9 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
         governed.write(name, governed.read(BOARD))
     reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
     reached(governed, "board", "show")
+    reached(governed, "board", "export")
+    reached(governed, "board", "export", "--out", "board.html")
+    (governed.root / "board.html").unlink()
     reached(governed, "board", "sync")
     reached(governed, "board", "move", NAME, "BLOCKED", "--reason", "no water")
     governed.replace(BOARD, "[BLOCKED]", "[VALIDATED]")
@@ -220,6 +226,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
+    assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     patch.undo()
     patch.setenv("HOME", str(folder / "home"))
@@ -313,12 +320,17 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
 
 
 def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A batch through its phases."""
+    """A batch through its phases, and a role beside it."""
     scoped(folder, capsys)
     place = Place(folder, capsys)
     for words in (["next"], ["begin"], ["status"], ["restore"], ["complete"]):
         reached(place, "batch", words[0], "auth")
     reached(place, "batch", "complete", "auth", "--phase", "testers", "--task", "T001")
+    role = ("claimed", "auth", "backend-eng", "--team", "build", "--phase", "design", "--instance", "one")
+    reached(place, "progress", *role)
+    reached(place, "progress", "list")
+    assert reached(place, "resume", "--yes", "--instance", "one")["data"]["resumed"]
+    reached(place, "progress", "close", "auth", "--instance", "one")
 
 
 @pytest.mark.parametrize(
