@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["answers", "skip_gate"]
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, which every process they start would inherit:
+# tests that interrupt one would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", deadline=None)
