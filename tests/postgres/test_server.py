@@ -83,9 +83,10 @@ def test_a_stream_moves_from_sqlite_to_the_server_and_back_with_its_hashes(url: 
 # ---- rights and projects ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def governed(server: Server) -> Server:
-    """A schema with two projects, and a role of each right in one of them."""
+    """A schema with two projects, and a role of each right in one of them; once a server, whatever worker the tests
+    of this module come to."""
     for role in ("reading", "writing", "keeping", "stranger"):
         sql(server, f"CREATE ROLE {role} LOGIN")
     for project in ("alpha", "beta"):
