@@ -61,9 +61,9 @@ def test_what_is_written_is_what_is_listed(governed: Governed, dialect: str) -> 
 
 def test_little_is_written_unless_it_is_asked_for(governed: Governed) -> None:
     governed.done("init", "--dialect", "plain")
-    assert {path for path in governed.files() if not path.startswith(".GOV/")} == {AGENTS}
+    assert {path for path in governed.files() if not path.startswith(".GOV/")} == {AGENTS, ".gitignore"}
     assert not (governed.root / ".git" / "hooks" / "pre-commit").exists()
-    assert len(governed.files()) == 12
+    assert len(governed.files()) == 13
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -129,7 +129,7 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
 
 def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
     first = governed.done("init", "--skills").next
-    assert "git add .GOV .agents AGENTS.md && git commit" in first
+    assert "git add .gitignore .GOV .agents AGENTS.md && git commit" in first
     assert governed.done("init", "--pre-commit").next.startswith("git add .pre-commit-config.yaml && git commit")
 
 
