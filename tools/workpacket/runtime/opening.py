@@ -20,7 +20,7 @@ from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import Wanted
 from workpacket.runtime.secret_rules import names_a_secret
-from workpacket.runtime.session import Ask, Session, token_hash
+from workpacket.runtime.session import Ask, Lent, Session, token_hash
 from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock
 from workpacket.runtime.values import stored_text
@@ -40,7 +40,7 @@ class Opening:
     ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
     holder: str = ""  # who is to hold the runs; this process if it is not said
-    lease: Lease | None = None  # of the stream that is to be opened, if it was taken before
+    lent: Lent | None = None  # the lease of the stream that is to be opened, if it was taken before
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
@@ -88,8 +88,7 @@ class Opening:
         try:
             recorder.record(draft, expected_version=0)
         except BaseException:
-            if recorder.lease is not None:
-                self.store.release(recorder.lease)
+            self._give_up(recorder.lease)
             raise
         return self._session(recorder)
 
@@ -120,8 +119,7 @@ class Opening:
                 raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)
         except BaseException:
-            if lease is not None:
-                self.store.release(lease)
+            self._give_up(lease)
             raise
 
     def _decided(self, stream: str, wanted: Wanted, seen: Observations) -> tuple[RunState, Decision]:
@@ -202,8 +200,8 @@ class Opening:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def _take_lease(self, stream: str) -> Lease:
-        if self.lease is not None and self.lease.stream == stream:
-            return self.lease
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.lease
         holder = self.holder or this_process()
         try:
             return self.store.acquire(stream, holder, self.lease_seconds)
@@ -215,14 +213,17 @@ class Opening:
                 raise  # a program it started is at work; what it does is recorded when it ends
             return self.store.acquire(stream, holder, self.lease_seconds, over=token)
 
+    def _give_up(self, lease: Lease | None) -> None:
+        if lease is not None and self.lent is None:
+            self.store.release(lease)
+
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
         return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
     def _finished(self, recorder: Recorder) -> Session:
         """Only stored results are given out, so nobody else has to wait for it."""
-        if recorder.lease is not None:
-            self.store.release(recorder.lease)
-            recorder.lease = None
+        self._give_up(recorder.lease)
+        recorder.lease = None
         return Session(recorder, self.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
@@ -230,7 +231,7 @@ class Opening:
         return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:
-        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids)
+        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent)
         session.keep_lease()
         return session
 

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import stream_prefix
-from workpacket.runtime.contract import Lease
+from workpacket.runtime.contract import Lease, Store
+from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.ids import random_id
+from workpacket.runtime.postgres_following import News
 from workpacket.runtime.postgres_store import PostgresStore
 from workpacket.runtime.values import stored_text
 
@@ -116,6 +118,10 @@ class Queue:
         """Let wait again what was delayed until now, and what was claimed by a worker that lost its lease."""
         self.store.access.one("SELECT {s}.refresh_1(%s, %s)", (self.store.project, self.name))
 
+    def news(self) -> News:
+        """For who waits for the next job."""
+        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}")
+
     def revive(self, job: int) -> bool:
         """Let a dead job wait again, with all its tries."""
         return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
@@ -128,3 +134,10 @@ class Queue:
             (self.store.project, self.name),
         )
         return tuple(Waiting(*row) for row in rows)
+
+
+def queue_of(store: Store, name: str) -> Queue:
+    """The queue of that name; a store in a file has none."""
+    if not isinstance(store, PostgresStore):
+        raise StoreUnavailable("only a store on a server has queues", code="storage_unsuitable")
+    return Queue(store, name)

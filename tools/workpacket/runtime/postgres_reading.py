@@ -14,6 +14,7 @@ from workpacket.runtime.errors import LogDamaged, PayloadErased
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.postgres_access import Access
+from workpacket.runtime.postgres_following import Follower
 from workpacket.runtime.postgres_migrations import prepare_schema
 from workpacket.runtime.postgres_url import address_of_url
 
@@ -123,6 +124,10 @@ class ReadablePostgres:
             rows = self.access.rows(_HEADS + " LIMIT %s", parameters)
         return tuple(Head(*row) for row in rows)
 
+    def follower(self, stream: str) -> Follower:
+        """For who waits for the stream to grow; `following.following` is the door to it."""
+        return Follower(self.access, self.project, stream)
+
     # ---- index ---------------------------------------------------------------------------------------------------
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
@@ -136,6 +141,10 @@ class ReadablePostgres:
             {"project": self.project, "kind": kind, "stream": stream, "status": status},
         )
         return tuple(IndexEntry(*row) for row in rows)
+
+    def index_kinds(self) -> tuple[str, ...]:
+        rows = self.access.rows("SELECT DISTINCT kind FROM {s}.entries WHERE project = %s", (self.project,))
+        return tuple(kind for (kind,) in rows)
 
     def latest(self, kind: str, stream: str) -> Event | None:
         found = self.access.row(_LATEST, (kind, self.project, stream))
