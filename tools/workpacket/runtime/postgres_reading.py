@@ -28,7 +28,7 @@ _PAGE = (
     "AND v.version > %s AND v.version <= %s WHERE s.project = %s AND s.name = %s AND s.state = 'live' "
     "ORDER BY v.version LIMIT %s"
 )
-_LATEST = (
+LATEST = (
     _EVENT + ", n.version, n.key, n.status, s.version FROM {s}.streams s CROSS JOIN LATERAL ("
     "SELECT * FROM {s}.entries e WHERE e.stream = s.id AND e.kind = %s ORDER BY e.version DESC LIMIT 1) n "
     "LEFT JOIN {s}.events v ON v.stream = s.id AND v.version = n.version "
@@ -147,7 +147,7 @@ class ReadablePostgres:
         return tuple(kind for (kind,) in rows)
 
     def latest(self, kind: str, stream: str) -> Event | None:
-        found = self.access.row(_LATEST, (kind, self.project, stream))
+        found = self.access.row(LATEST, (kind, self.project, stream))
         if found is None:
             return None
         version, key, status, head = found[14:]
