@@ -47,13 +47,18 @@ class Opening:
     def open(self, wanted: Wanted) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
-        if not stream or self.store.head(stream) is None:
+        if not stream or not self._exists(stream):
             return self._begin(stream or next_in_line("", prefix), wanted)
         if wanted.key:
             return self.resume(stream, wanted)
         if wanted.fresh or self._is_finished(stream):
             return self._begin(next_in_line(stream, prefix), wanted)
         return self.resume(stream, wanted)
+
+    def _exists(self, stream: str) -> bool:
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.begun
+        return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
         """Nothing follows run.completed, so that event is enough to know. What is damaged is for `resume` to say."""

@@ -134,13 +134,12 @@ BEGIN
 END $$"""
 
 LEASES = (
-    f"""CREATE FUNCTION {{s}}.acquire_1(
+    f"""CREATE FUNCTION {{s}}.take_lease(
         p_project integer, p_stream text, p_holder text, p_seconds double precision, p_over bigint, p_request text,
-        OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision)
-    LANGUAGE plpgsql {_DEFINER} AS $$
-    DECLARE s streams; at timestamptz;
+        OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision, OUT begun boolean)
+    LANGUAGE plpgsql {_WITHIN} AS $$
+    DECLARE s {{s}}.streams; at timestamptz;
     BEGIN
-        PERFORM require_level(p_project, 2);
         SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
         IF NOT FOUND THEN
             INSERT INTO streams(project, name) VALUES (p_project, p_stream)
@@ -155,10 +154,19 @@ LEASES = (
             outcome := 'held'; number := s.token; present := s.holder; seconds := extract(epoch FROM s.ends - at);
             RETURN;
         END IF;
+        begun := s.version > 0;
         number := first_token(greatest(s.token, s.fence));
         UPDATE streams SET token = number, holder = p_holder, request = p_request,
             ends = at + make_interval(secs => p_seconds) WHERE id = s.id;
         outcome := 'taken';
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.acquire_1(
+        p_project integer, p_stream text, p_holder text, p_seconds double precision, p_over bigint, p_request text,
+        OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision)
+    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 2);
+        SELECT t.outcome, t.number, t.present, t.seconds INTO outcome, number, present, seconds
+            FROM take_lease(p_project, p_stream, p_holder, p_seconds, p_over, p_request) t;
     END $$""",
     f"""CREATE FUNCTION {{s}}.renew_1(p_project integer, p_stream text, p_token bigint, p_seconds double precision)
     RETURNS boolean LANGUAGE plpgsql {_DEFINER} AS $$

@@ -50,7 +50,7 @@ JOBS = (
     f"""CREATE FUNCTION {{s}}.claim_1(
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
-        OUT tries_allowed integer)
+        OUT tries_allowed integer, OUT begun boolean)
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE
         j jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
@@ -62,9 +62,6 @@ JOBS = (
                 RETURNING * INTO j;
             IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
         END IF;
-        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
-            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
-            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
         LOOP
             SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
                 AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)
@@ -76,16 +73,22 @@ JOBS = (
                     OR (SELECT count(*) FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
                         AND lane = j.lane) >= j.lane_limit
                 THEN
+                    -- Look once which others are full too, so that a thousand of them are passed over in one go.
+                    IF cardinality(full_lanes) = 0 THEN
+                        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
+                            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
+                            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
+                    END IF;
                     full_lanes := full_lanes || j.lane; CONTINUE;
                 END IF;
             END IF;
-            SELECT * INTO taken FROM acquire_1(p_project, j.stream, p_holder, p_seconds, NULL, '');
+            SELECT * INTO taken FROM take_lease(p_project, j.stream, p_holder, p_seconds, NULL, '');
             IF taken.outcome <> 'taken' THEN  -- somebody works on the run without the queue
                 passed := passed || j.id; CONTINUE;
             END IF;
             UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;
             job := j.id; stream := j.stream; request := j.request; number := taken.number; try := j.tries + 1;
-            tries_allowed := j.max_tries;
+            tries_allowed := j.max_tries; begun := taken.begun;
             RETURN;
         END LOOP;
     END $$""",

@@ -36,7 +36,7 @@ class Offer(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job: the run it is about, and the lease that was taken with it."""
+    """A claimed job: the run it is about, whether that was begun before, and the lease that was taken with it."""
 
     id: int
     name: str
@@ -46,6 +46,7 @@ class Job(NamedTuple):
     attempt: int
     max_tries: int
     lease: Lease
+    begun: bool
 
 
 class Waiting(NamedTuple):
@@ -82,7 +83,7 @@ class Queue:
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
         """Take the next job and the lease of its run; `finished` leaves the queue in the same transaction."""
         done = (finished.id, finished.lease.token) if finished is not None else (None, None)
-        job, stream, request, token, attempt, max_tries = self.store.access.one(
+        job, stream, request, token, attempt, max_tries, begun = self.store.access.one(
             "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
             (self.store.project, self.name, holder, seconds, *done),
         )
@@ -90,7 +91,7 @@ class Queue:
             return None
         said = json.loads(request)
         lease = Lease(stream, token, holder, seconds)
-        return Job(job, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease)
+        return Job(job, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease, begun)
 
     def finish(self, job: Job) -> bool:
         return self._settle(job, "done")

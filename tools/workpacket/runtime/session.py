@@ -43,9 +43,13 @@ class SavedCheckpoint:
 
 
 class Lent(NamedTuple):
-    """A lease that a worker took with the job, and gives up with it; `leaving`: whether the worker is told to end."""
+    """A lease that a worker took with the job, and gives up with it.
+
+    `begun`: whether the run existed when it was taken. `leaving`: whether the worker is told to end.
+    """
 
     lease: Lease
+    begun: bool
     leaving: Callable[[], bool]
 
 

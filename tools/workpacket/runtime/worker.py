@@ -82,7 +82,7 @@ class Worker:
         if task is None:
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")
             return False
-        lent = Lent(job.lease, self._stopping.is_set)
+        lent = Lent(job.lease, job.begun, self._stopping.is_set)
         try:
             with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
                 task(run)
