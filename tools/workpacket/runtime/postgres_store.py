@@ -29,7 +29,7 @@ from workpacket.runtime.values import address_of
 
 _APPEND: LiteralString = (
     "SELECT * FROM {s}.append_1(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, "
-    "%s::text[], %s::int[], %s::text[], %s::text[], %b::bytea[], %s::text[], %s::text[], %s::text[], %s::text[])"
+    "%s::text[], %s::int[], %s::text[], %s::text[], %b, %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])"
 )
 _BRING: LiteralString = (
     "SELECT {s}.bring_1(%s, %s, %s::bigint[], %s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], "
@@ -95,7 +95,8 @@ class PostgresStore(ReadablePostgres):
             number_array(event.type_version for event in new),
             text_array(event.data for event in new),
             text_array(event.payload for event in new),
-            [event.payload for event in request.events],
+            b"".join([event.payload or b"" for event in request.events]),
+            number_array(len(event.payload or b"") for event in request.events),
             text_array(event.hash for event in new),
             text_array(entry and entry.kind for entry in entries),
             text_array(entry and entry.key for entry in entries),
