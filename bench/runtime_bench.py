@@ -180,9 +180,9 @@ def asked(place: Path, requirements: tuple[str, ...], program: Path, *arguments:
     try:
         if not interpreter.exists():
             venv.create(place, with_pip=True)
-            install = [interpreter, "-m", "pip", "install", "-q", *requirements]
+            install = [str(interpreter), "-m", "pip", "install", "-q", *requirements]
             subprocess.run(install, check=True, capture_output=True, timeout=PATIENCE)
-        command = [interpreter, program, *arguments]
+        command = [str(interpreter), str(program), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     except (subprocess.SubprocessError, OSError) as error:
         return f"left out: {type(error).__name__}"

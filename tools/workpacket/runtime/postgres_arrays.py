@@ -1,7 +1,7 @@
 """Arrays as PostgreSQL reads them from text. A string is the one thing a driver passes on at no cost of its own.
 
-An append has eight arrays of mostly one value; adapted one by one they cost more than the rest of the call, and a driver
-that looks at their values makes another prepared statement of each mixture of nulls and texts.
+An append has eight arrays of mostly one value; adapted one by one they cost more than the rest of the call, and a
+driver that looks at their values makes another prepared statement of each mixture of nulls and texts.
 """
 
 from __future__ import annotations
