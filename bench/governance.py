@@ -5,14 +5,18 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench.governed_trees import git, long_history, write_governed
 from bench.peer_trees import backlog_tasks, doorstop_items, json_of_stubs
 from bench.peers import BACKLOG, CHECK_JSONSCHEMA, DOORSTOP, RUMDL, SPEC_KITTY
 from bench.results import Row, row
-from bench.timing import measure
+from bench.timing import CommandFailed, Timing, measure
 from bench.trees import write_tree
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import read_log
 
 HASH_ALL = "import hashlib,pathlib\nfor p in pathlib.Path('.GOV').rglob('*.md'): hashlib.sha256(p.read_bytes())"
 
@@ -34,6 +38,7 @@ def rows(scratch: Path, *, large: int) -> Iterator[Row]:
     yield from whole_tree(workpacket, big, f"{large} packets", repeats=3)
     yield from peers_on(big, scratch, large)
     yield from lists(workpacket, scratch, big, large)
+    yield from lifecycle(workpacket, scratch, large)
 
 
 def start_up(workpacket: str, scratch: Path) -> Iterator[Row]:
@@ -119,8 +124,59 @@ def lists(workpacket: str, scratch: Path, big: Path, size: int) -> Iterator[Row]
     yield row("1000 packets", "backlog task list", backlog)
 
 
-def _timed(command: list[str], tree: Path) -> Callable[[], object]:
-    return lambda: measure(command, tree, repeats=9)
+def lifecycle(workpacket: str, scratch: Path, large: int) -> Iterator[Row]:
+    """Repositories in which every packet has a log: looking at all packets, moving one, and being refused."""
+    for count, look, move in ((100, 40, 80), (1000, 50, 80), (large, 120, 120)):
+        tree = scratch / f"governed-{count}"
+        name = write_governed(tree, count)[0]
+        wait_until_at_rest(tree)
+        yield from _looks(workpacket, tree, count, look)
+        yield from _moves(workpacket, tree, name, count, move)
+    stub = next((scratch / "governed-100/.GOV/task_packets/stubs").glob("WP-*.md")).stem
+    refused = [workpacket, "create-task-packet", stub]
+    yield row(
+        "lifecycle",
+        "create-task-packet, refused without a refinement",
+        lambda: measure(refused, scratch / "governed-100", repeats=15, statuses=(3,)),
+        target="80 CPU",
+    )
+    yield row("lifecycle", "10,000 events verified (one process)", lambda: _verified(10_000), target=1000)
+    yield row("lifecycle", "one packet of 7 events verified", lambda: _verified(7), target=10)
+
+
+def _looks(workpacket: str, tree: Path, count: int, target: int) -> Iterator[Row]:
+    group = f"{count} packets"
+    for words in (("board", "show"), ("next",)):
+        command = [workpacket, *words]
+        yield row(group, f"{' '.join(words)}, cold", _timed(command, tree, repeats=1))
+        yield row(group, f"{' '.join(words)}, warm", _timed(command, tree), target=target)
+
+
+def _moves(workpacket: str, tree: Path, name: str, count: int, target: int) -> Iterator[Row]:
+    """Claimed and given back again and again, on a branch that is not the target of the work."""
+    git(tree, "checkout", "--quiet", "-b", "work")
+    claim, release = [workpacket, "claim", name], [workpacket, "release", name, "--reason", "measured"]
+
+    def give_back() -> None:
+        subprocess.run(release, cwd=tree, capture_output=True, check=False)
+
+    yield row(f"{count} packets", "claim: one entry moved", lambda: _each(give_back, claim, tree, 5), target=target)
+
+
+def _verified(count: int) -> Timing:
+    """Logs of seven events, read from bytes to state."""
+    files = {event.path.rpartition("/")[2]: event.encode() for event in long_history("WP-1-Parser-v1", 7)}
+    logs = -(-count // len(files))
+    started, cpu = time.perf_counter(), time.process_time()
+    for _ in range(logs):
+        if not fold(read_log("WP-1-Parser-v1", files)).sound:
+            raise CommandFailed("the log was refused")
+    wall = (time.perf_counter() - started) * 1e3
+    return Timing(wall, wall, (time.process_time() - cpu) * 1e3)
+
+
+def _timed(command: list[str], tree: Path, repeats: int = 9) -> Callable[[], object]:
+    return lambda: measure(command, tree, repeats=repeats)
 
 
 def _each(before: Callable[[], None], command: list[str], tree: Path, repeats: int = 9) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from softkeys import SoftKey, shared_key
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.facts import EnvelopeFile, GateFacts, PacketLog, PolicyFiles
 from workpacket.approvals.statement import Repository, Spec, Statement, Subject
+from workpacket.value import replace
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ALICE, BOB = "alice@example.org", "bob@example.org"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from workpacket.approvals.facts import EnvelopeFile, LegacyUse, PacketLog, Polic
 from workpacket.approvals.policy import LEGACY_WORDS
 from workpacket.approvals.statement import Subject
 from workpacket.approvals.verify import same_person
+from workpacket.value import replace
 
 HOUR = timedelta(hours=1)
 LENIENT = POLICY.replace("separation = []", f'separation = []\nlegacy_tokens = "{LEGACY_WORDS}"', 1)

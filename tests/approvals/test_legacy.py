@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
 from workpacket.approvals.refusal import Refusal
+from workpacket.value import replace
 
 RECORDED = datetime(2026, 1, 31, 12, tzinfo=UTC)
 USE = LegacyUse("ana310120261200", "WP-1-A", "activation", RECORDED, RECORDED - timedelta(hours=1))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.value import replace
 
 PINNED = Pin("1" * 40, "a" * 40, "5" * 64)
 SEEN = Pin("1" * 40, "b" * 64, "6" * 64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from workpacket.model.checkpoint_commit import sidecar_bytes
 from workpacket.runtime.session_artifacts import artifact_id
 
 STEP_EVENT: dict[str, Any] = {
@@ -41,4 +42,9 @@ def artifact(**more: Any) -> bytes:
     return (json.dumps(whole, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-SAMPLES: dict[str, bytes] = {"session": artifact(), "step": STEP}
+COMMIT = sidecar_bytes({
+    "schema_version": 1, "sha": "a" * 40, "run_id": "20260131/å", "milestone_index": 0, "milestone_title": "Größe",
+    "created_at": "2026-01-31T09:30:00.250Z", "tier": "tier0", "own": {"rate": 1.5, "list": []},
+})  # fmt: skip
+
+SAMPLES: dict[str, bytes] = {"commit": COMMIT, "session": artifact(), "step": STEP}

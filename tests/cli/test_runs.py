@@ -387,3 +387,26 @@ with Runtime.open() as runtime, runtime.run("mails") as run:
     assert place("resume", "mails").returncode == 74
     assert place("resume", "mails", "--mark-done", "sent").returncode == 2
     assert place("resume", "mails", "--mark-done", "send", "--note", "it is in the outbox").returncode == 0
+
+
+def test_milestones_on_the_command_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "Ann")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "ann@example.org")
+    run = place.start("work")
+    assert place("run", "milestone", run).stdout == "-1\n"
+    (place.root / "one").touch()
+    reached = place.json("run", "checkpoint", run, "--commit")
+    assert (reached["data"]["how"], reached["data"]["milestone_index"]) == ("committed", 0)
+    selected = place.json("run", "milestone", run)["data"]
+    assert (selected["source"], selected["sha"]) == ("sidecar", reached["data"]["commit"])
+    assert place("run", "checkpoint", run, "--commit", "--milestone", "x").returncode == 2
+    assert place("run", "checkpoint", run, "--commit", "--token").returncode == 2
+    sidecar = place.root / ".runr" / "checkpoints" / f"{selected['sha']}.json"
+    sidecar.write_text(sidecar.read_text().replace('"milestone_index": 0', '"milestone_index": 9'))
+    assert place("run", "milestone", run).returncode == 69
+    assert "not ignored" in place("doctor").stdout
+    (place.root / ".gitignore").write_text("/.runr/\n")
+    assert "not ignored" not in place("doctor").stdout
+    assert place("run", "stop", run).returncode == 0
+    assert place("run", "checkpoint", run, "--commit", "--milestone", "1").returncode == 63

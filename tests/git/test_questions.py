@@ -14,7 +14,7 @@ from git.scratch import commit, git, make_repository
 from workpacket.errors import WorkpacketError
 from workpacket.git.changes import ChangedPath, StatusEntry, changed_paths, patch_id, status
 from workpacket.git.objects import list_tree, read_file_at, read_objects
-from workpacket.git.repository import Repository
+from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
     Branch,
     commit_of,
@@ -106,7 +106,7 @@ def test_the_default_branch_is_the_remotes_before_ones_own(tmp_path: Path) -> No
     assert default_branch(clone) == Branch("refs/remotes/origin/trunk", first)
     assert default_branch(upstream) is None
     git(upstream.root, "config", "init.defaultBranch", "trunk")
-    assert default_branch(upstream) == Branch("refs/heads/trunk", first)
+    assert default_branch(find_repository(upstream.root, {})) == Branch("refs/heads/trunk", first)
 
 
 def test_a_tree_is_listed_whole_or_by_folder(repository: Repository) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 from lifecycle.moves import any_move, move
+from lifecycle.real_merges import Merges
 from lifecycle.world import World, adopted, errors, merged, of_the_log
 from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.transitions import is_legal
@@ -36,22 +38,27 @@ def some_work(world: World, chance: random.Random, count: int) -> set[str]:
     return moved
 
 
-def tried_pairs(count: int, seed: int) -> int:
-    """How many packets came out forked of so many random pairs of branches."""
+def tried_pairs(count: int, seed: int, folder: Path, *, by_git: int = 1) -> int:
+    """How many packets came out forked of so many random pairs of branches; one in `by_git` is merged by git itself."""
     chance, forks = random.Random(seed), 0
-    start = base()
-    for _ in range(count):
+    start, merges = base(), Merges(folder)
+    root = merges.commit(start)
+    for number in range(count):
         ours, theirs = start.branch(), start.branch()
         mine, others = some_work(ours, chance, 5), some_work(theirs, chance, 5)
         one, conflicts = merged(ours, theirs, start)
         other, _ = merged(theirs, ours, start)
         assert not of_the_log(conflicts)
+        if number % by_git == 0:
+            assert_git_agrees(merges, (merges.commit(ours, root), merges.commit(theirs, root)), (one, other))
         for name in NAMES:
             assert one.log(name) == other.log(name)
             assert one.log(name).keys() == ours.log(name).keys() | theirs.log(name).keys()
             assert one.state(name) == other.state(name)
             if one.state(name).forked:
                 forks += 1
+                listed = [finding for finding in one.state(name).findings if finding.code == "packet_forked"]
+                assert all(move.id[:12] in listed[0].message for move in one.state(name).latest_moves)
                 assert name in mine & others
             elif name not in mine & others:
                 expected = ours if name in mine else theirs
@@ -59,6 +66,14 @@ def tried_pairs(count: int, seed: int) -> int:
         for world in (one, other):
             assert_drawn_anew(world)
     return forks
+
+
+def assert_git_agrees(merges: Merges, commits: tuple[str, str], worlds: tuple[World, World]) -> None:
+    """Merged either way by git, the log is without a conflict and the same as in memory."""
+    for (left, right), world in zip((commits, commits[::-1]), worlds, strict=True):
+        by_git, conflicting = merges.merge(left, right)
+        assert not of_the_log(conflicting)
+        assert by_git == {path: world.files[path] for path in of_the_log(world.files)}
 
 
 def assert_drawn_anew(world: World) -> None:
@@ -80,8 +95,8 @@ def assert_drawn_anew(world: World) -> None:
     assert not list(again.plan.all_changes())
 
 
-def test_random_pairs_of_branches_never_conflict_in_the_log() -> None:
-    assert tried_pairs(PAIRS, seed=1) > 0
+def test_random_pairs_of_branches_never_conflict_in_the_log(tmp_path: Path) -> None:
+    assert tried_pairs(PAIRS, seed=1, folder=tmp_path, by_git=10) > 0
 
 
 def test_two_claims_on_two_branches_are_a_fork_until_somebody_settles_it() -> None:

@@ -6,22 +6,32 @@ the transaction itself survives (errors, full disks, loss of power) is shown in 
 
 from __future__ import annotations
 
+import errno
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lifecycle.governed import Governed
-from shell.simulated_disk import Fault, Killed, SimulatedDisk
+from shell.simulated_disk import Fault, Faults, Killed, SimulatedDisk
+from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.plan import Plan
+from workpacket.report.catalogue import catalogue
+from workpacket.shell.journal import write_file
 from workpacket.shell.recovery import finish_pending
+from workpacket.shell.safe_paths import split_path
 from workpacket.shell.transaction import Transaction
 from workpacket.shell.workspace import open_workspace
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
 REPOSITORY = Repository(Path("work"), Path("git"), Path("git"))
+# No recovery of these plans makes more calls.
+_LONGEST_RECOVERY = 400
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,124 @@ def test_every_writing_command_is_killed_everywhere(governed: Governed, monkeypa
         assert ends == {"before", "after"}, command
 
 
+NINE = ("new", "activate", "claim", "submit", "verdict", "merged", "supersede", "adopt", "board sync")
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
+REFUSALS = {"no_space_left", "disk_failed", "permission_denied", "transaction_unfinished", "file_unreadable"}
+
+
+def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full, broken, forbidden: each at every call of each command."""
+    plans = recorded(governed, monkeypatch)
+    for command in NINE:
+        plan = plans[command]
+        before, after = expected(plan)
+        ends = {
+            refused(plan, number, error, before, after)
+            for number in range(1, len(undisturbed(plan).calls) + 1)
+            for error in ERRORS
+        }
+        assert ends <= {"before", "after", "done"}, (command, ends)
+        assert "before" in ends, command
+
+
+def test_a_second_kill_during_the_recovery_leaves_all_or_nothing(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = recorded(governed, monkeypatch)
+    for command in NINE:
+        ends = Counter(second_ends(plans[command], every=23))
+        assert ends.keys() <= {"before", "after"}, (command, ends)
+        assert ends["after"] > 0, command
+
+
+def test_without_a_journal_the_same_proof_fails(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: files written one after the other, as a command would that knows no transaction."""
+    plans = recorded(governed, monkeypatch)
+    for command in NINE:
+        plan = plans[command]
+        before, after = expected(plan)
+        if len(list(plan.plan.all_changes())) > 1:
+            ends = [end(plan, number, fault, before, after, naive(plan.plan)) for number, fault in kills(plan, naive)]
+            assert any(found not in {"before", "after"} for found in ends), command
+
+
+def second_ends(plan: Recorded, every: int) -> Iterator[str]:
+    """What is found after two kills, the second one at some call of the recovery of the first."""
+    before, after = expected(plan)
+    count = 0
+    for number, fault in kills(plan):
+        for again in itertools.count(1):
+            count += 1
+            if count % every:
+                if again > _LONGEST_RECOVERY:
+                    break
+                continue
+            disk = struck(plan, number, fault)
+            disk.faults = killing(again)
+            try:
+                recover(disk)
+            except Killed:
+                disk = disk.after_kill()
+                recover(disk)
+            else:
+                break
+            yield what(disk, before, after, f"{number} ({fault}), {again}")
+
+
+def killing(number: int) -> Faults:
+    return lambda call, _method: "kill before" if call == number else None
+
+
+def struck(plan: Recorded, number: int, fault: Fault) -> SimulatedDisk:
+    disk = disk_of(plan)
+    disk.faults = lambda call, _method: fault if call == number else None
+    with suppress(Killed):
+        carry_out(plan.plan)(disk)
+    return disk.after_kill()
+
+
+def refused(plan: Recorded, number: int, error: int, before: dict[str, bytes], after: dict[str, bytes]) -> str:
+    """'done' if the command did not need what was refused; else what is found when the disk is well again."""
+    disk = disk_of(plan)
+    disk.faults = lambda call, _method: error if call == number else None
+    refusal: WorkpacketError | None = None
+    try:
+        carry_out(plan.plan)(disk)
+    except WorkpacketError as raised:
+        refusal = raised
+    disk.faults = lambda _call, _method: None
+    if refusal is None:
+        found = what(disk, before, after, str(number))
+        return "done" if found == "after" else f"said done, and is {found}"
+    assert refusal.code in REFUSALS, (number, refusal)
+    assert refusal.hint or catalogue()[refusal.code].remedy
+    recover(disk)
+    return what(disk, before, after, str(number))
+
+
+def undisturbed(plan: Recorded, work: Callable[[Plan], Callable[[SimulatedDisk], None]] | None = None) -> SimulatedDisk:
+    disk = disk_of(plan)
+    (work or carry_out)(plan.plan)(disk)
+    return disk
+
+
+def naive(plan: Plan) -> Callable[[SimulatedDisk], None]:
+    def work(disk: SimulatedDisk) -> None:
+        with open_workspace(REPOSITORY, disk) as workspace:
+            tree = workspace.work_tree
+            for change in plan.all_changes():
+                *folder, name = split_path(change.path)
+                for missing in tree.missing_folders(tuple(folder)):
+                    tree.make_folder(missing)
+                if tree.read(change.path) is not None:
+                    tree.storage.remove(tree.folder(tuple(folder)), name)
+                write_file(tree, tuple(folder), name, change.new or b"")
+
+    return work
+
+
 def expected(plan: Recorded) -> tuple[dict[str, bytes], dict[str, bytes]]:
     before = dict(plan.found)
     after = dict(before)
@@ -119,25 +247,36 @@ def recover(disk: SimulatedDisk) -> None:
         finish_pending(workspace)
 
 
-def kills(plan: Recorded) -> Iterator[tuple[int, Fault]]:
-    disk = disk_of(plan)
-    carry_out(plan.plan)(disk)
-    for number, _ in enumerate(disk.calls, 1):
+def kills(
+    plan: Recorded, work: Callable[[Plan], Callable[[SimulatedDisk], None]] | None = None
+) -> Iterator[tuple[int, Fault]]:
+    for number, _ in enumerate(undisturbed(plan, work).calls, 1):
         yield number, "kill before"
         yield number, "kill after"
 
 
-def end(plan: Recorded, number: int, fault: Fault, before: dict[str, bytes], after: dict[str, bytes]) -> str:
+def end(
+    plan: Recorded,
+    number: int,
+    fault: Fault,
+    before: dict[str, bytes],
+    after: dict[str, bytes],
+    work: Callable[[SimulatedDisk], None] | None = None,
+) -> str:
     """What is found after a kill and the recovery of the next command."""
     disk = disk_of(plan)
     disk.faults = lambda call, _method: fault if call == number else None
     try:
-        carry_out(plan.plan)(disk)
+        (work or carry_out(plan.plan))(disk)
     except Killed:
         disk = disk.after_kill()
         recover(disk)
+    return what(disk, before, after, f"{number} ({fault})")
+
+
+def what(disk: SimulatedDisk, before: dict[str, bytes], after: dict[str, bytes], place: str) -> str:
     found = {path: data for path, data in disk.files("work").items() if data is not None}
     left = [path for path, data in disk.files("git").items() if data is not None]
     if left:
         return f"left: {left}"
-    return "before" if found == before else "after" if found == after else f"mixed at {number} ({fault})"
+    return "before" if found == before else "after" if found == after else f"mixed at {place}"

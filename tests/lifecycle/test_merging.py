@@ -1,35 +1,293 @@
-"""Two branches merged by git itself: no conflict on the board, nothing of the log lost, one command puts it right."""
+"""Branches brought together by git itself: nothing of the log and no word is lost, the board is as the log has it.
+
+With the merge driver nothing is left to do; without it, `board sync` settles what git could not.
+"""
 
 from __future__ import annotations
 
-from lifecycle.governed import Governed
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+
+from git.scratch import git
+from lifecycle.governed import Governed
+from workpacket.plans.starting import MERGE_DRIVER
+
+ROOT = Path(__file__).parents[2]
 FIRST, SECOND, THIRD = "WP-1-Greeting-v1", "WP-1-Song-v1", "WP-1-Dance-v1"
+NAMES = (FIRST, SECOND, THIRD)
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 REGISTRY = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
+LANES = {FIRST: "BLOCKED", SECOND: "IN_PROGRESS", THIRD: "IN_PROGRESS"}
+NEW = "WP-2-Lamp-v1"
 
 
-def test_neighbours_moved_on_two_branches_merge_and_are_drawn_anew(governed: Governed) -> None:
+@pytest.fixture
+def parted(governed: Governed) -> Governed:
+    """Two branches that have moved neighbours on the board, and written on it; `two` is checked out."""
     governed.begin()
-    for name in (FIRST, SECOND, THIRD):
+    for name in NAMES:
         governed.activate(name)
+    governed.write(BOARD, governed.read(BOARD).replace("# Task Board\n", "# Task Board\n\nOne line.\n\nAnother.\n"))
     governed.commit("three packets")
     governed.git("switch", "--quiet", "--create", "one")
     governed.done("block", FIRST, "--reason", "no water", "--until", "rain")
     governed.done("claim", THIRD, "--as", "first")
+    governed.replace(BOARD, "One line.", "One line, by the first.")
+    governed.replace(BOARD, "## In Progress\n", "## In Progress\n\nWords of the first.\n")
     governed.commit("one")
     governed.git("switch", "--quiet", "--create", "two", "main")
     governed.done("claim", SECOND, "--as", "second")
+    governed.stub(NEW)
+    governed.replace(BOARD, "Another.", "Another, by the second.")
     governed.commit("two")
-    governed.git("merge", "--quiet", "--message", "merged", "one")
-    governed.done("board", "sync")
-    lanes = {FIRST: "BLOCKED", SECOND: "IN_PROGRESS", THIRD: "IN_PROGRESS"}
-    assert {name: governed.state(name).lane for name in lanes} == lanes
+    return governed
+
+
+def with_driver(governed: Governed) -> None:
+    """As `init` says, with this Python and these sources in the place of the installed program."""
+    _, _, key, command = shlex.split(MERGE_DRIVER)
+    program = "import sys; from workpacket.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    run = f"PYTHONPATH={shlex.quote(str(ROOT / 'tools'))} {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+    git(governed.root, "config", key, command.replace("workpacket", run, 1))
+
+
+def assert_all_is_said(governed: Governed, lanes: dict[str, str] = LANES) -> None:
+    board, registry = governed.read(BOARD), governed.read(REGISTRY)
     for name, lane in lanes.items():
-        assert governed.read(BOARD).count(f"**[{name}]** - [{lane}]") == 1
-        assert governed.read(BOARD).count(name) == 1
-        assert len([line for line in governed.read(REGISTRY).splitlines() if f": {name} |" in line]) == 1
+        assert governed.state(name).lane == lane
+        assert board.count(f"**[{name}]** - [{lane}]") == 1
+        assert board.count(name) == 1
+        assert len([line for line in registry.splitlines() if f": {name} |" in line]) == 1
     governed.done("check", "--fail-on", "warning")
+
+
+def assert_all_words_are_kept(governed: Governed) -> None:
+    board = governed.read(BOARD)
+    for words in ("One line, by the first.", "Another, by the second.", "Words of the first."):
+        assert board.count(words) == 1
+    assert "\nOne line.\n" not in board
+    assert "\nAnother.\n" not in board
+
+
+def test_with_the_driver_a_merge_leaves_nothing_to_do(parted: Governed) -> None:
+    with_driver(parted)
+    parted.git("merge", "--quiet", "--message", "merged", "one")
+    assert_all_is_said(parted)
+    assert_all_words_are_kept(parted)
+    assert "everything says what the log says" in parted.done("board", "sync").out
+
+
+def test_it_does_not_matter_which_side_is_merged_into_which(parted: Governed) -> None:
+    with_driver(parted)
+    parted.git("switch", "--quiet", "one")
+    parted.git("merge", "--quiet", "--message", "merged", "two")
+    assert_all_is_said(parted)
+    assert_all_words_are_kept(parted)
+
+
+@pytest.mark.parametrize("onto", ["one", "main"])
+def test_with_the_driver_a_rebase_leaves_nothing_to_do(parted: Governed, onto: str) -> None:
+    with_driver(parted)
+    parted.git("switch", "--quiet", "main")
+    parted.git("merge", "--quiet", "--message", "merged", "one")
+    parted.git("switch", "--quiet", "two")
+    parted.git("rebase", "--quiet", onto)
+    assert_all_is_said(parted)
+    assert_all_words_are_kept(parted)
+
+
+def test_with_the_driver_a_cherry_pick_brings_over_what_one_commit_says_and_no_more(parted: Governed) -> None:
+    with_driver(parted)
+    parted.done("abandon", NEW, "--reason", "dark enough")
+    parted.commit("two again")
+    parted.git("switch", "--quiet", "one")
+    parted.git("cherry-pick", "two~1")
+    assert_all_is_said(parted, {**LANES, NEW: "STUB"})
+    assert_all_words_are_kept(parted)
+    parted.git("cherry-pick", "two")
+    assert_all_is_said(parted, {**LANES, NEW: "ABANDONED"})
+
+
+def test_with_the_driver_stashed_work_comes_back_upon_other_work(parted: Governed) -> None:
+    with_driver(parted)
+    parted.done("release", SECOND, "--as", "second", "--reason", "ill")
+    parted.git("stash", "--quiet", "--include-untracked")
+    parted.git("merge", "--quiet", "--message", "merged", "one")
+    parted.git("stash", "pop", "--quiet")
+    assert_all_is_said(parted, {**LANES, SECOND: "READY_FOR_DEV"})
+
+
+def test_a_packet_that_moved_on_both_sides_keeps_our_status_until_somebody_settles_it(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(FIRST)
+    governed.done("claim", FIRST, "--as", "coder", "--branch", "b")
+    governed.commit("claimed")
+    governed.git("switch", "--quiet", "--create", "one")
+    governed.done("block", FIRST, "--reason", "no water", "--until", "rain")
+    governed.commit("one")
+    governed.git("switch", "--quiet", "--create", "two", "main")
+    governed.done("release", FIRST, "--as", "coder", "--reason", "ill")
+    governed.replace(f".GOV/task_packets/{FIRST}.md", "SEARCH_TERMS: x", "SEARCH_TERMS: hello")
+    governed.commit("two")
+    with_driver(governed)
+    governed.git("merge", "--quiet", "--message", "merged", "one")
+    assert governed.state(FIRST).forked
+    packet = governed.read(f".GOV/task_packets/{FIRST}.md")
+    assert "**Status:** Ready for Dev" in packet  # nobody can say which counts, so it is ours, and no conflict
+    assert "SEARCH_TERMS: hello" in packet
+    governed.done("resolve", FIRST, "--lane", "READY_FOR_DEV", "--reason", "nobody has it")
+    governed.done("check", "--fail-on", "error")
+
+
+def test_two_moves_of_one_packet_that_follow_each_other_need_no_person(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(FIRST)
+    governed.commit("a packet")
+    governed.git("switch", "--quiet", "--create", "one")
+    governed.done("claim", FIRST, "--as", "coder", "--branch", "b")
+    governed.commit("claimed")
+    governed.git("switch", "--quiet", "--create", "two")
+    governed.done("release", FIRST, "--as", "coder", "--reason", "ill")
+    governed.commit("released")
+    governed.git("switch", "--quiet", "one")
+    path = f".GOV/task_packets/{FIRST}.md"
+    governed.replace(path, "**Status:** In Progress", "**Status:** In Review")  # a hand edit, on the line that two has
+    governed.commit("a hand edit")
+    with_driver(governed)
+    governed.git("merge", "--quiet", "--message", "merged", "two")
+    assert "**Status:** Ready for Dev" in governed.read(path)
+    assert_all_is_said(governed, {FIRST: "READY_FOR_DEV"})
+
+
+def test_words_that_contradict_each_other_in_a_packet_stay_a_conflict_between_people(parted: Governed) -> None:
+    path = f".GOV/task_packets/{FIRST}.md"
+    parted.replace(path, "SEARCH_TERMS: x", "SEARCH_TERMS: two")
+    parted.commit("terms")
+    parted.git("switch", "--quiet", "one")
+    parted.replace(path, "SEARCH_TERMS: x", "SEARCH_TERMS: one")
+    parted.commit("terms")
+    with_driver(parted)
+    git(parted.root, "merge", "--quiet", "--message", "merged", "two", check=False)
+    assert parted.git("diff", "--name-only", "--diff-filter=U") == path
+    text = parted.read(path)
+    assert "<<<<<<< ours" in text
+    assert "**Status:** Blocked" in text
+    assert parted.done("board", "sync").next == f"settle by hand what is left in {path}"
+    assert parted.read(path) == text
+    parted.write(path, re.sub(r"(?s)<{7}.*?={7}\n(.*?)>{7} theirs\n", r"\1", text))
+    assert parted.done("board", "sync").next == f"git add {path} && git merge --continue"
+
+
+def test_without_the_driver_board_sync_settles_what_the_merge_left(parted: Governed) -> None:
+    assert git(parted.root, "merge", "--quiet", "--message", "merged", "one", check=False) is not None
+    assert BOARD in parted.git("diff", "--name-only", "--diff-filter=U")
+    assert parted.done("board", "sync").next == f"git add {BOARD} {REGISTRY} && git merge --continue"
+    parted.git("add", "--update", ".GOV")
+    parted.git("-c", "core.editor=true", "merge", "--continue")
+    assert_all_is_said(parted)
+    board = parted.read(BOARD)
+    for words in ("One line, by the first.", "Another, by the second.", "Words of the first."):
+        assert words in board
+
+
+def test_without_the_driver_board_sync_settles_what_the_rebase_left(parted: Governed) -> None:
+    git(parted.root, "rebase", "--quiet", "one", check=False)
+    assert parted.done("board", "sync").next == f"git add {BOARD} {REGISTRY} && git rebase --continue"
+    parted.git("add", "--update", ".GOV")
+    parted.git("-c", "core.editor=true", "rebase", "--continue")
+    assert_all_is_said(parted)
+
+
+@pytest.mark.parametrize("style", ["merge", "diff3"])
+def test_without_the_driver_a_status_that_both_sides_changed_is_settled(governed: Governed, style: str) -> None:
+    governed.begin()
+    governed.activate(FIRST)
+    governed.commit("a packet")
+    path = f".GOV/task_packets/{FIRST}.md"
+    governed.git("switch", "--quiet", "--create", "one")
+    governed.done("claim", FIRST, "--as", "coder", "--branch", "b")
+    governed.commit("claimed")
+    governed.git("switch", "--quiet", "--create", "two", "main")
+    governed.replace(path, "**Status:** Ready for Dev", "**Status:** Done")
+    governed.commit("a hand edit")
+    git(governed.root, "-c", f"merge.conflictStyle={style}", "merge", "--message", "merged", "one", check=False)
+    before = governed.read(path)
+    assert "<<<<<<< HEAD" in before
+    assert ("|||||||" in before) == (style == "diff3")
+    governed.done("board", "sync")
+    assert governed.read(path) == governed.git("show", f"one:{path}") + "\n"
+
+
+def test_what_stands_in_a_conflict_that_nobody_can_read_is_left_alone(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(FIRST)
+    marks = "<<<<<<< a\nTitle\n=======\nx\n=======\ny\n>>>>>>> b\n"
+    governed.write(BOARD, governed.read(BOARD) + marks)
+    before = governed.read(BOARD)
+    governed.done("board", "sync")
+    assert governed.read(BOARD) == before
+
+
+def test_a_driver_that_finds_no_commits_keeps_the_lines_of_both_sides_and_says_so(parted: Governed) -> None:
+    versions = {"base": "main", "ours": "two", "theirs": "one"}
+    for file, commit in versions.items():
+        parted.write(f"../{file}", parted.git("show", f"{commit}:{BOARD}") + "\nmore\n")
+    try:
+        result = parted("merge-driver", "../base", "../ours", "../theirs", BOARD)
+        text = parted.read("../ours")
+    finally:
+        for file in versions:
+            (parted.root / ".." / file).unlink()
+    assert (result.status, "merged without the log" in result.err) == (0, True)
+    assert result.next == "workpacket board sync"
+    assert all(text.count(f"[{name}]") >= 1 for name in NAMES)
+
+
+@pytest.mark.parametrize("words", [[], ["a", "b", "c"], ["a", "b", "c", "d", "seven"]])
+def test_a_driver_called_otherwise_than_by_git_says_how(governed: Governed, words: list[str]) -> None:
+    assert governed("merge-driver", *words).status == 2
+
+
+# What is typed in the middle of a merge, and refused there.
+REFUSED = (
+    ("init",), ("new", NEW), ("refine", NEW), ("activate", FIRST), ("create-task-packet", FIRST), ("claim", FIRST),
+    ("release", FIRST, "--reason", "x"), ("handover", FIRST, "--to", "bob", "--reason", "x"),
+    ("verdict", FIRST, "CHANGES", "--reference", "x"), ("merged", FIRST), ("reopen", FIRST, "--reason", "x"),
+    ("block", FIRST, "--reason", "x", "--until", "y"), ("unblock", FIRST),
+    ("supersede", FIRST, "--by", SECOND), ("abandon", FIRST, "--reason", "x"),
+    ("waive", FIRST, "evidence_missing", "--reason", "x", "--until", "2026-12-01"),
+    ("override", FIRST, "evidence_missing", "--reason", "x", "--until", "2026-12-01"),
+    ("resolve", FIRST, "--lane", "STUB", "--reason", "x"), ("adopt",),
+    ("prepare", SECOND, "--branch", "fresh"),
+    ("submit", FIRST, "--prove", "all=true"), ("board", "move", FIRST, "BLOCKED"),
+)  # fmt: skip
+LOOKING = (
+    ("status",), ("next",), ("why", FIRST), ("show", FIRST), ("history", FIRST), ("board", "show"),
+    ("registry", "show"), ("policy", "show"), ("log", "verify"), ("list",),
+)  # fmt: skip
+
+
+def test_in_the_middle_of_a_merge_or_rebase_only_what_draws_or_looks_is_done(parted: Governed) -> None:
+    for begin, end in ((("merge", "one"), "merge"), (("rebase", "one"), "rebase")):
+        git(parted.root, *begin, check=False)
+        before, branches = parted.files(), parted.git("branch", "--list")
+        for words in REFUSED:
+            result = parted(*words)
+            assert (words, result.status) == (words, 4), result
+            assert "operation_in_progress" in result.err, result
+        assert (parted.files(), parted.git("branch", "--list")) == (before, branches)
+        for words in LOOKING:
+            assert parted(*words).status in {0, 1}, words
+        assert parted.files() == before
+        parted.done("registry", "sync")
+        parted.done("board", "sync")
+        parted.git(end, "--abort")
 
 
 def test_the_same_packet_claimed_on_two_branches_is_forked_and_can_be_settled(governed: Governed) -> None:
@@ -55,3 +313,12 @@ def test_line_ends_of_the_log_are_left_alone_by_git(governed: Governed) -> None:
     governed.commit("a stub")
     event = governed.state(FIRST).history[0]
     assert governed.git("check-attr", "text", event.path).endswith("text: unset")
+
+
+def test_no_command_sets_the_driver_uninvited(governed: Governed) -> None:
+    before = (governed.root / ".git" / "config").read_bytes()
+    assert MERGE_DRIVER in governed.done("init").out
+    assert (governed.root / ".git" / "config").read_bytes() == before
+    done = subprocess.run(["git", "config", "--get", "merge.workpacket.driver"], cwd=governed.root, check=False)
+    assert done.returncode == 1
+    assert "merge.workpacket" not in os.environ.get("GIT_CONFIG_PARAMETERS", "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from workpacket.lifecycle.moving import forward_transition
@@ -19,6 +17,7 @@ from workpacket.lifecycle.transitions import (
 )
 from workpacket.model.event_types import DATA, LANE_MOVES
 from workpacket.model.lanes import LANES
+from workpacket.value import replace
 
 
 def test_the_table_has_no_fault() -> None:
@@ -28,8 +27,8 @@ def test_the_table_has_no_fault() -> None:
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        (dataclasses.replace(TRANSITIONS[1], target="ELSEWHERE"), "activate: there is no lane ELSEWHERE"),
-        (dataclasses.replace(TRANSITIONS[1], event="prepared"), "activate: events of type prepared move nothing"),
+        (replace(TRANSITIONS[1], target="ELSEWHERE"), "activate: there is no lane ELSEWHERE"),
+        (replace(TRANSITIONS[1], event="prepared"), "activate: events of type prepared move nothing"),
         (TRANSITIONS[0], "new: stands twice"),
     ],
 )

@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from runtime.worlds import World
+from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.recorder import Draft
 from workpacket.runtime.state import RunState
 from workpacket.runtime.transfer import export_lines
 
@@ -71,7 +74,62 @@ def refused(world: World) -> str:
     return run.id
 
 
-HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused)
+def asked(world: World) -> str:
+    """A program that was at work when its script died, a question nobody answered, and a result that was purged."""
+    with world.crashing(world.runtime.run("asked")) as run:
+        run.step("read", world.note, "a name that must go")
+        run._session.recorder.record(Draft("step.started", {"step": "convert", "processes": ["there/7/1/boot"]}))
+        world.crash()
+    with suppress(RuntimeFault), world.runtime.run("asked") as run:
+        run.step("read", world.note, "a name that must go")
+        run.step("convert", world.note, "rows")
+        run.effect("send", world.note, "mail", confirm=True)
+    world.runtime.purge(run.id, run.state.steps["read"].event.version, "it was personal")
+    return run.id
+
+
+def milestones(world: World) -> str:
+    """Checkpoint commits: one whose sidecar could not be written, and one that was announced and never made."""
+    first: dict[str, Json] = {"checkpoint": "a" * 16, "milestone_index": 0}
+    second: dict[str, Json] = {"checkpoint": "b" * 16, "milestone_index": 1}
+    commit, tree = "1" * 40, "2" * 40
+    cursor = b'{"cursor":{"at":1}}'
+    with world.crashing(world.runtime.run("milestones", scope=["src"])) as run:
+        session = run._session
+        announced: dict[str, Json] = {**first, "base": "0" * 40, "milestone_title": "Read front matter"}
+        session.recorder.record(Draft("checkpoint.prepared", announced, cursor))
+        made: dict[str, Json] = {
+            **first,
+            "commit": commit,
+            "tree": tree,
+            "changed": True,
+            "found": False,
+            "sidecar_written": False,
+        }
+        unwritten: dict[str, Json] = {
+            "sha": commit,
+            "path": f"/there/.runr/checkpoints/{commit}.json",
+            "error": "Read-only file system",
+        }
+        session.checkpoint(
+            {"at": 1}, "Read front matter", "commit",
+            {"commit": commit, "tree": tree, "trailer": "a" * 16, "own": ["src"]},
+            with_token=False,
+            first=(Draft("checkpoint_complete", made), Draft("checkpoint_sidecar_write_failed", unwritten)),
+        )  # fmt: skip
+        selected: dict[str, Json] = {
+            "source": "git_log_run_specific",
+            "sha": commit,
+            "milestone_index": 0,
+            "relation": "exact",
+        }
+        session.recorder.record(Draft("resume_checkpoint_selected", {**selected, "skipped": []}))
+        session.recorder.record(Draft("checkpoint.prepared", {**second, "base": commit}, cursor))
+        world.crash()
+    return run.id
+
+
+HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused, asked, milestones)
 
 
 def summary(state: RunState) -> dict[str, Any]:
@@ -91,6 +149,11 @@ def summary(state: RunState) -> dict[str, Any]:
         "confirmations": sorted(state.confirmations.values()),
         "tokens_spent": len(state.tokens_spent),
         "blocks": list(state.blocks),
+        "questions": sorted(state.questions.values()),
+        "in_flight": sorted(state.in_flight),
+        "running": sorted(state.running),
+        "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
+        "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
         "version": state.version,
     }
 

@@ -24,15 +24,9 @@ def test_each_kind_of_history_was_recorded() -> None:
     assert {path.stem for path in RECORDED} >= {history.__name__ for history in HISTORIES}
 
 
-def test_the_histories_hold_records_of_nearly_every_kind() -> None:
+def test_the_histories_hold_records_of_every_kind() -> None:
     types = {json.loads(line).get("type") for path in RECORDED for line in path.read_text("utf-8").splitlines()}
-    assert set(KINDS) - types <= {
-        "run.stopped",
-        "step.started",
-        "payload.erased",
-        "confirmation.requested",
-        "effect.intended",
-    }
+    assert set(KINDS) - types == set()
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -42,7 +36,8 @@ def test_a_recorded_history_means_what_it_meant(path: Path, tmp_path: Path) -> N
     memory, sqlite = MemoryStore(), SQLiteStore(tmp_path / "runs.db")
     for store in (memory, sqlite):
         stream = import_lines(store, lines)
-        assert summary(fold(store.read(stream))) == expected
+        found = summary(fold(store.read(stream)))
+        assert {name: found[name] for name in expected} == expected  # a summary may have grown since
         assert list(export_lines(store, stream)) == lines
     assert examine(sqlite) == ()
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,11 +25,13 @@ from workpacket.runtime.errors import (
     StoreUnavailable,
 )
 from workpacket.runtime.events import Chain
+from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_files import SideFile, file_system_of
 from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
-from workpacket.runtime.sqlite_schema import MIGRATIONS, SCHEMA_VERSION, row_crc
+from workpacket.runtime.sqlite_schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
 from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
+from workpacket.runtime.values import address_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # os.fork beside threads, on purpose
 
@@ -144,7 +147,7 @@ def test_a_lock_that_fails_is_an_error_of_the_storage(path: Path, monkeypatch: p
 
 def test_a_database_behind_its_anchor_is_found_by_the_examination(path: Path) -> None:
     store = filled(path)
-    store.access.side.set_anchor(99)
+    store.access.side.set_anchor(place_of(1, 4))
     assert [problem.code for problem in examine(store)] == ["store_rolled_back"]
 
 
@@ -212,8 +215,66 @@ def test_an_older_file_is_brought_to_the_present_schema(path: Path, monkeypatch:
     assert len(list(store.read(STREAM))) == 3
     with store.access.reading as db:
         assert db.execute("PRAGMA user_version").fetchone() == (len(grown),)
-        assert [row[0] for row in db.execute("SELECT version FROM schema_migrations")] == [1, 2]
+        assert [row[0] for row in db.execute("SELECT version FROM schema_migrations")] == list(range(1, len(grown) + 1))
         assert db.execute("SELECT count(*) FROM added").fetchone() == (0,)
+
+
+def test_a_file_of_the_first_schema_is_read_and_written_on(path: Path) -> None:
+    request = Writer("w").request("checkpoint", "cancel.requested", key="once")
+    events = MemoryStore().append(request).events
+    path.parent.mkdir(parents=True)
+    last = events[-1]
+    row = (STREAM, 1, last.version, last.hash, last.fence, 0, last.writer, last.writer_seq)
+    with raw(path) as connection:
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("INSERT INTO meta VALUES('streams', 1, ?)", (row_crc("streams", 1),))
+        connection.execute("INSERT INTO streams VALUES(?,?,?,?,?,?,?,?,?)", (*row, row_crc(*row)))
+        for event in events:
+            places = ", ".join("?" * 16)
+            connection.execute(f"INSERT INTO events VALUES({places})", (event.version, 1, *event[1:]))
+        for kept in {new.payload for new in request.events if new.payload is not None}:
+            columns = (bytes.fromhex(address_of(kept)), kept)
+            connection.execute("INSERT INTO payloads(digest, bytes) VALUES(?, ?)", columns)
+    path.with_name("runs.db.lock").write_bytes(b"%020d %08x\n" % (2, zlib.crc32(b"%020d" % 2)))
+    store = SQLiteStore(path)
+    store.rebuild_index()
+    assert tuple(store.read(STREAM)) == events
+    assert store.append(request) == (events, True)
+    assert store.append(Writer("v").request("checkpoint")).events[0].version == 3
+    assert examine(store) == ()
+    store.close()
+    assert len(list(SQLiteStore(path).read(STREAM))) == 3
+
+
+def test_what_another_handle_wrote_is_seen_before_the_next_record(path: Path) -> None:
+    one, two = SQLiteStore(path), SQLiteStore(path)
+    writer, other = Writer("w"), Writer("v")
+    lease = one.acquire(STREAM, "somebody", 60)
+    one.append(writer.request("step.completed", fence=lease.token))
+    two.append(other.request("cancel.requested"))
+    assert one.append(writer.request("step.completed", fence=lease.token)).events[0].version == 3
+    taken = two.acquire(STREAM, "another", 60, over=lease.token)
+    assert code_of(lambda: one.append(writer.request("step.completed", fence=lease.token))) == "lease_lost"
+    assert two.append(other.request("step.completed", fence=taken.token)).events[0].version == 4
+    two.release(taken)
+    assert code_of(lambda: two.append(other.request("step.completed", fence=taken.token))) == "lease_lost"
+    assert examine(one) == ()
+
+
+def test_what_was_not_committed_is_not_remembered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(path)
+    writer = Writer("v")
+    store.append(writer.request("a"))
+    request = writer.request("b")
+    with monkeypatch.context() as patch:
+        patch.setattr(store.access, "db", Failing(store.access.db, "COMMIT", sqlite3.SQLITE_FULL))
+        assert code_of(lambda: store.append(request)) == "disk_full"
+    again = store.append(request)
+    assert (again.events[0].version, again.duplicate) == (5, False)
+    assert examine(store) == ()
 
 
 def test_a_file_that_cannot_be_opened_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,12 +439,12 @@ def test_a_forked_process_does_not_use_its_parents_handle(path: Path) -> None:
 
 
 DAMAGE = [
-    ("UPDATE events SET data = '{}' WHERE version = 2", "log_damaged"),
-    ("UPDATE events SET recorded_at = 5 WHERE version = 2", "log_damaged"),
-    ("UPDATE events SET actor = x'ff' WHERE version = 2", "log_damaged"),
-    ("UPDATE events SET version = 9 WHERE version = 2", "log_damaged"),
-    ("DELETE FROM events WHERE version = 2", "log_damaged"),
-    ("DELETE FROM events WHERE version = 3", "log_damaged"),
+    ("UPDATE events SET data = '{}' WHERE position & 4294967295 = 2", "log_damaged"),
+    ("UPDATE events SET recorded_at = 5 WHERE position & 4294967295 = 2", "log_damaged"),
+    ("UPDATE events SET actor = x'ff' WHERE position & 4294967295 = 2", "log_damaged"),
+    ("UPDATE events SET position = position + 6 WHERE position & 4294967295 = 2", "log_damaged"),
+    ("DELETE FROM events WHERE position & 4294967295 = 2", "log_damaged"),
+    ("DELETE FROM events WHERE position & 4294967295 = 3", "log_damaged"),
     ("DELETE FROM payloads", "log_damaged"),
     ("UPDATE payloads SET bytes = x'00'", "log_damaged"),
     ("UPDATE streams SET version = 2", "store_corrupt"),
@@ -408,7 +469,7 @@ def test_the_examination_finds(path: Path, statement: str, code: str) -> None:
 
 def test_a_stream_that_ends_before_its_head_is_noticed_when_read(path: Path) -> None:
     filled(path).close()
-    change(path, "DELETE FROM events WHERE version = 3")
+    change(path, "DELETE FROM events WHERE position & 4294967295 = 3")
     with pytest.raises(LogDamaged, match="missing"):
         list(SQLiteStore(path, accept_rollback=True).read(STREAM))
 
@@ -419,7 +480,8 @@ def test_a_rehashed_event_does_not_fit_the_head(path: Path) -> None:
     store.close()
     other = SQLiteStore(path.with_name("other.db"))
     forged = [*events[:2], other.append(Writer("w").request("a", "b", "checkpoint", expected=0)).events[2]]
-    change(path, f"UPDATE events SET hash = '{forged[2].hash}', previous = '{forged[2].previous}' WHERE version = 3")
+    chain = f"hash = '{forged[2].hash}', previous = '{forged[2].previous}'"
+    change(path, f"UPDATE events SET {chain} WHERE position = {place_of(1, 3)}")
     with pytest.raises(LogDamaged):
         list(SQLiteStore(path).read(STREAM))
 
@@ -465,7 +527,7 @@ def test_a_backup_is_made_while_others_write_and_is_good(path: Path, tmp_path: P
 
 def test_a_backup_of_a_damaged_store_is_refused(path: Path, tmp_path: Path) -> None:
     filled(path).close()
-    change(path, "UPDATE events SET data = '{}' WHERE version = 2")
+    change(path, "UPDATE events SET data = '{}' WHERE position & 4294967295 = 2")
     with pytest.raises(StoreCorrupt, match="backup is not good"):
         back_up(SQLiteStore(path), tmp_path / "backup.db")
     assert not (tmp_path / "backup.db").exists()

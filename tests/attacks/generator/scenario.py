@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from workpacket.approvals.envelope import SUFFIX, pae, write_envelope
 from workpacket.approvals.instants import write_instant
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Repository, Spec, Statement, Subject
+from workpacket.value import replace
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ISSUED = NOW - timedelta(days=1)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
+from workpacket.value import Value
 
 CODE = "signers_malformed"
 
@@ -31,8 +31,7 @@ _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z", re.ASCII)
 _OPTIONS = ("namespaces", "valid-after", "valid-before")
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(Value):
     """One line: the key, whose it is, what for, and from when (inclusive) until when (exclusive)."""
 
     principal: str
@@ -53,8 +52,7 @@ class Signer:
         return NAMESPACE in self.namespaces
 
 
-@dataclass(frozen=True, slots=True)
-class Signers:
+class Signers(Value):
     """The lines of the file, by the bytes of their keys."""
 
     by_key: Mapping[bytes, Signer]

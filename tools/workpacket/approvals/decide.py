@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.approvals.facts import GateFacts, LegacyUse
@@ -23,12 +22,12 @@ from workpacket.approvals.policy import OPERATOR, GatePolicy
 from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
+from workpacket.value import Value
 
 Assurance = Literal["none", "legacy", "signed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(Value):
     """A yes that counts."""
 
     principal: str
@@ -38,8 +37,7 @@ class Voice:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """`unmet` is empty if and only if the gate is satisfied. `judged` tells of every envelope, counted or not."""
 
     gate: str

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.model.canonical import canonical_bytes
+from workpacket.value import Value
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 SUFFIX = ".dsse.json"
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Value):
     """`digest` is the SHA-256 of the file, by which events and revocations name it."""
 
     digest: str

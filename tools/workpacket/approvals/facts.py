@@ -8,14 +8,13 @@ judged by today's facts. So an old packet does not fail because its approver lef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from workpacket.approvals.statement import Spec, Subject
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyFiles:
+class PolicyFiles(Value):
     """Bytes of `.GOV/policy/` at the base revision; None for a file that is not there."""
 
     policy: bytes | None
@@ -23,16 +22,14 @@ class PolicyFiles:
     revoked_keys: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeFile:
+class EnvelopeFile(Value):
     """A file of `.GOV/attestations/`; `name` without folders."""
 
     name: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PacketLog:
+class PacketLog(Value):
     """The events of the packet that the consumer can see: id to parents, and which of them moved its lane.
 
     The consuming event itself, and what came after it, is not among them.
@@ -53,8 +50,7 @@ class PacketLog:
         return frozenset(seen)
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyUse:
+class LegacyUse(Value):
     """A name-and-date token found in the history, anywhere in the repository."""
 
     token: str
@@ -64,8 +60,7 @@ class LegacyUse:
     presented_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class GateFacts:
+class GateFacts(Value):
     """One gate of one packet.
 
     `subjects` are the raw bytes that must have been approved, all of them and no other. `parties` names who else had a

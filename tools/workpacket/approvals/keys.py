@@ -8,12 +8,12 @@ exist, because every field is read in its only form.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.refusal import Refused
 from workpacket.approvals.wire import Reader, WireFault
+from workpacket.value import Value
 
 SMALLEST_RSA = 3072
 LARGEST_RSA = 16384
@@ -32,19 +32,16 @@ _EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303
 _WEAK_POINTS = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 
 
-@dataclass(frozen=True, slots=True)
-class EdwardsPoint:
+class EdwardsPoint(Value):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Value):
     curve: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RsaNumbers:
+class RsaNumbers(Value):
     modulus: int
     exponent: int
 
@@ -52,8 +49,7 @@ class RsaNumbers:
 Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(Value):
     """`application` is the FIDO relying party of a token's key, and empty for a key in software."""
 
     kind: str

@@ -8,12 +8,12 @@ to read between presenting the text and recording the token.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.instants import CLOCK_SKEW
 from workpacket.approvals.refusal import Refusal
+from workpacket.value import Value
 
 REVIEW_PAUSE = timedelta(minutes=5)
 
@@ -24,8 +24,7 @@ _LONGEST_LEAD = timedelta(days=1)
 _FORM = re.compile(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyToken:
+class LegacyToken(Value):
     """`written_at` is the token's local time, read as if it were UTC."""
 
     user: str

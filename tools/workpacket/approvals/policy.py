@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, get_args
 
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
+from workpacket.value import Value
 
 Hardware = Literal["none", "touch", "pin"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
@@ -46,8 +46,7 @@ _HARDWARE = re.compile("|".join(HARDWARE))
 _LEGACY = re.compile(re.escape(LEGACY_WORDS))
 
 
-@dataclass(frozen=True, slots=True)
-class GatePolicy:
+class GatePolicy(Value):
     """`threshold` different principals, each holding one of `roles`, none being a party named in `separation`."""
 
     roles: tuple[str, ...]
@@ -58,8 +57,7 @@ class GatePolicy:
     legacy_tokens: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Value):
     repository: str
     roles: Mapping[str, frozenset[str]]
     gates: Mapping[str, GatePolicy]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
 from workpacket.approvals.facts import PolicyFiles
@@ -12,6 +11,7 @@ from workpacket.approvals.policy import Policy, policy_from_toml
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.revoked_keys import read_revoked_keys
 from workpacket.approvals.statement import Subject
+from workpacket.value import Value
 
 FOLDER = ".GOV/policy"
 POLICY_PATH = f"{FOLDER}/policy.toml"
@@ -19,8 +19,7 @@ SIGNERS_PATH = f"{FOLDER}/allowed_signers"
 REVOKED_PATH = f"{FOLDER}/revoked_keys"
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Value):
     """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
 
     The digest leaves out the lists of keys: a new colleague's key must not void what others have approved, and who may

@@ -6,11 +6,10 @@ nothing left to read. Every public function of this layer catches it and returns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """`code` names a reason of the approval table; `path` the file it is about, `line` (from 1) the place if known."""
 
     code: str

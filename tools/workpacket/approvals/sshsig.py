@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.approvals.wire import Reader, WireFault, string
+from workpacket.value import Value
 
 NAMESPACE = "workpacket-approval@v1"
 
@@ -29,8 +29,7 @@ _ARMOR = re.compile(
 _ARMOR_WIDTH = 70
 
 
-@dataclass(frozen=True, slots=True)
-class Fido:
+class Fido(Value):
     """What the token states beside the signature."""
 
     flags: int
@@ -46,8 +45,7 @@ class Fido:
         return bool(self.flags & _VERIFIED)
 
 
-@dataclass(frozen=True, slots=True)
-class SshSignature:
+class SshSignature(Value):
     """`proof` is what the key's scheme makes; for ECDSA the two numbers, as the wire has them."""
 
     key: PublicKey

@@ -7,7 +7,6 @@ Reading says only that the statement is well formed. Whether it is true, fitting
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from workpacket.approvals.fields import Fields
@@ -15,6 +14,7 @@ from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
+from workpacket.value import Value
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:workpacket:approval:v1"
@@ -38,32 +38,31 @@ _CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PRED
 _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Subject:
+class Subject(Value):
     """The raw bytes that are approved: of the file `name`, or for `revoke` of an envelope."""
 
     name: str
     sha256: str
 
+    def __lt__(self, other: Subject) -> bool:
+        return (self.name, self.sha256) < (other.name, other.sha256)
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+
+class Spec(Value):
     """The place of the specification that the work answers to, and the digest of the version that was read."""
 
     anchor: str
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """The name tells forks apart, the root commit namesakes."""
 
     name: str
     root_commit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Value):
     """What the signer saw: the heads of the packet's log, the base revision, the digest of its `policy.toml`."""
 
     subjects: tuple[Subject, ...]

@@ -6,19 +6,17 @@ removed. The history of the base alone cannot show that; a memory on the verifie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.approvals.statement import COMMIT, SHA256
 from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.value import Value
 
 FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Value):
     """The repository, the base commit at which its policy was last seen, and the digest of all policy files there."""
 
     root_commit: str

@@ -15,7 +15,6 @@ reasons are collected, never only the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.envelope import Envelope, pae, read_envelope
@@ -26,10 +25,10 @@ from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
 from workpacket.approvals.statement import LONGEST_VALIDITY, Repository, Statement, read_statement
+from workpacket.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Value):
     """The parts of a readable envelope. Nothing in it is believed yet; `signer` is None for an unknown key."""
 
     envelope: Envelope
@@ -38,8 +37,7 @@ class Opened:
     signer: Signer | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Value):
     """An envelope with every reason why it does not count as what it says: yes, no or revocation."""
 
     name: str

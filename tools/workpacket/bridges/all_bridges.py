@@ -8,6 +8,7 @@ from workpacket.bridges.foreign import Bridge
 
 # Form, and the module that has it as its constant `BRIDGE`.
 BRIDGES: dict[str, str] = {
+    "commit": "commit_bridge",
     "session": "session_bridge",
     "step": "step_bridge",
 }

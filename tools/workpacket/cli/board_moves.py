@@ -6,6 +6,7 @@ import sys
 
 from workpacket.cli.governing import actor_of, conclude, refuse
 from workpacket.cli.options import Arguments, usage
+from workpacket.git.repository import Repository
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import lanes_named
@@ -15,7 +16,9 @@ from workpacket.plans.syncing import hand_edits, move_to, sync
 from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
+from workpacket.shell.unmerged import unmerged
 from workpacket.shell.work_done import branch_here
+from workpacket.value import replace
 
 
 def sync_board(arguments: Arguments) -> int:
@@ -23,7 +26,15 @@ def sync_board(arguments: Arguments) -> int:
     if arguments.flag("adopt"):
         return _adopt(arguments)
     carried = carry_out(repository, "board sync", None, actor_of(arguments, repository), sync, during_merge=True)
-    return conclude(arguments, carried)
+    return conclude(arguments, to_go_on(repository, carried))
+
+
+def to_go_on(repository: Repository, carried: Carried) -> Carried:
+    """In the middle of a merge, what comes next is its end."""
+    waiting = unmerged(repository)
+    if waiting is None or not isinstance(carried.answer, Planned):
+        return carried
+    return replace(carried, answer=replace(carried.answer, then=waiting.then))
 
 
 def _adopt(arguments: Arguments) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from workpacket.cli.options import Arguments, usage
@@ -25,6 +24,7 @@ from workpacket.shell.checking import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
+from workpacket.value import replace
 
 Files = Sequence[Found]
 

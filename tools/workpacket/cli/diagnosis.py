@@ -10,8 +10,11 @@ from typing import cast
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.store_door import answer, open_runtime, refuse
+from workpacket.git.ignoring import is_ignored
+from workpacket.git.repository import find_repository
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
+from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.contract import Store
@@ -54,6 +57,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     yield _row("file system", [("storage_unsuitable", found.message) for found in suitability(folder / "x")],
                f"{file_system_of(folder) or 'unknown'} at {folder}")  # fmt: skip
     yield _row("ignored by git", _ignored(), str(path))
+    yield _sidecars_ignored()
     if not path.exists():
         yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
         return
@@ -99,6 +103,17 @@ def _ignored() -> list[tuple[str, str]]:
     # Not check-ignore: that one refuses to work where paths are taken literally, as `run_git` has them taken.
     answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
     return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
+
+
+def _sidecars_ignored() -> CheckRow:
+    """A view that is committed grows old in the history; a run never commits its own, but other people might."""
+    name = "sidecars ignored by git"
+    tree = work_tree_of(Path.cwd())
+    if tree is None or not os.path.lexists(tree / SIDECARS):
+        return CheckRow(name, "not_applicable", "", [])
+    if is_ignored(find_repository(tree), f"{SIDECARS}/0.json"):
+        return CheckRow(name, "pass", "", [SIDECARS])
+    return CheckRow(name, "warn", "dirty_worktree", [f"{SIDECARS} is not ignored by git: add /.runr/ to .gitignore"])
 
 
 def _orphans(store: Store) -> list[str]:

@@ -30,7 +30,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _show(arguments: Arguments, policy: BasePolicy) -> int:
-    values = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
+    values: dict[str, Json] = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
     values["target_branch"] = policy.target_branch
     if arguments.flag("json"):
         origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}

@@ -15,10 +15,12 @@ from workpacket.plans.working import prepare, prepare_unmet
 from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import carry_out, here
+from workpacket.shell.transaction import refuse_during_merge
 
 
 def run(arguments: Arguments) -> int:
     repository = here()
+    refuse_during_merge(repository)
     governed = find_governed(str(repository.root))
     name = packet_named(governed, words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
@@ -36,7 +38,8 @@ def run(arguments: Arguments) -> int:
     if worktree:
         path = Path(os.path.abspath(worktree))
         add_worktree(repository, path, branch)
-        worktree = str(path)
+        # The log is read in every clone, where a path of this machine says nothing.
+        worktree = os.path.relpath(path, repository.root)
     assignee = arguments.value("for") or actor.id
     carried = carry_out(
         repository,

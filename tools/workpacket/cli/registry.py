@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from workpacket.cli.board_moves import to_go_on
 from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.looking import NOBODY, looking, show_json
 from workpacket.cli.options import Arguments, Command, usage
@@ -21,7 +22,8 @@ def run(arguments: Arguments) -> int:
         repository = here()
         draw = partial(sync, board=False)
         actor = actor_of(arguments, repository)
-        return conclude(arguments, carry_out(repository, "registry sync", None, actor, draw, during_merge=True))
+        carried = carry_out(repository, "registry sync", None, actor, draw, during_merge=True)
+        return conclude(arguments, to_go_on(repository, carried))
     if action != "show":
         raise usage(arguments.command, "missing_argument", "it needs one of show, sync")
     return _show(arguments)

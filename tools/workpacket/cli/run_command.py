@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workpacket.cli.options import Arguments, Command, Option, subcommand
 
-ACTIONS = ("start", "step", "checkpoint", "stop")
+ACTIONS = ("start", "step", "checkpoint", "milestone", "stop")
 
 
 def run(arguments: Arguments) -> int:
@@ -18,10 +18,12 @@ COMMAND = Command(
     "run",
     "do work in steps that survive a crash",
     run,
-    arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | stop HANDLE",
+    arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | milestone HANDLE | stop HANDLE",
     description="""
-`run start` begins the run of that name, or goes on with the unfinished one, and prints a handle for the other three.
+`run start` begins the run of that name, or goes on with the unfinished one, and prints a handle for the others.
 `run step` runs a program once: asked for again, in this attempt or a later one, it prints what is stored instead.
+`run checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the
+last one whose commit is verified to be here, -1 for none.
 The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.""",
     options=(
         Option("packet", "start: the work packet the run belongs to", value="WP_ID"),
@@ -38,6 +40,9 @@ The exit status of `run` is that of the stop reason: see `workpacket explain COD
         Option("cursor", "checkpoint: where to go on from here", value="JSON"),
         Option("name", "checkpoint: its name", value="TEXT"),
         Option("git", "checkpoint: promise that the commit and a clean work tree are still there at a resume"),
+        Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
+        Option("milestone", "checkpoint: its number from 0; the next one if not given", value="NUMBER"),
+        Option("legacy", "milestone: let commit messages that name no run count as this run's"),
         Option("token", "checkpoint: also print a token that starts one retry from here"),
         Option("reason", "stop: why it stops before its end; without one it is finished", value="CODE"),
         Option("note", "stop: a sentence to store with the reason", value="TEXT"),
@@ -46,6 +51,7 @@ The exit status of `run` is that of the stop reason: see `workpacket explain COD
         "run=$(workpacket run start nightly --owner $$)",
         'workpacket run step "$run" fetch -- curl --fail -o data.json https://example.org/data',
         'workpacket run checkpoint "$run" --cursor \'{"page": 7}\'',
+        'workpacket run checkpoint "$run" --commit --milestone 0 --name "Read front matter"',
         'workpacket run stop "$run"',
         'workpacket run stop "$run" --reason verification_failed',
     ),

@@ -26,7 +26,7 @@ from workpacket.runtime.stop_reasons import reason_of
 
 
 def carry_out(arguments: Arguments, action: str) -> int:
-    least = {"start": 1, "step": 2, "checkpoint": 1, "stop": 1}[action]
+    least = 2 if action == "step" else 1
     most = None if action == "step" else 1
     if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
         needed = {"start": "the name of the run", "step": "a handle and the name of the step"}
@@ -41,7 +41,7 @@ def carry_out(arguments: Arguments, action: str) -> int:
                 return _start(arguments, runtime)
             session = scripted.join(runtime, arguments.words[0])
             try:
-                return {"step": _step, "checkpoint": _checkpoint, "stop": _stop}[action](arguments, session)
+                return _ACTIONS[action](arguments, session)
             finally:
                 session.leave()
     except RuntimeFault as fault:
@@ -136,10 +136,20 @@ def _step(arguments: Arguments, session: Session) -> int:
 
 
 def _checkpoint(arguments: Arguments, session: Session) -> int:
+    if arguments.flag("commit"):
+        from workpacket.cli.milestones import reach
+
+        return reach(arguments, session, _json(arguments, "cursor") if arguments.flag("cursor") else None)
     cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
     saved = session.checkpoint(cursor, arguments.value("name"), "run", {}, with_token=arguments.flag("token"))
     data: dict[str, Json] = {"checkpoint": saved.id, "version": saved.version, "token": saved.token}
     return answer(arguments, f"{saved.token or saved.id}\n", data)
+
+
+def _milestone(arguments: Arguments, session: Session) -> int:
+    from workpacket.cli.milestones import select
+
+    return select(arguments, session)
 
 
 def _json(arguments: Arguments, option: str) -> Json:
@@ -165,3 +175,6 @@ def _stop(arguments: Arguments, session: Session) -> int:
     data: dict[str, Json] = {"run": run, "state": session.state.status, "reason": code}
     return answer(arguments, f"{run} {session.state.status}{f': {code}' if code else ''}\n", data, status=status,
                   then=then)  # fmt: skip
+
+
+_ACTIONS = {"step": _step, "checkpoint": _checkpoint, "milestone": _milestone, "stop": _stop}

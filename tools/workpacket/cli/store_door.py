@@ -20,7 +20,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.health import Indexed, Problem, contents_of
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.observe import Observer
@@ -55,7 +55,7 @@ def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runt
 
 def _observers(promise: bool) -> tuple[Observer, ...]:
     try:
-        return (GitObserver(find_repository(Path.cwd()), own=(".workpacket",), promise=promise),)
+        return (GitObserver(find_repository(Path.cwd()), own=OWN_FOLDERS, promise=promise),)
     except WorkpacketError:
         if promise:
             raise

@@ -13,11 +13,13 @@ from workpacket.shell.evidence import numbered, prove
 from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import carry_out, here
+from workpacket.shell.transaction import refuse_during_merge
 from workpacket.shell.work_done import work_done
 
 
 def run(arguments: Arguments) -> int:
     repository = here()
+    refuse_during_merge(repository)
     name = packet_named(find_governed(str(repository.root)), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Commands that prove something may take long; nobody else has to wait for them.

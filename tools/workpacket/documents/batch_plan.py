@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from workpacket.value import Value
 
 PhasePolicy = Literal["dag", "barrier"]
 ProblemCode = Literal[
@@ -29,8 +30,7 @@ STATUSES = SATISFIED | PENDING | UNDER_WAY | {"deferred", "blocked"}
 _PATTERN = frozenset("*?[{")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Value):
     """One task. `files` are the paths that it changes, as written; `phase` is '' where the scope has no phases."""
 
     id: str
@@ -40,16 +40,14 @@ class Task:
     phase: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value):
     """Why there is no plan. `tasks` are the ids concerned: of a cycle its members, the first one again last."""
 
     code: ProblemCode
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Value):
     """What can be said about a scope. `batch` is empty if there are problems, or if nothing is left."""
 
     problems: tuple[Problem, ...] = ()

@@ -19,7 +19,7 @@ _TEXT_KEYS = frozenset(
         *("id", "name", "title", "status", "branch", "base", "scope_name", "spec_name"),
         *("scope", "spec", "scope_path", "spec_path", "timestamp", "updated_at", "created", "last_batch"),
         *("last_commit", "number", "batch", "severity", "description", "location", "file", "phase"),
-        *("from", "to", "reason", "code"),
+        *("from", "to", "reason", "code", "phase_cursor", "task", "reviewer", "state"),
     ]
 )
 _TEXT_LISTS = frozenset(
@@ -40,7 +40,7 @@ class BatchDocument(Document):
 
     def __init__(self, source: Source) -> None:
         loaded = load_yaml(source)
-        root = written_as_text(source, loaded.root, _is_text) if loaded.root is not None else None
+        root = written_as_text(source, loaded.root, is_batch_text) if loaded.root is not None else None
         super().__init__(source, root, loaded.faults)
 
     def mention(self, text: Text) -> Mention:
@@ -50,7 +50,8 @@ class BatchDocument(Document):
         return [self.mention(text) for text in texts]
 
 
-def _is_text(path: NodePath) -> bool:
+def is_batch_text(path: NodePath) -> bool:
+    """Whether what stands at `path` is text, whatever it looks like."""
     last = path[-1] if path else ""
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")

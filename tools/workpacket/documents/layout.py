@@ -5,19 +5,18 @@ Readers, rules, `fmt`, templates and the reference pages all read this, so they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from workpacket.text.keys import normal_key
+from workpacket.value import Value
 
 # What stands in a section: `fields` are `KEY: value` lines; `items` a list; `checklist` a list whose items can be
 # ticked; `prose` anything.
 Shape = Literal["fields", "items", "checklist", "prose"]
 
 
-@dataclass(frozen=True)
-class FieldSpec:
+class FieldSpec(Value):
     """One field. `label` is how it is written, its name in the tree of values is the label in snake case."""
 
     label: str
@@ -36,8 +35,7 @@ class FieldSpec:
         return f"- **{self.label}:**" if self.bold else f"- {self.label}:"
 
 
-@dataclass(frozen=True)
-class SectionSpec:
+class SectionSpec(Value):
     """One section. `heading` is how it is written, `key` its name in the tree of values."""
 
     key: str
@@ -58,8 +56,7 @@ class SectionSpec:
         return {name: spec for spec in reversed(self.fields) for name in (spec.key, *spec.aliases)}
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Value):
     """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
 
     `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the

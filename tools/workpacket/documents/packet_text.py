@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workpacket.documents.packet import SECTIONS
 from workpacket.model.ids import WorkPacketId
+from workpacket.value import Value
 
 NOT_YET = "(nothing yet)"
 
 
-@dataclass(frozen=True, slots=True)
-class PacketText:
+class PacketText(Value):
     """What the packet says. Lists hold Markdown of one item each; `acceptance` is a list as the stub has it."""
 
     wp_id: WorkPacketId

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from workpacket.documents.refinement import COVERAGE_POINTS
 from workpacket.model.ids import WorkPacketId
+from workpacket.value import Value
 
 UNSIGNED = "<pending>"
 OPEN = "<fill in>"
 
 
-@dataclass(frozen=True, slots=True)
-class RefinementText:
+class RefinementText(Value):
     """What is known when a refinement is begun. `anchors` are the candidates of the stub."""
 
     wp_id: WorkPacketId

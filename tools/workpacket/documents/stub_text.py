@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from workpacket.documents.stub import CANONICAL_STATUS, SECTIONS
 from workpacket.model.ids import WorkPacketId
+from workpacket.value import NOTHING, Value
 
 PREAMBLE = """# TASK_PACKET_STUB_TEMPLATE
 
@@ -37,8 +37,7 @@ CHECKLIST = (
 SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
 
-@dataclass(frozen=True, slots=True)
-class StubText:
+class StubText(Value):
     """What a stub says. Lists hold Markdown of one item each; `sections` are extra ones, heading to body."""
 
     wp_id: WorkPacketId
@@ -54,7 +53,7 @@ class StubText:
     acceptance_criteria: Sequence[str] = ()
     dependencies: Sequence[str] = ()
     risks: Sequence[str] = ()
-    sections: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, str] = NOTHING
 
 
 def render_stub(stub: StubText) -> str:

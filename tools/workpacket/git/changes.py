@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class StatusEntry:
+class StatusEntry(Value):
     """A path that differs: the two letters of `git status`, for the index and for the work tree; '??' is untracked."""
 
     path: str
@@ -24,8 +22,7 @@ class StatusEntry:
         return "U" in self.letters or self.letters in ("AA", "DD")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedPath:
+class ChangedPath(Value):
     """A path that two commits have differently: A added, D deleted, M modified, T another type."""
 
     path: str

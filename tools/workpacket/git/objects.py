@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Value):
     """A file of a committed tree. The mode tells links (120000) and submodules (160000) from files."""
 
     path: str

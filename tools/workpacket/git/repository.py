@@ -9,24 +9,32 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
+from workpacket.value import Value
 
+_SETTINGS = r"^(init\.defaultbranch|user\.name)$"
 _STEERING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 _BARE = re.compile(rb"^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?$", re.MULTILINE | re.IGNORECASE)
 _UNUSUAL = re.compile(rb"^\s*(?:worktree\s*=|worktreeconfig|\[include)", re.MULTILINE | re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
 
     root: Path
     git_dir: Path
     common_dir: Path
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """What git's configuration says of the settings that concern us, asked for together: by name in lower case."""
+        answer = run_git(self.root, "config", "-z", "--get-regexp", _SETTINGS, check=False)
+        rows = (row.partition("\n") for row in answer.text.split("\0"))
+        return {name: value for name, _, value in rows}
 
     def git_path(self, name: str) -> Path:
         """Where git keeps a file that belongs to this work tree alone, as `git rev-parse --git-path` says."""

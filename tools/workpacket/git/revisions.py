@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.errors import WorkpacketError
+from workpacket.git.references import commit_at, symbolic_target
 from workpacket.git.repository import Repository
 from workpacket.git.run import git_failure, run_git
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Value):
     """A branch by its full reference and the commit it stands at."""
 
     ref: str
@@ -31,13 +30,13 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 def head_commit(repository: Repository) -> str | None:
     """The commit checked out, None before the first one."""
-    return _resolve(repository, "HEAD^{commit}")
+    return commit_at(repository, "HEAD")
 
 
 def current_branch(repository: Repository) -> str | None:
     """The short name of the branch checked out; None for a detached HEAD."""
-    answer = run_git(repository.root, "symbolic-ref", "--quiet", "--short", "HEAD", check=False)
-    return answer.text.rstrip("\n") if answer.status == 0 else None
+    target = symbolic_target(repository, "HEAD")
+    return target.removeprefix("refs/heads/") or None
 
 
 def branch_names(repository: Repository) -> list[str]:
@@ -72,14 +71,14 @@ def root_commits(repository: Repository, commit: str) -> tuple[str, ...]:
 
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
     """What the remote calls its default branch; without a remote, the repository's main branch."""
-    answer = run_git(repository.root, "symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD", check=False)
-    candidates = [answer.text.rstrip("\n")] if answer.status == 0 else []
+    target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
+    candidates = [target] if target else []
     if not candidates:
-        configured = run_git(repository.root, "config", "--get", "init.defaultBranch", check=False).text.rstrip("\n")
+        configured = repository.settings.get("init.defaultbranch", "")
         names = dict.fromkeys(name for name in (configured, "main", "master") if name)
         candidates = [f"refs/remotes/{remote}/{name}" for name in names] + [f"refs/heads/{name}" for name in names]
     for ref in candidates:
-        commit = _resolve(repository, f"{ref}^{{commit}}")
+        commit = commit_at(repository, ref)
         if commit is not None:
             return Branch(ref, commit)
     return None

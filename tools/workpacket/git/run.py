@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workpacket.errors import WorkpacketError
+from workpacket.value import Value
 
 if TYPE_CHECKING:
     import subprocess
@@ -52,8 +52,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Value):
     """How git ended and what it said."""
 
     status: int

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Worktree:
+class Worktree(Value):
     """A work tree of the repository. `branch` is the short name, '' for a detached HEAD."""
 
     path: Path

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from workpacket.model.canonical import Json
 from workpacket.model.event_schema import VERSION, event_misfit
 from workpacket.model.events import Actor, Event, Subject, encode_event, event_id, event_of
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Value):
     """Who writes, when, in which transaction and with what: the same for all events of one command."""
 
     actor: Actor
@@ -20,8 +19,7 @@ class Writer:
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(Value):
     """What happened to a packet, before it has a place in the log."""
 
     type: str

@@ -7,13 +7,13 @@ the same answer to everybody who has the same set of files, in whatever order th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.state import Assignment, Lease, PacketState, Run
 from workpacket.model.events import Event
+from workpacket.value import replace
 
 # Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
 _ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
@@ -48,21 +48,21 @@ def fold(log: Log) -> PacketState:
     )
 
 
-@dataclass(slots=True)
 class _Draft:
     """The state while it is being replayed."""
 
-    lease: Lease | None = None
-    assignment: Assignment = field(default_factory=Assignment)
-    holders: dict[str, None] = field(default_factory=dict)
-    runs: dict[str, Run] = field(default_factory=dict)
-    evidence: list[Event] = field(default_factory=list)
-    verdicts: list[Event] = field(default_factory=list)
-    approvals: list[Event] = field(default_factory=list)
-    waivers: list[Event] = field(default_factory=list)
-    refinement: Event | None = None
-    presented: Event | None = None
-    superseded_by: str = ""
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+        self.assignment = Assignment()
+        self.holders: dict[str, None] = {}
+        self.runs: dict[str, Run] = {}
+        self.evidence: list[Event] = []
+        self.verdicts: list[Event] = []
+        self.approvals: list[Event] = []
+        self.waivers: list[Event] = []
+        self.refinement: Event | None = None
+        self.presented: Event | None = None
+        self.superseded_by = ""
 
     def place(self, event: Event) -> None:
         said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}

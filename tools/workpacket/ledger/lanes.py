@@ -11,7 +11,6 @@ Whether a move is legal is not judged here; the lanes are taken from the events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from workpacket.ledger.faults import fault
@@ -19,12 +18,12 @@ from workpacket.ledger.log import Log
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
+from workpacket.value import Value
 
 Latest: TypeAlias = "tuple[str, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Value):
     """The lane that the history leads to, the latest moves (several when forked), and what is wrong on the way."""
 
     lane: str

@@ -7,17 +7,16 @@ a false clock, a second beginning. Only events whose whole ancestry holds are re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from workpacket.ledger.decode import decode_event, is_event_name
 from workpacket.ledger.faults import fault
 from workpacket.model.event_types import GENESIS_TYPES
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Value):
     """The events that hold together, by id and in the order of replay; the heads among them; and all that is wrong."""
 
     packet: str

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Value):
     """Who holds the packet, and until when unless renewed. A packet taken over from before the log has no end."""
 
     holder: str
@@ -18,8 +16,7 @@ class Lease:
     expires_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Value):
     """Where and by whom the work is to be done; '' where nothing was said."""
 
     assignee: str = ""
@@ -29,8 +26,7 @@ class Assignment:
     base_packet: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Value):
     """A run of the runtime that works on the packet. `closed` holds the event with its outcome and digest."""
 
     run: str
@@ -38,8 +34,7 @@ class Run:
     closed: Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PacketState:
+class PacketState(Value):
     """The replay of one log. The tuples of events are in the order of replay."""
 
     packet: str

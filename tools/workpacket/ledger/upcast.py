@@ -7,21 +7,20 @@ version before into one of the next. Version 1 is the first, so there is none ye
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from workpacket.model.canonical import Json
 from workpacket.model.event_schema import VERSION
+from workpacket.value import NOTHING, Value
 
 Upcaster: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Value):
     """The current version, and how to come to it: `upcasters[n]` makes version n + 1 of version n."""
 
     version: int
-    upcasters: Mapping[int, Upcaster] = field(default_factory=dict)
+    upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
         """The event in the current version; one that has no way there comes back as far as it got."""

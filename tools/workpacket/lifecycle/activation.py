@@ -9,7 +9,6 @@ the activation would write and later in those that are there: 5 the packet; 6 sc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from workpacket.documents.layout import heading_key
@@ -25,6 +24,7 @@ from workpacket.model.events import Event
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import lane_of_token
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 ITEMS: Final = (
     "requirement_in_main_body",
@@ -38,8 +38,7 @@ ITEMS: Final = (
 _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
-@dataclass(frozen=True, slots=True)
-class ActivationEvidence:
+class ActivationEvidence(Value):
     """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included.
 
     Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.approval`), which no

@@ -8,11 +8,11 @@ there. Whether people approved it is judged where all approvals are (`shell.appr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
+from workpacket.value import Value
 
 # Where a packet that is taken over late may stand, since nobody works on it there.
 _HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
@@ -23,8 +23,7 @@ _DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
 DigestOf = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Value):
     """One objection to an event."""
 
     code: str
@@ -32,8 +31,7 @@ class Judged:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(Value):
     """What the gates of claim and merge look at outside of the log that is judged.
 
     `dependencies` are the packets that the claimed one waits for, with whether they ever stood in a lane that counts as

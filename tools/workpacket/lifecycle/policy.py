@@ -15,27 +15,25 @@ section = "THREAT_MODEL"
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from workpacket.model.lanes import lane_of_token
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 POLICY_PATH: Final = ".GOV/policy/policy.toml"
 DEFAULT: Final = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class ChecklistItem:
+class ChecklistItem(Value):
     """An item that a repository adds to the activation gate: a section of the refinement that must hold text."""
 
     item: str
     section: str
 
 
-@dataclass(frozen=True, slots=True)
-class LifecyclePolicy:
+class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
 
     target_branch: str = ""
@@ -44,7 +42,7 @@ class LifecyclePolicy:
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
     checklist: tuple[ChecklistItem, ...] = ()
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
         return self.origins.get(key, DEFAULT)
@@ -53,7 +51,7 @@ class LifecyclePolicy:
         return self.branch_pattern.replace("{id}", packet)
 
 
-KEYS: Final = tuple(row.name for row in fields(LifecyclePolicy) if row.name != "origins")
+KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name != "origins")
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:

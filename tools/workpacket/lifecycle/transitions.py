@@ -7,11 +7,11 @@ leads from one to another: by which command, behind which gate, as which event o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from workpacket.model.event_types import LANE_MOVES
 from workpacket.model.lanes import LANES, lane_of_token
+from workpacket.value import Value
 
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
 
@@ -23,8 +23,7 @@ _WORK: Final = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING")
 _EVERY: Final = tuple(lane.token for lane in LANES)
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Value):
     """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes)."""
 
     command: str

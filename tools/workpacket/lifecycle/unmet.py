@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+class Unmet(Value):
     """One condition. `code` is a reason code of the family `gate`, `command` what to type to meet it."""
 
     code: str

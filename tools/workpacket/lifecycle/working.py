@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.ledger.state import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.unmet import Unmet
+from workpacket.value import Value
 
 Proof = Literal["commit", "patch_id", "tree", ""]
 
@@ -22,8 +22,7 @@ def lease_held(state: PacketState, now: str) -> str:
     return lease.holder if not lease.expires_at or lease.expires_at > now else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
 
     actor: str
@@ -94,8 +93,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say."""
 
     actor: str

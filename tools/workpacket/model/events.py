@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_schema import VERSION
 from workpacket.model.event_types import LANE_MOVES
+from workpacket.value import Value
 
 LOG_FOLDER: Final = ".GOV/log"
 # Where the envelopes lie that `attest` names.
@@ -23,16 +23,14 @@ ATTESTATIONS_FOLDER: Final = ".GOV/attestations"
 ActorKind: TypeAlias = Literal["human", "agent", "ci"]
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Value):
     """Who acted, as the writer of the event claims."""
 
     id: str
     kind: ActorKind
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Value):
     """A file that changed together with the event: its digest before and after, None where there was no file."""
 
     path: str
@@ -40,8 +38,7 @@ class Subject:
     sha256: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """An event and its id. `data` has the shape that `event_types.DATA` gives to the type."""
 
     id: str

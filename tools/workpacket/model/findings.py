@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from workpacket.model.reasons import Severity
+from workpacket.value import Value, replace
 
 Confidence = Literal["certain", "likely", "possible"]
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Value):
     """Replace the characters [start, end) of one file's text (see `text.source.Source`) by `text`."""
 
     start: int
@@ -19,8 +18,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Value):
     """Edits of the finding's own file. Safe: the meaning of the document stays; unsafe: a person should look."""
 
     edits: tuple[Edit, ...]
@@ -28,8 +26,7 @@ class Fix:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """`line` and `column` count from 1; 0 means the file as a whole. The end is the place behind the last character."""
 
     code: str

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Value):
     """What no pure function can know, as part of the facts: the time, a new transaction id, sixteen random bytes."""
 
     now: str
@@ -22,8 +21,7 @@ class Moment:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Value):
     """One file: the digest it must have before (None: it must not exist), the bytes after (None: it is deleted)."""
 
     path: str
@@ -31,24 +29,21 @@ class FileChange:
     new: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileSeen:
+class FileSeen(Value):
     """A file that the plan rests on without changing it: it must still have this digest, or still be absent."""
 
     path: str
     digest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FolderSeen:
+class FolderSeen(Value):
     """A folder that the plan rests on: it must still hold these names and no others. One that is absent holds none."""
 
     path: str
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Value):
     """What `command` wants to do. `during_merge` is for what only redraws projections: see the overview."""
 
     command: str

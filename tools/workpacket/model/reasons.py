@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model import exits
+from workpacket.value import Value
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -39,8 +39,7 @@ UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "e
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Value):
     """One code, with everything that is ever said about it in general."""
 
     code: str

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import TypeAlias
 
 from workpacket.model.canonical import LARGEST_INTEGER, Json
+from workpacket.value import Value
 
 SchemaObject: TypeAlias = "dict[str, Json]"
 
 _TIMESTAMP = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Value):
     """The first place where a value leaves its shape: a JSON pointer and what is wrong there."""
 
     pointer: str
@@ -38,8 +37,7 @@ class Misfit:
 Check: TypeAlias = Callable[[Json], Misfit | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Value):
     """What a value may be. `misfit(value)` is None when it fits; `keys` are the ones that an object may have."""
 
     misfit: Check

@@ -5,7 +5,6 @@ Exit statuses follow the family: a script can tell "the work was wrong" from "th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model import exits
@@ -29,8 +28,7 @@ EXIT_RANGES: dict[StopFamily, range] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopReason(Reason):
+class StopReason(Reason, kw_only=True):
     """`diagnosis` says how to find out what happened; `remedies` are the choices, the usual one first."""
 
     stops: StopFamily

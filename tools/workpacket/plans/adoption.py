@@ -7,7 +7,6 @@ listed, until somebody says which of the two is to be believed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.documents.register_text import BOARD_PATH
@@ -16,12 +15,12 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token, lanes_named
 from workpacket.plans.drafting import Draft, Planned
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.value import Value
 
 Preference = Literal["", "board", "packet"]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Value):
     """What one document says of the lane: all lanes that its words may mean."""
 
     kind: str
@@ -34,8 +33,7 @@ class Statement:
         return {"kind": self.kind, "path": self.path, "line": self.line, "says": self.says[:500] or "(nothing)"}
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Value):
     """One packet without a log: what was found, and the lane it comes to, '' where that contradicts itself."""
 
     packet: PacketFacts

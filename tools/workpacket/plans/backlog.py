@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.refinement_text import RefinementText, render_refinement
@@ -21,12 +20,12 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import STUBS, Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.value import Value, replace
 
 _OPEN = "TODO"
 
 
-@dataclass(frozen=True, slots=True)
-class NewStub:
+class NewStub(Value):
     """What the new stub is to say. `source` is what it was made from: (kind, name)."""
 
     id: WorkPacketId
@@ -155,7 +154,7 @@ def block_digest(refinement: Refinement) -> str:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record that the technical refinement block was shown, by its digest; the command prints it."""
+    """Value that the technical refinement block was shown, by its digest; the command prints it."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate")))
     refinement = packet.refinement

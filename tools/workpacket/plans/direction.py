@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from workpacket.lifecycle.moving import forward_command, forward_transition, move_unmet
 from workpacket.lifecycle.transitions import transition
@@ -13,13 +12,13 @@ from workpacket.plans.activating import activation_unmet
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.reviewing import Work, submit_refusal, verdict_refusal
 from workpacket.plans.working import claim_refusal
+from workpacket.value import Value
 
 _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 _MINE = ("IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "FAIL")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Value):
     """Where a packet is, the command that brings it on, and what stands against that command."""
 
     id: str
@@ -48,8 +47,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     return gate() if gate is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Value):
     """Work that can be taken up now. `waiting` is how many packets wait for it."""
 
     id: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from workpacket.ledger.append import Happening, Writer, next_event
@@ -15,22 +14,21 @@ from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Value):
     """A plan, what it comes to in words, and the command to type next. `shown` is to be read before all of that."""
 
     plan: Plan
     said: str
     then: str = ""
-    data: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = NOTHING
     notes: tuple[str, ...] = ()
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """Everything that stands against it."""
 
     packet: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from workpacket.documents.packet import Packet
@@ -18,6 +17,7 @@ from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ PACKETS = ".GOV/task_packets"
 REFINEMENTS = ".GOV/refinements"
 
 
-@dataclass(frozen=True)
-class PacketFacts:
+class PacketFacts(Value):
     """One packet: its files as they are, None for one that is not there, and its log."""
 
     id: WorkPacketId
@@ -81,8 +80,7 @@ class PacketFacts:
         return []
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Value):
     """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate
@@ -99,9 +97,9 @@ class Facts:
     registry: Source | None = None
     spec_pointer: Source | None = None
     specification: Source | None = None
-    refinement_faults: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    refinement_faults: Mapping[str, Sequence[Finding]] = NOTHING
     target_branch: str = ""
-    approvals: Mapping[str, Verdict] = field(default_factory=dict)
+    approvals: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:

@@ -5,8 +5,7 @@ The owner's words between the entries stay as they are; of an entry only what th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.register_text import board_cell, empty_board, empty_registry, entry_line, row_line, section_of
@@ -17,13 +16,16 @@ from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Lane, lane_of_token
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 # Lanes whose entries say why; behind another token the words would mislead.
+
 _EXPLAINED = frozenset({"BLOCKED"})
+# From here on, taking every row of the registry apart once is quicker than looking for each base in every row.
+_FEW = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Value):
     """Where the log has a packet. `remark` is what the entry says behind the token; None leaves what is there."""
 
     id: str
@@ -31,8 +33,7 @@ class Placement:
     remark: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
+class InForce(Value):
     """What the registry is to say of a base. `notes` are tokens that its row must have."""
 
     base: str
@@ -143,8 +144,9 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
     """What makes each base's row name the packet in force, and where it stands on the board."""
+    rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
-    for row in registry.rows:
+    for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
         if row.base_id is not None:
             by_base.setdefault(row.base_id.base, []).append(row)
     edits: list[Edit] = []
@@ -162,6 +164,13 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
             edits += _row_edits(found[0], wanted, noted)
             edits += [_row_removal(registry.source, row) for row in found[1:]]
     return [*edits, *_new_rows(registry, new)]
+
+
+def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) -> Iterable[RegistryRow]:
+    """Without taking each row of a long registry apart, where a command is about a packet or two."""
+    if len(bases) > _FEW:
+        return registry.rows
+    return [row for row in registry.rows if row.base is not None and any(base in row.base.value for base in bases)]
 
 
 def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.moving import move_unmet
@@ -16,12 +15,12 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.value import Value
 
 _TODO = re.compile(r"TODO\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Value):
     """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
 
     `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead.
@@ -143,8 +142,7 @@ def verdict(
     return Planned(draft.plan(), f"{name}: {choice}, now {row.target}", after[choice], {"id": name, "lane": row.target})
 
 
-@dataclass(frozen=True, slots=True)
-class Containment:
+class Containment(Value):
     """What was found on the target branch."""
 
     target: str

@@ -41,11 +41,15 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
-# Two branches that move different packets change neighbouring lines. With the lines of both sides, `board sync` has all
-# that it needs; and the bytes of the log are never to be touched by a conversion of line ends.
-_ATTRIBUTES = """# After a merge: workpacket board sync
-roles_shared/TASK_BOARD.md merge=union
-roles_shared/WP_TRACEABILITY_REGISTRY.md merge=union
+# Two branches that move different packets change neighbouring lines, and the log of both sides says what they mean; and
+# the bytes of the log are never to be touched by a conversion of line ends.
+MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
+_ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
+# Without that git merges them like any other text; afterwards: workpacket board sync
+roles_shared/TASK_BOARD.md merge=workpacket
+roles_shared/WP_TRACEABILITY_REGISTRY.md merge=workpacket
+task_packets/*.md merge=workpacket
+task_packets/*/packet.md merge=workpacket
 log/** -text
 attestations/** -text
 """
@@ -128,4 +132,5 @@ def init(moment: Moment, present: Mapping[str, bool], gov_just: str, *, has_key:
         "'Governance', on the main branch, then: workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
     )
     data: dict[str, Json] = {"written": list(new), "kept": kept}
-    return Planned(Plan("init", moment.tx, changes), said, then, data)
+    notes = (f"so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",)
+    return Planned(Plan("init", moment.tx, changes), said, then, data, notes)

@@ -11,6 +11,7 @@ from workpacket.lifecycle.transitions import leaving
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token
+from workpacket.plans.conflicts import without_conflicts
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import in_force, project_registry
@@ -25,12 +26,16 @@ from workpacket.plans.projections import (
 from workpacket.plans.turning import abandon, block, reopen, unblock
 from workpacket.plans.working import claim, release
 from workpacket.text.source import Source
+from workpacket.value import replace
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     """Make the projections say what the logs say. Packets without a log, and forked ones, are left as they are."""
     command = "board sync" if board else "registry sync"
+    found, facts = facts, _settled(facts, board=board, registry=registry)
     draft = Draft(command, facts, during_merge=True)
+    for before, after in _sources(found, facts):
+        draft.put(before.path, before, after.text)
     known = {name: packet for name, packet in sorted(facts.packets.items()) if packet.lane not in {"", FORKED}}
     if board:
         for packet in known.values():
@@ -45,6 +50,31 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     changed = [change.path for change in plan.changes]
     said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
     return Planned(plan, said, "workpacket check", {"changed": list(changed)})
+
+
+def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
+    """The facts without the conflicts of a merge that the log settles, in the documents that are to be drawn."""
+    sources = {name: packet.packet_source for name, packet in facts.packets.items() if board}
+    settled = {
+        name: replace(facts.packets[name], packet_source=after)
+        for name, before in sources.items()
+        if before is not None and (after := without_conflicts(before)) is not before
+    }
+    return replace(
+        facts,
+        packets={**facts.packets, **settled} if settled else facts.packets,
+        board=without_conflicts(facts.board) if board and facts.board is not None else facts.board,
+        registry=without_conflicts(facts.registry) if registry and facts.registry is not None else facts.registry,
+    )
+
+
+def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
+    """The documents from which conflicts were taken, before and after."""
+    pairs = [(found.board, settled.board), (found.registry, settled.registry)]
+    pairs += [(found.packets[name].packet_source, packet.packet_source) for name, packet in settled.packets.items()]
+    for before, after in pairs:
+        if before is not None and after is not None and before is not after:
+            yield before, after
 
 
 def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:

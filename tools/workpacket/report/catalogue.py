@@ -13,6 +13,7 @@ from workpacket.model.reason_tables import (
     approval_policy,
     approval_signature,
     approving,
+    batches,
     conflict,
     document,
     environment,
@@ -58,6 +59,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     signing.REASONS,
     stops.REASONS,
     approving.REASONS,
+    batches.REASONS,
 )
 
 

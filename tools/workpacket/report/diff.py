@@ -8,7 +8,6 @@ shows them; in changed lines that includes the `\r` of a CRLF.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from workpacket.model.findings import Edit
@@ -16,13 +15,13 @@ from workpacket.report.door import escape_lines
 from workpacket.report.style import PLAIN, Style
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 CONTEXT = 3
 NO_NEWLINE = "\\ No newline at end of file"
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Value):
     """Lines [start, end) of the text before become lines [new_start, new_end) of the text after, all from 0."""
 
     start: int

@@ -7,7 +7,6 @@ is an `error`, as is a run that looked at nothing. All text passes the door, whi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model import exits
@@ -16,13 +15,13 @@ from workpacket.model.reasons import Reason
 from workpacket.report.door import escape
 from workpacket.report.outcome import CheckOutcome, by_file
 from workpacket.report.text import REPOSITORY, counted, location
+from workpacket.value import Value
 
 _XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 SUITE = "workpacket check"
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Value):
     """One file: what fails it, by which element, and what is only told."""
 
     name: str

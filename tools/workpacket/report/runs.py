@@ -11,7 +11,7 @@ from workpacket.report.width import text_width, wrap
 
 _STATE_ROLES: dict[str, Role] = {
     "live": "info", "completed": "good", "interrupted": "warning", "stopped": "error", "cancelled": "warning",
-    "pass": "good", "confirmed": "good", "complete": "good", "confirm": "warning", "block": "error",
+    "pass": "good", "confirmed": "good", "complete": "good", "confirm": "warning", "warn": "warning", "block": "error",
 }  # fmt: skip
 _SIGNS: dict[str, tuple[str, Role]] = {
     "begin": (">", "info"), "done": ("+", "good"), "wait": ("?", "warning"), "fail": ("x", "error"),

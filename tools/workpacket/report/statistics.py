@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Reason, Severity
@@ -11,10 +10,10 @@ from workpacket.report.door import escape
 from workpacket.report.outcome import CheckOutcome
 from workpacket.report.style import PLAIN, Style
 from workpacket.report.text import SAFE_FIX_MARK, summary
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class CodeCount:
+class CodeCount(Value):
     """`severity` is the gravest under which the code was found; `fixable` counts safe fixes."""
 
     code: str

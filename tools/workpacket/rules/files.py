@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class FileFact:
+class FileFact(Value):
     """What stands at a path. `source` only where a rule asked for the text."""
 
     state: Literal["file", "folder", "absent"]

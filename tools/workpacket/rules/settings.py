@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -11,6 +10,7 @@ from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
@@ -18,8 +18,7 @@ FEWEST_WORDS = 3
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Value):
     """Findings of `code` in files that fit one of `paths` are not shown. `place` is where the settings say so."""
 
     code: str
@@ -31,18 +30,17 @@ class Ignore:
         return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value):
     """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand.
 
     `faults` are what of it could not be read, or does not fit its schema, and is therefore not in force.
     """
 
     profile: Profile = "adopt"
-    severities: Mapping[str, Level] = field(default_factory=dict)
+    severities: Mapping[str, Level] = NOTHING
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
-    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    places: Mapping[str, tuple[int, int]] = NOTHING
     faults: tuple[Finding, ...] = ()
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.boundary import Boundary
@@ -30,8 +30,7 @@ Move = Literal["start", "return", "repeat", "probe", "block", "compensate"]
 REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """One effect as the code asks for it. `probe` says whether it happened: its receipt, or `NotDone` raised."""
 
     effect: str
@@ -83,16 +82,14 @@ class Effects:
 
     def known(self, plan: Plan) -> EffectRecord | None:
         """What the log says of this effect; refuses a step that asked for another effect before."""
-        effects = self.recorder.state.effects
-        record = effects.get(plan.effect)
-        if record is None and plan.options.changed == "block":
-            other = next((e for e in effects.values() if e.step == plan.step), None)
-            if other is not None:
-                raise RunBlocked(
-                    f"the effect {plan.step} was asked for with other arguments before",
-                    code="step_changed",
-                    details={"step": plan.step},
-                )
+        state = self.recorder.state
+        record = state.effects.get(plan.effect)
+        if record is None and plan.options.changed == "block" and state.effect_steps.get(plan.step):
+            raise RunBlocked(
+                f"the effect {plan.step} was asked for with other arguments before",
+                code="step_changed",
+                details={"step": plan.step},
+            )
         return record
 
     def move(self, plan: Plan) -> Move:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.changes import status
+from workpacket.git.commits import commit_with_trailer
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor
 from workpacket.git.rewriting import holds_changes_of, tree_of, trees_before
 from workpacket.model.canonical import Json
+from workpacket.model.checkpoint_commit import TRAILER
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.observations import GitRelation, Observations
 from workpacket.runtime.state import CheckpointRecord
+
+# What the runtime itself writes into a work tree: it is nobody's work and never committed.
+OWN_FOLDERS: Final = (".workpacket", ".runr")
 
 
 class GitObserver:
@@ -39,11 +45,14 @@ class GitObserver:
     def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
         if point is None or "commit" not in point.preconditions:
             return seen
-        commit, tree = (str(point.preconditions.get(name, "")) for name in ("commit", "tree"))
-        return replace(seen, git=self.relation(commit, tree), foreign_changes=self.foreign_changes())
+        promised = point.preconditions
+        commit, tree, trailer = (str(promised.get(name, "")) for name in ("commit", "tree", "trailer"))
+        own = promised.get("own")
+        seen = replace(seen, git=self.relation(commit, tree, trailer))
+        return replace(seen, foreign_changes=self.foreign_changes(own if isinstance(own, list) else ()))
 
-    def relation(self, commit: str, tree: str = "") -> GitRelation:
-        """How the present history lies to a recorded commit, whose tree may be all that is left of it."""
+    def relation(self, commit: str, tree: str = "", trailer: str = "") -> GitRelation:
+        """How the present history lies to a recorded commit, of which its tree or trailer may be all that is left."""
         head = head_commit(self._repository)
         if head is None:
             return "unreachable"
@@ -54,14 +63,15 @@ class GitObserver:
             return "ahead"
         if tree and tree in trees_before(self._repository, head, commit if known else ""):
             return "content_equal"
-        return "rewritten" if known and holds_changes_of(self._repository, commit, head) else "unreachable"
+        if known and holds_changes_of(self._repository, commit, head):
+            return "rewritten"
+        found = commit_with_trailer(self._repository, head, TRAILER, trailer) if trailer else None
+        return "rewritten" if found is not None else "unreachable"
 
-    def foreign_changes(self) -> tuple[str, ...]:
-        """What `git status` shows and is not the run's own."""
-        return tuple(entry.path for entry in status(self._repository) if not self._is_own(entry.path))
-
-    def _is_own(self, path: str) -> bool:
-        return any(path == own or path.startswith(f"{own.rstrip('/')}/") for own in self._own)
+    def foreign_changes(self, own: Iterable[object] = ()) -> tuple[str, ...]:
+        """What `git status` shows and is not the run's own: neither by the observer's list nor by the `own` given."""
+        folders = (*self._own, *map(str, own))
+        return tuple(entry.path for entry in status(self._repository) if not within(entry.path, folders))
 
     def _exists(self, commit: str) -> bool:
         try:
@@ -69,3 +79,8 @@ class GitObserver:
         except WorkpacketError:
             return False
         return True
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Whether the path is one of these files, or lies below one of these folders; '.' holds everything."""
+    return any(own in {".", path} or path.startswith(f"{own.rstrip('/')}/") for own in folders)

@@ -27,7 +27,11 @@ _encode_plain = text_encoder(sort_keys=True)
 
 def jcs_bytes(value: object) -> bytes:
     """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
-    return surveyed_bytes(value, plain=survey(value))
+    return jcs_text(value).encode("utf-8")
+
+
+def jcs_text(value: object) -> str:
+    return surveyed_text(value, plain=survey(value))
 
 
 def jcs_hash(value: object) -> str:
@@ -35,17 +39,17 @@ def jcs_hash(value: object) -> str:
     return surveyed_hash(value, plain=survey(value))
 
 
-def surveyed_bytes(value: object, *, plain: bool) -> bytes:
-    """The canonical bytes of a value for which `survey` answered `plain`."""
+def surveyed_text(value: object, *, plain: bool) -> str:
+    """The canonical text of a value for which `survey` answered `plain`."""
     if plain:
-        return _encode_plain(value).encode("utf-8")
+        return _encode_plain(value)
     parts: list[str] = []
     _write(value, parts.append)
-    return "".join(parts).encode("utf-8")
+    return "".join(parts)
 
 
 def surveyed_hash(value: object, *, plain: bool) -> str:
-    return f"{SCHEME}:{hashlib.sha256(surveyed_bytes(value, plain=plain)).hexdigest()}"
+    return f"{SCHEME}:{hashlib.sha256(surveyed_text(value, plain=plain).encode('utf-8')).hexdigest()}"
 
 
 class _Refused(Exception):
@@ -101,8 +105,9 @@ def _survey_items(items: Iterable[tuple[str | int, object]], levels: int, *, key
     place: str | int = 0
     try:
         for place, item in items:
-            plain = _survey(item, levels) and plain
-            if keyed:
+            if not (type(item) is str and item.isascii()):  # nearly every value of a record is one
+                plain = _survey(item, levels) and plain
+            if keyed and not (type(place) is str and place.isascii()):
                 plain = _survey_key(place) and plain
     except _Refused as refused:
         refused.path.append(place)

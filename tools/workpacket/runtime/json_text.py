@@ -9,6 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from json import encoder
+from typing import Any
+
+quoted: Callable[[str], str] = encoder.encode_basestring
+"""One text as JSON, as Unicode."""
+
+_read = json.JSONDecoder().raw_decode
 
 
 def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
@@ -27,3 +33,11 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
         return "".join(compiled(value, 0))
 
     return encode
+
+
+def value_in(text: str) -> Any:
+    """The value of a JSON text that we wrote: one value and nothing around it."""
+    value, end = _read(text)
+    if end != len(text):
+        raise ValueError("not the JSON text of one value")
+    return value

@@ -10,7 +10,7 @@ recorded history of the old one under tests/histories. Stored events are never r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,8 +31,15 @@ class Kind:
     fields: Mapping[str, Sensitivity]
     schema_version: int = 1
     upcasters: Mapping[int, Upcaster] = field(default_factory=dict)
+    _public: frozenset[str] = field(init=False, repr=False)
+
+    def guarded(self, data: Data) -> Set[str]:
+        """The names in `data` that may not be stored as they are."""
+        return data.keys() - self._public
 
     def __post_init__(self) -> None:
+        public = frozenset(name for name, sensitivity in self.fields.items() if sensitivity == "public")
+        object.__setattr__(self, "_public", public)
         missing = set(range(min(self.upcasters, default=self.schema_version), self.schema_version)) - set(
             self.upcasters
         )
@@ -78,6 +85,10 @@ CORE: tuple[Kind, ...] = (
         },
         upcasters={0: _named},
     ),
+    _kind("checkpoint.prepared", "checkpoint milestone_index base", scan="milestone_title"),
+    _kind("checkpoint_complete", "checkpoint milestone_index commit tree changed found sidecar_written"),
+    _kind("checkpoint_sidecar_write_failed", "sha", scan="path error"),
+    _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
     _kind("effect.intended", _EFFECT, scan="target"),
     _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),

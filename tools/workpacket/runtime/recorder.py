@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from workpacket.runtime.contract import Append, Lease, Store
 from workpacket.runtime.events import Event, NewEvent
@@ -14,8 +15,7 @@ from workpacket.runtime.state import RunState
 from workpacket.runtime.ticks import Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """A record before redaction. The payload was redacted by whoever made it."""
 
     type: str
@@ -40,7 +40,7 @@ class Recorder:
 
     def record(self, *drafts: Draft, key: str | None = None, expected_version: int | None = None) -> tuple[Event, ...]:
         """Append the records as one; when this returns they are durable."""
-        news = tuple(self._new(draft) for draft in drafts)
+        news = tuple([self._new(draft) for draft in drafts])
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
@@ -65,7 +65,11 @@ class Recorder:
     def _follow(self, events: tuple[Event, ...]) -> None:
         if events[0].version > self.state.version + 1:
             self._apply(self.store.read(self.stream, self.state.version, events[0].version - 1))
-        self._apply(event for event in events if event.version > self.state.version)
+        self._apply(events if events[0].version > self.state.version else self._unseen(events))
+
+    def _unseen(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Of a repeated request, what the state does not know yet."""
+        return tuple(event for event in events if event.version > self.state.version)
 
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed
-from workpacket.runtime.jcs import jcs_bytes, jcs_hash
+from workpacket.runtime.jcs import jcs_hash, jcs_text
+from workpacket.runtime.json_text import quoted
 from workpacket.runtime.kinds import Data, Kind
 from workpacket.runtime.secret_rules import RULES, SecretRule, names_a_secret
 
@@ -106,18 +107,18 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
 
 def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
     """The canonical text of a record: listed fields only, each treated as its sensitivity says."""
-    kept: dict[str, Json] = {}
+    kept = dict(data)
     dropped = 0
-    for name, value in data.items():
+    for name in kind.guarded(kept):
+        value = kept.pop(name)
         sensitivity = kind.fields.get(name, "drop")
-        if sensitivity == "public":
-            kept[name] = value
-        elif sensitivity == "scan":
-            kept[name], _ = redactor.clean_value(value, json.dumps(value, ensure_ascii=False))
+        if sensitivity == "scan":
+            text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
+            kept[name], _ = redactor.clean_value(value, text)
         elif sensitivity == "hash":
             kept[name] = jcs_hash(value)
         else:
             dropped += 1
     if dropped:
         kept["dropped"] = dropped
-    return jcs_bytes(kept).decode("utf-8")
+    return jcs_text(kept)

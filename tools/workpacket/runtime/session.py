@@ -23,6 +23,7 @@ from workpacket.runtime.effects import KEYED, Effects, Plan, Recovery, identity
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.milestones import Prepared
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.state import CheckpointRecord, RunState
 from workpacket.runtime.steps import Options, Steps, described
@@ -121,12 +122,17 @@ class Session:
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint(
-        self, cursor: Json, name: str, kind: str, preconditions: Mapping[str, Json], *, with_token: bool
+        self,
+        cursor: Json,
+        name: str,
+        kind: str,
+        preconditions: Mapping[str, Json],
+        *,
+        with_token: bool,
+        first: tuple[Draft, ...] = (),
     ) -> SavedCheckpoint:
-        text = stored_text({"cursor": cursor})
-        _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
-        if found:
-            raise RedactionFailed(f"the cursor of the checkpoint {name!r} holds a secret and could not be resumed from")
+        """`first` are records that become durable together with the checkpoint: all of them, or none."""
+        payload = self.cursor_bytes(cursor, name)
         if self.replay_only:
             return SavedCheckpoint("", self.state.version)
         scope = self.scope()
@@ -140,8 +146,16 @@ class Session:
         }
         if token:
             data["token_hash"] = token_hash(token)
-        (event,) = self.recorder.record(Draft("checkpoint", data, text.encode("utf-8")))
+        *_, event = self.recorder.record(*first, Draft("checkpoint", data, payload))
         return SavedCheckpoint(str(data["id"]), event.version, token)
+
+    def cursor_bytes(self, cursor: Json, name: str) -> bytes:
+        """How a cursor is kept; one that holds a secret could not be, and is refused."""
+        text = stored_text({"cursor": cursor})
+        _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
+        if found:
+            raise RedactionFailed(f"the cursor of the checkpoint {name!r} holds a secret and could not be resumed from")
+        return text.encode("utf-8")
 
     def cursor(self, default: Json) -> Json:
         """Where the last checkpoint says to go on; from here on, steps are counted as they were there."""
@@ -233,7 +247,7 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8")).hexdigest()
 
 
-def cursor_of(recorder: Recorder, point: CheckpointRecord) -> Json:
+def cursor_of(recorder: Recorder, point: CheckpointRecord | Prepared) -> Json:
     payload = recorder.store.payload(point.event)
     value = value_of(payload) if payload is not None else {}
     return value.get("cursor") if isinstance(value, Mapping) else None

@@ -3,7 +3,7 @@
 The lock is `flock` on a side file. SQLite's own locking lets writers fail in bursts when several begin at once; in
 front of it stands this queue, and the kernel empties it when a process dies.
 
-The anchor is the number of the last acknowledged event, written into the same side file after the commit and without a
+The anchor is the place of the last acknowledged event, written into the same side file after the commit and without a
 sync of its own. It can never be ahead of what is durable, so a database that is *behind* it has lost something: a
 deleted or damaged write-ahead log, or an old copy put in its place.
 """
@@ -132,7 +132,7 @@ class SideFile:
             raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
 
     def anchor(self) -> int | None:
-        """The number of the last event that was acknowledged; None if it was never written or is torn."""
+        """The place of the last event that was acknowledged; None if it was never written or is torn."""
         number, _, check = os.pread(self._descriptor, 64, 0).partition(b" ")
         if not number.isdigit() or check[:8] != b"%08x" % zlib.crc32(number):
             return None
@@ -140,8 +140,10 @@ class SideFile:
 
     def set_anchor(self, position: int) -> None:
         number = b"%020d" % position
-        with suppress(OSError):  # the event is durable already; an anchor that stays behind only knows less
+        try:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
+        except OSError:
+            return  # the event is durable already; an anchor that stays behind only knows less
 
     def close(self) -> None:
         """Closing twice is closing once."""

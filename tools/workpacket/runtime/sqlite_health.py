@@ -35,10 +35,8 @@ def _pages(db: sqlite3.Connection) -> list[Problem]:
 
 
 def _anchor(access: Access) -> list[Problem]:
-    anchor, position = access.side.anchor(), access.last_position()
-    if anchor is None or anchor <= position:
-        return []
-    return [Problem("store_rolled_back", f"event {anchor} was acknowledged, the store ends at {position}")]
+    lost = access.acknowledged_and_gone()
+    return [Problem("store_rolled_back", lost)] if lost else []
 
 
 def suitability(path: Path) -> tuple[Problem, ...]:

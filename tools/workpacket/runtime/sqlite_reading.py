@@ -23,6 +23,7 @@ from workpacket.runtime.sqlite_rows import (
     read_stream,
     require_whole_directory,
 )
+from workpacket.runtime.sqlite_schema import LARGEST_VERSION, STREAM_SHIFT, place_of
 from workpacket.runtime.ticks import Clock, SystemClock, boot_id
 
 FETCH = 1000
@@ -30,13 +31,16 @@ EVENT_COLUMNS = (
     "type, type_version, occurred_at, recorded_at, actor, writer, writer_seq, key, fence, data, payload, previous, hash"
 )
 _OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
-_SLICE = f"SELECT version, {EVENT_COLUMNS} FROM events WHERE stream = ? AND version >= ? ORDER BY version LIMIT ?"
+_EVENT = f"position & {LARGEST_VERSION}, {EVENT_COLUMNS}"
+_SLICE = f"SELECT {_EVENT} FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?"
+_LATEST = "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ?"
 
 _NEWEST = (
-    f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc, v.version, "
+    f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc, e.version, "
     + ", ".join(f"v.{column.strip()}" for column in EVENT_COLUMNS.split(","))
-    + " FROM entries e JOIN streams s ON s.id = e.stream LEFT JOIN events v ON v.stream = e.stream "
-    "AND v.version = e.version WHERE e.kind = ? AND e.key = '' AND s.name >= ? AND s.name < ? AND s.removed = 0 "
+    + " FROM entries e JOIN streams s ON s.id = e.stream "
+    f"LEFT JOIN events v ON v.position = e.stream << {STREAM_SHIFT} | e.version "
+    "WHERE e.kind = ? AND e.key = '' AND s.name >= ? AND s.name < ? AND s.removed = 0 "
     "ORDER BY s.name"
 )
 
@@ -62,7 +66,8 @@ class ReadableSQLite:
         return row
 
     def _slice(self, stream: str, stream_id: int, version: int, count: int) -> tuple[Event, ...]:
-        rows = self._db.execute(_SLICE, (stream_id, version, count))
+        places = (place_of(stream_id, version), place_of(stream_id, LARGEST_VERSION))
+        rows = self._db.execute(_SLICE, (*places, count))
         return tuple(require_intact(Event(stream, *columns)) for columns in rows)
 
     def head(self, stream: str) -> Head | None:
@@ -91,11 +96,8 @@ class ReadableSQLite:
 
     def _fetch(self, row: StreamRow, after: int, until: int) -> list[Event]:
         with self.access.reading:
-            rows = self._db.execute(
-                f"SELECT version, {EVENT_COLUMNS} FROM events WHERE stream = ? AND version > ? AND version <= ? "
-                "ORDER BY version",
-                (row.id, after, until),
-            ).fetchall()
+            places = (place_of(row.id, after + 1), place_of(row.id, until))
+            rows = self._db.execute(_SLICE, (*places, -1)).fetchall()
         return [Event(row.name, *columns) for columns in rows]
 
     def payload(self, event: Event) -> bytes | None:
@@ -145,11 +147,9 @@ class ReadableSQLite:
             row = self._stream_row(stream)
             if row is None or row.removed:
                 return None
-            found = self._db.execute(
-                "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ? "
-                "ORDER BY version DESC LIMIT 1",
-                (kind, row.id),
-            ).fetchone()
+            indexed = "" if kind == "effects" else " AND kind <> 'effects'"  # what the index has is said in these words
+            query = f"{_LATEST}{indexed} ORDER BY version DESC LIMIT 1"
+            found = self._db.execute(query, (kind, row.id)).fetchone()
             if found is None:
                 return None
             entry = checked_entry(stream, found)

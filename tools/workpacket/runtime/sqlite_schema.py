@@ -3,6 +3,9 @@
 Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
 meta, entries) carry a CRC over their other columns, so that a damaged one is noticed before it is believed. The table
 `streams` is one tree without a second copy, and `meta` counts its rows: a stream can not silently vanish from it.
+
+Each tree that an append touches is a page to write and to sync. So an event needs no index to be found: its row number
+is its place, the number of its stream in the upper half and its version in the lower.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import sqlite3
 import zlib
 
 APPLICATION_ID = 0x57_50_52_54  # "WPRT": tells other tools whose file this is
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+STREAM_SHIFT = 32
+LARGEST_VERSION = (1 << STREAM_SHIFT) - 1
 
 _FIRST = (
     """CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
@@ -46,7 +51,33 @@ _FIRST = (
         BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    """ALTER TABLE events RENAME TO unplaced""",
+    """CREATE TABLE events(
+        position INTEGER PRIMARY KEY, type TEXT NOT NULL, type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL,
+        recorded_at INTEGER NOT NULL, actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT,
+        fence INTEGER NOT NULL, data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+    f"""INSERT INTO events SELECT stream << {STREAM_SHIFT} | version, type, type_version, occurred_at, recorded_at,
+        actor, writer, writer_seq, key, fence, data, payload, previous, hash FROM unplaced ORDER BY stream, version""",
+    """DROP TABLE unplaced""",
+    """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
+    f"""CREATE UNIQUE INDEX event_key ON events(position >> {STREAM_SHIFT}, key) WHERE key IS NOT NULL""",
+    """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
+    f"""CREATE TRIGGER events_stay BEFORE DELETE ON events
+        WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.position >> {STREAM_SHIFT})
+        BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
+    # Every effect writes two entries, and nobody asks for the newest of them; the others are few.
+    """DROP INDEX entry_version""",
+    """CREATE INDEX entry_version ON entries(kind, stream, version) WHERE kind <> 'effects'""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+
+
+def place_of(stream_id: int, version: int) -> int:
+    """Where an event stands in the table of events."""
+    return stream_id << STREAM_SHIFT | version
 
 
 def row_crc(*columns: str | int) -> int:

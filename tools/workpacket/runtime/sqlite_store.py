@@ -9,6 +9,7 @@ must have their hashes, mutable rows their CRC, a stream must reach its head.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from workpacket.runtime.admission import (
     events_to_store,
@@ -22,6 +23,7 @@ from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.events import GENESIS, Event, verified
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.sqlite_reading import EVENT_COLUMNS, ReadableSQLite
+from workpacket.runtime.sqlite_remembered import Remembered
 from workpacket.runtime.sqlite_rows import (
     STREAM_COLUMNS,
     LeaseRow,
@@ -33,27 +35,40 @@ from workpacket.runtime.sqlite_rows import (
     put_stream,
     read_lease,
 )
+from workpacket.runtime.sqlite_schema import LARGEST_VERSION, STREAM_SHIFT, place_of
+from workpacket.runtime.ticks import Clock
 from workpacket.runtime.values import address_of
 
-_INSERT = f"INSERT INTO events(stream, version, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_FIRST_OF_WRITER = "SELECT stream, version FROM events WHERE writer = ? AND writer_seq = 1"
+_INSERT = f"INSERT INTO events(position, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_FIRST_OF_WRITER = "SELECT position FROM events WHERE writer = ? AND writer_seq = 1"
+_LAST_OF_WRITER = (
+    "SELECT writer_seq FROM events WHERE position BETWEEN ? AND ? AND writer = ? ORDER BY position DESC LIMIT 1"
+)
 
 
 class SQLiteStore(ReadableSQLite):
     """Everything that writes; `ReadableSQLite` is the rest."""
 
+    def __init__(
+        self, path: Path, *, clock: Clock | None = None, timeout: float = 30.0, accept_rollback: bool = False
+    ) -> None:
+        super().__init__(path, clock=clock, timeout=timeout, accept_rollback=accept_rollback)
+        self._remembered = Remembered(self.access)
+
     # ---- appending -----------------------------------------------------------------------------------------------
 
     def append(self, request: Append) -> Appended:
         with self.access.writing:
-            row = self._stream_row(request.stream)
+            stamp = self._remembered.stamp()
+            known = self._remembered.about(request.stream, stamp)
+            row = known.row if known is not None else self._stream_row(request.stream)
             if row is not None and row.removed:
                 raise VersionConflict(f"{request.stream} was removed by retention; its name is not used again")
             stored = self._stored_before(request, row)
             if stored:
                 return Appended(stored, duplicate=True)
+            lease = known.lease if known is not None else read_lease(self._db, request.stream)
             if request.fence is not None:
-                lease = read_lease(self._db, request.stream)
                 require_fence(request, lease.token if lease else 0, self._left(lease), row.fence if row else 0)
             require_version(request, row.version if row else 0)
             new = events_to_store(request, row.version if row else 0, row.hash if row else GENESIS)
@@ -62,17 +77,18 @@ class SQLiteStore(ReadableSQLite):
                 for event, asked in zip(new, request.events, strict=True)
                 if event.payload is not None and asked.payload is not None
             ]
-            position = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
-        self.access.side.set_anchor(position)
+            row = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
+            self._remembered.put(row, lease, stamp)
+        self.access.side.set_anchor(place_of(row.id, row.version))
         return Appended(new, duplicate=False)
 
     def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
         if request.key is not None and row is not None:
             found = self._db.execute(
-                "SELECT version FROM events WHERE stream = ? AND key = ?", (row.id, request.key)
+                f"SELECT position FROM events WHERE position >> {STREAM_SHIFT} = ? AND key = ?", (row.id, request.key)
             ).fetchone()
             if found is not None:
-                stored = self._slice(request.stream, row.id, found[0], len(request.events))
+                stored = self._slice(request.stream, row.id, found[0] & LARGEST_VERSION, len(request.events))
                 require_same_as_stored(request, stored, by_key=True)
                 return stored
         last, stream_id = self._last_of(request.writer, row)
@@ -92,21 +108,20 @@ class SQLiteStore(ReadableSQLite):
         first = self._db.execute(_FIRST_OF_WRITER, (writer,)).fetchone()
         if first is None:
             return 0, 0
-        (last,) = self._db.execute(
-            "SELECT max(writer_seq) FROM events WHERE stream = ? AND version >= ? AND writer = ?", (*first, writer)
-        ).fetchone()
-        return int(last), int(first[0])
+        stream_id = first[0] >> STREAM_SHIFT
+        places = (first[0], place_of(stream_id, LARGEST_VERSION))
+        (last,) = self._db.execute(_LAST_OF_WRITER, (*places, writer)).fetchone()
+        return int(last), stream_id
 
     def _version_of(self, request: Append, stream_id: int) -> int:
         found = self._db.execute(
-            "SELECT version FROM events WHERE stream = ? AND writer = ? AND writer_seq = ?",
-            (stream_id, request.writer, request.writer_seq),
+            "SELECT position FROM events WHERE position BETWEEN ? AND ? AND writer = ? AND writer_seq = ?",
+            (place_of(stream_id, 1), place_of(stream_id, LARGEST_VERSION), request.writer, request.writer_seq),
         ).fetchone()
-        return int(found[0]) if found else 0
+        return int(found[0]) & LARGEST_VERSION if found else 0
 
-    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> int:
-        """Write events, payloads by their address, index and head; give the position of the last event."""
-        position = 0
+    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
+        """Write events, payloads by their address, index and head; give the stream as it is then."""
         for address, payload in payloads:
             self._db.execute(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
@@ -114,24 +129,13 @@ class SQLiteStore(ReadableSQLite):
                 (bytes.fromhex(address), payload),
             )
         for event in events:
-            cursor = self._db.execute(_INSERT, (row.id, *event[1:]))
-            position = cursor.lastrowid or 0
+            self._db.execute(_INSERT, (place_of(row.id, event.version), *event[2:]))
             self._index(row.id, entry_of(event))
         last = events[-1]
-        put_stream(
-            self._db,
-            StreamRow(
-                row.name,
-                row.id,
-                last.version,
-                last.hash,
-                max(row.fence, last.fence),
-                0,
-                last.writer,
-                last.writer_seq,
-            ),
-        )
-        return position
+        fence = max(row.fence, last.fence)
+        row = StreamRow(row.name, row.id, last.version, last.hash, fence, 0, last.writer, last.writer_seq)
+        put_stream(self._db, row)
+        return row
 
     def _index(self, stream_id: int, entry: IndexEntry | None) -> None:
         if entry is not None:
@@ -188,6 +192,7 @@ class SQLiteStore(ReadableSQLite):
     def _put_lease(self, stream: str, token: int, holder: str, seconds: float) -> None:
         ends = int((self._clock.ticks() + seconds) * 1000)
         put_lease(self._db, LeaseRow(stream, token, holder, ends, self._boot))
+        self._remembered.forget()
 
     # ---- whole streams -------------------------------------------------------------------------------------------
 
@@ -199,12 +204,12 @@ class SQLiteStore(ReadableSQLite):
             if self._stream_row(stream) is not None:
                 raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
             addressed = [(address_of(payload), payload) for payload in payloads]
-            position = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
+            row = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
             self._db.executemany(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
                 [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
             )
-        self.access.side.set_anchor(position)
+        self.access.side.set_anchor(place_of(row.id, row.version))
 
     def remove(self, stream: str, head: str) -> None:
         with self.access.writing:
@@ -213,14 +218,16 @@ class SQLiteStore(ReadableSQLite):
                 raise VersionConflict(f"{stream} is not at the head that was to be removed")
             # The last event stays as the tombstone: it proves what stood here, and the anchor never goes back.
             self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
-            self._db.execute("DELETE FROM events WHERE stream = ? AND version < ?", (row.id, row.version))
+            places = (place_of(row.id, 1), place_of(row.id, row.version))
+            self._db.execute("DELETE FROM events WHERE position >= ? AND position < ?", places)
             self._db.execute("DELETE FROM removing")
             self._db.execute("DELETE FROM entries WHERE stream = ?", (row.id,))
             self._db.execute("DELETE FROM leases WHERE name = ?", (stream,))
             put_stream(self._db, row._replace(removed=1))
+            self._remembered.forget()
             self._db.execute(
                 "DELETE FROM payloads WHERE lower(hex(digest)) NOT IN (SELECT e.payload FROM events e "
-                "JOIN streams s ON s.id = e.stream WHERE e.payload IS NOT NULL AND s.removed = 0)"
+                f"JOIN streams s ON s.id = e.position >> {STREAM_SHIFT} WHERE e.payload IS NOT NULL AND s.removed = 0)"
             )
 
     def close(self) -> None:

@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.data_fields import members as _members
+from workpacket.runtime.data_fields import number as _number
+from workpacket.runtime.data_fields import text as _text
+from workpacket.runtime.data_fields import texts as _list
+from workpacket.runtime.data_fields import texts_by_key as _texts
 from workpacket.runtime.events import Event
 from workpacket.runtime.kinds import KINDS, Data, Kind, current
+from workpacket.runtime.milestones import Milestones
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
@@ -79,12 +85,14 @@ class RunState:
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
+    effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
+    milestones: Milestones = field(default_factory=Milestones)
     spent_ms: int = 0
     last_recorded_at: int = 0
 
@@ -116,30 +124,6 @@ def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState
     for event in events:
         state.apply(event, kinds)
     return state
-
-
-def _text(data: Data, name: str) -> str:
-    return str(data.get(name, "") or "")
-
-
-def _number(data: Data, name: str) -> int:
-    value = data.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def _texts(data: Data, name: str) -> dict[str, str]:
-    value = data.get(name)
-    return {key: str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def _members(data: Data, name: str) -> Mapping[str, Json]:
-    value = data.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(data: Data, name: str) -> tuple[str, ...]:
-    value = data.get(name)
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
 def _started(state: RunState, _: Event, data: Data) -> None:
@@ -212,16 +196,14 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect = _text(data, "effect")
     before = state.effects.get(effect)
-    state.effects[effect] = EffectRecord(
-        effect,
-        _text(data, "step") or (before.step if before else ""),
-        _text(data, "kind") or (before.kind if before else ""),
-        _text(data, "target") or (before.target if before else ""),
-        _text(data, "args_hash") or (before.args_hash if before else ""),
-        status,
-        _number(data, "attempt") or state.attempt,
-        event,
-    )
+    if before is not None:
+        state.effect_steps[before.step] -= 1
+    before = before or EffectRecord(effect, "", "", "", "", status, 0, event)
+    step = _text(data, "step") or before.step
+    state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
+    kind, target = _text(data, "kind") or before.kind, _text(data, "target") or before.target
+    args_hash, attempt = _text(data, "args_hash") or before.args_hash, _number(data, "attempt") or state.attempt
+    state.effects[effect] = EffectRecord(effect, step, kind, target, args_hash, status, attempt, event)
 
 
 def _effect_is(status: EffectStatus) -> Reducer:
@@ -269,6 +251,10 @@ def _cancelled(state: RunState, _: Event, data: Data) -> None:
     state.in_flight |= set(_list(data, "in_flight"))
 
 
+def _milestone(state: RunState, event: Event, data: Data) -> None:
+    state.milestones.apply(event, data)
+
+
 def _completed(state: RunState, _: Event, __: Data) -> None:
     state.status = "completed"
 
@@ -282,6 +268,8 @@ _REDUCERS: Mapping[str, Reducer] = {
     "step.completed": _step,
     "step.failed": _step_failed,
     "checkpoint": _checkpoint,
+    "checkpoint.prepared": _milestone,
+    "checkpoint_complete": _milestone,
     "effect.intended": _effect_is("intended"),
     "effect.started": _effect_is("started"),
     "effect.succeeded": _effect_is("succeeded"),

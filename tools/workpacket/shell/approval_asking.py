@@ -7,7 +7,6 @@ about every gate that might be the next one. What verifies signatures is loaded 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.approval import ACTIVATION_GATE, VERDICT_GATE
@@ -15,19 +14,19 @@ from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.waivers import ended
 from workpacket.model.plan import Moment
 from workpacket.plans.facts import PacketFacts
+from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.decide import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Value):
     """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
     to be there at all; one that is not, and has none, stays shut."""
 
     gate: str
-    terms: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, str] = NOTHING
     lanes: tuple[str, ...] = ()
     optional: bool = False
 
@@ -39,11 +38,10 @@ def verdict_question(choice: str) -> Question:
     return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Value):
     """The verdict for each gate that was asked about, and the ids of the waivers that count."""
 
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
 
 

@@ -6,7 +6,6 @@ A draft is refused as soon as it is known that a gate would refuse what comes of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from workpacket.approvals.allowed_signers import Signer
@@ -26,10 +25,10 @@ from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter
 from workpacket.shell.base_revision import unanchored
 from workpacket.shell.legacy_uses import require_unused
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Value):
     """What somebody wants to say with which key. `role` is '' where the policy leaves no choice."""
 
     packet: str
@@ -37,12 +36,11 @@ class Wish:
     decision: str
     key: PublicKey
     role: str = ""
-    terms: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, str] = NOTHING
     validity: timedelta = DEFAULT_VALIDITY
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Value):
     """A statement ready to be signed. `changes` are the files that have to be written together with the envelope."""
 
     statement: Statement

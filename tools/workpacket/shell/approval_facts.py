@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
@@ -48,10 +47,10 @@ from workpacket.shell.legacy_uses import TokenHistory, legacy_uses, token_histor
 from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.trust_file import judge_pin, remember
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value):
     """Where policy, specification and packet of one judgement are read: now, or at a commit that settled it."""
 
     policy_commit: str
@@ -59,15 +58,15 @@ class Place:
     on_base_since: datetime | None
 
 
-@dataclass
 class Approvals:
     """All approvals of a repository as one command sees them: one base, one look at the folder, one clock."""
 
-    repository: Repository
-    base: Base
-    tree: Tree
-    now: datetime
-    _logs: dict[str, Log] = field(default_factory=dict)
+    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime) -> None:
+        self.repository = repository
+        self.base = base
+        self.tree = tree
+        self.now = now
+        self._logs: dict[str, Log] = {}
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:

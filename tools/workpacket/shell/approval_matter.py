@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
@@ -24,6 +23,7 @@ from workpacket.shell.base_revision import SPEC_POINTER
 from workpacket.shell.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 ACTIVATION_GATE = "activation"
 # What the gate `policy` is about has no id of its own.
@@ -38,8 +38,7 @@ Reader = Callable[[str], "bytes | None"]
 Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Matter:
+class Matter(Value):
     """`files` are what is approved, by path; empty if there is nothing."""
 
     files: tuple[tuple[str, bytes], ...]

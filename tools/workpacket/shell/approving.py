@@ -7,8 +7,6 @@ written = write_decision(approvals, draft, blob)     judged first; refinement an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.facts import EnvelopeFile
@@ -27,10 +25,10 @@ from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.attestations import read_file
 from workpacket.shell.transaction import writing
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Value):
     """The envelope's path, and how the gate stands with it."""
 
     envelope: str

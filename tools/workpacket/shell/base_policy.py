@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
@@ -11,10 +9,10 @@ from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class BasePolicy:
+class BasePolicy(Value):
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
     lifecycle: LifecyclePolicy

@@ -7,7 +7,6 @@ and never the change that is judged. What a commit holds cannot change, so it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from workpacket.approvals.facts import PolicyFiles
@@ -20,6 +19,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 from workpacket.lifecycle.approval import ANCHORING
+from workpacket.value import Value
 
 SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
@@ -32,8 +32,7 @@ _READ: dict[Repository, dict[str, bytes | None]] = {}
 _FEW = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Value):
     """`commit` is '' where there is no base yet; `chosen` says that somebody named it instead of leaving it to us."""
 
     repository: Repository

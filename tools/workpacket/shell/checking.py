@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
@@ -22,17 +21,20 @@ from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 # A document may point at a specification much longer than any document.
 _REFERENCE_LIMIT = 32 * 1024 * 1024
 
 
-@dataclass(slots=True)
 class Checked:
     """What a check found. `extras` are the files besides the documents that the verdict rests on."""
 
-    findings: list[Finding]
-    extras: list[str]
+    __slots__ = ("extras", "findings")
+
+    def __init__(self, findings: list[Finding], extras: list[str]) -> None:
+        self.findings = findings
+        self.extras = extras
 
 
 def check(
@@ -125,8 +127,7 @@ def _at_rest(
             yield found.path, found.state, digest
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Value):
     files: Files
     paths: list[str]
 

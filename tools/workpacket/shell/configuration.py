@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
@@ -16,6 +15,7 @@ from workpacket.text.limits import DATA
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
+from workpacket.value import replace
 
 POLICY = ".GOV/policy/policy.toml"
 PROJECT = "pyproject.toml"

@@ -12,11 +12,18 @@ from workpacket.errors import WorkpacketError
 
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_REMEDIES: Final = {
+    "no_space_left": "Make room on the disk, then repeat the command",
+    "permission_denied": "See to it that you may write there, then repeat the command",
+    "disk_failed": "Look after the disk, then repeat the command",
+}
 
 
 def nothing_changed(error: OSError) -> WorkpacketError:
     """The disk refused, and everything is as it was."""
-    return WorkpacketError(_code(error), f"{said(error)}; nothing was changed", path=str(error.filename or ""))
+    code = _code(error)
+    message = f"{said(error)}; nothing was changed"
+    return WorkpacketError(code, message, hint=_REMEDIES[code], path=str(error.filename or ""))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
@@ -20,6 +21,7 @@ from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 
+_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
@@ -58,23 +60,21 @@ def gather(
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
     """The packets named, all revisions of their bases, and what the named ones depend on."""
-    by_base: dict[str, list[WorkPacketId]] = {}
-    ids: dict[str, WorkPacketId] = {}
+    # Only what begins alike is taken apart: doing so with all names would be most of a command's time.
+    alike: dict[str, list[str]] = {}
     for name in governed.known:
-        parsed = WorkPacketId.parse(name)
-        ids[name] = parsed
-        by_base.setdefault(parsed.base, []).append(parsed)
+        alike.setdefault(_REVISION.sub("", name), []).append(name)
     found: dict[str, PacketFacts] = {}
 
     def take(wp_id: WorkPacketId) -> None:
-        for revision in by_base.get(wp_id.base, ()):
-            if revision.text not in found:
-                found[revision.text] = governed.packet(revision)
+        for name in alike.get(_REVISION.sub("", wp_id.text), ()):
+            revision = WorkPacketId.parse(name)
+            if name not in found and revision.base == wp_id.base:
+                found[name] = governed.packet(revision)
 
     chosen = list(names)
     for name in chosen:
-        parsed = ids.get(name) or WorkPacketId.parse(name)
-        take(parsed)
+        take(WorkPacketId.parse(name))
     for name in chosen:
         packet = found.get(name)
         for needed in packet.dependencies() if packet is not None else ():

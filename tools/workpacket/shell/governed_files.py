@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from functools import cache
 
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import Log, read_log
@@ -19,15 +19,15 @@ from workpacket.text.source import Source
 _LARGEST_EVENT = 512 * 1024
 
 
-@dataclass
 class GovernedFiles:
     """Where the files of each packet are, as one look at the folders found them."""
 
-    root: str
-    stubs: dict[str, str] = field(default_factory=dict)
-    packets: dict[str, str] = field(default_factory=dict)
-    refinements: dict[str, str] = field(default_factory=dict)
-    logs: frozenset[str] = frozenset()
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.stubs: dict[str, str] = {}
+        self.packets: dict[str, str] = {}
+        self.refinements: dict[str, str] = {}
+        self.logs: frozenset[str] = frozenset()
 
     @property
     def known(self) -> frozenset[str]:
@@ -92,7 +92,9 @@ def _names(root: str, folder: str) -> list[str]:
         return []
 
 
+@cache
 def _is_id(name: str) -> bool:
+    """Kept, because each name stands in several folders, and a command looks at them more than once."""
     parsed = WorkPacketId.try_parse(name)
     return parsed is not None and parsed.kind == "packet"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -17,13 +16,13 @@ from workpacket.shell.approval_asking import Question
 from workpacket.shell.gathering import gather
 from workpacket.shell.recovery import Recovered
 from workpacket.shell.transaction import writing
+from workpacket.value import Value
 
 # How far the clocks of machines that work on one repository may be apart.
 _SKEW: Final = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Value):
     """The answer; what was written; and what an earlier command had left unfinished."""
 
     answer: Answer

@@ -6,7 +6,6 @@ import os
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.git.run import run_git
 from workpacket.model.events import Actor, ActorKind
 
 KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
@@ -26,4 +25,4 @@ def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
 
 
 def _git_user(repository: Repository) -> str:
-    return run_git(repository.root, "config", "--get", "user.name", check=False).text.strip()
+    return repository.settings.get("user.name", "").strip()

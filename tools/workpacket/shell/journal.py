@@ -15,12 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.shell.safe_paths import Tree
+from workpacket.value import Value
 
 JOURNAL_FOLDER: Final = ("workpacket", "tx")
 
@@ -31,8 +31,7 @@ _MAGIC: Final = b"workpacket-journal 1 "
 TEMPORARY_PREFIX: Final = ".workpacket-"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value):
     """One file: its bytes before and after (None: no file), and the permission bits it had."""
 
     path: str
@@ -41,8 +40,7 @@ class Entry:
     mode: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Value):
     """A transaction as the journal holds it. `new_folders` are those that it makes, outermost first."""
 
     tx: str

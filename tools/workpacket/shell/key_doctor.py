@@ -11,12 +11,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
 from workpacket.approvals.refusal import Refused
 from workpacket.shell.ssh_keygen import find_ssh_keygen, run_openssh
+from workpacket.value import Value
 
 # Signatures in this namespace are refused by every gate.
 TRIAL_NAMESPACE = "workpacket-key-doctor@v1"
@@ -35,8 +35,7 @@ LADDER = (
 Place = Literal["agent", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Value):
     """One key, where it was found (with its path if in a file), and whether it signed unasked."""
 
     key: PublicKey
@@ -45,8 +44,7 @@ class Trial:
     signed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Value):
     """`exposed` are the keys that may approve and that any program of this account can use."""
 
     trials: tuple[Trial, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 
 from workpacket.git.objects import read_objects
@@ -11,13 +10,13 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.shell.approval_facts import Approvals
+from workpacket.value import Value
 
 # Versions of one file that are looked at, the newest first.
 _MOST = 500
 
 
-@dataclass(frozen=True, slots=True)
-class LastApproved:
+class LastApproved(Value):
     """By whom and when; `data` is None where no commit holds that version."""
 
     approver: str

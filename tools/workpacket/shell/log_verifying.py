@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
@@ -13,10 +12,10 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class LogsSeen:
+class LogsSeen(Value):
     """The lane of each packet that has a log, and all that is wrong with the logs."""
 
     lanes: Mapping[str, str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
@@ -11,12 +10,12 @@ from workpacket.approvals.refusal import Refused
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.errors import WorkpacketError
 from workpacket.shell.ssh_keygen import find_ssh_keygen, run_openssh
+from workpacket.value import Value
 
 KEY_VARIABLE = "WORKPACKET_KEY"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnKey:
+class OwnKey(Value):
     """`path` is what ssh-keygen is given to sign with."""
 
     path: str

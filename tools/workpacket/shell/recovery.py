@@ -8,7 +8,6 @@ with `recover --forward` or `--back`, which sets the strange version aside befor
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from workpacket.errors import WorkpacketError
@@ -20,13 +19,13 @@ from workpacket.shell.locks import WAIT, writer_at_work, writer_lock
 from workpacket.shell.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
 from workpacket.shell.storage import platform_storage
 from workpacket.shell.workspace import Workspace, open_workspace
+from workpacket.value import Value
 
 _ASIDE_FOLDER: Final = ("workpacket", "set-aside")
 _PAUSE: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
+class Unfinished(Value):
     """A transaction that a command left behind. `third_state`: the files that somebody else has changed since."""
 
     tx: str
@@ -36,8 +35,7 @@ class Unfinished:
     third_state: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Value):
     """A transaction that was finished, which way, and where in the git directory strange versions were put."""
 
     tx: str

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workpacket.shell.journal import Record, write_file
 from workpacket.shell.safe_paths import Tree, split_path
+from workpacket.value import Value
 
 Wanted: TypeAlias = Literal["old", "new"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stranger:
+class Stranger(Value):
     """A file that is neither as before the transaction nor as after it. `data` is None if it is gone."""
 
     path: str

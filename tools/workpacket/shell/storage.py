@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
+
+from workpacket.value import Value
 
 # What is missing on Windows is never called there.
 _FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
@@ -23,16 +24,14 @@ _READ: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.
 _CREATE: Final = getattr(os, "O_NOFOLLOW", 0) | os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Value):
     """An open folder: its descriptor (-1 where the platform has none) and its path, for messages."""
 
     handle: int
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Value):
     """A regular file as it was read."""
 
     data: bytes

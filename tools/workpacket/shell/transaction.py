@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.operations import operation_in_progress
@@ -34,10 +33,10 @@ from workpacket.shell.rolling import ThirdState, clear, roll, stage
 from workpacket.shell.safe_paths import Tree, split_path
 from workpacket.shell.storage import platform_storage
 from workpacket.shell.workspace import Workspace, open_workspace
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Value):
     """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
 
     workspace: Workspace
@@ -97,14 +96,20 @@ def writing(
         writer_lock(repository, command, wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
     ):
-        operation = operation_in_progress(repository)
-        if operation and not during_merge:
-            raise WorkpacketError(
-                "operation_in_progress",
-                f"a {operation} is in progress",
-                hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
-            )
+        if not during_merge:
+            refuse_during_merge(repository)
         yield Transaction(workspace, finish_pending(workspace))
+
+
+def refuse_during_merge(repository: Repository) -> None:
+    """For what a command does before it comes to write: WorkpacketError while git is in the middle of something."""
+    operation = operation_in_progress(repository)
+    if operation:
+        raise WorkpacketError(
+            "operation_in_progress",
+            f"a {operation} is in progress",
+            hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
+        )
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:

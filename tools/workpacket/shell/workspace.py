@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from workpacket.git.repository import Repository
@@ -12,10 +11,10 @@ from workpacket.shell.failures import changing_nothing
 from workpacket.shell.journal import Journal
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.storage import Folder, Storage
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Value):
     work_tree: Tree
     git_dir: Tree
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.model.findings import Fix
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value):
     """A deviation met while reading: `code` names a reason, [start, end) the text it is about.
 
     Readers collect faults and go on. Which severity a fault has, and whether it is ignored, is decided later, by the

@@ -7,13 +7,13 @@ both, a byte order mark may stand before, and the line ends may be of any kind. 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded
 from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
+from workpacket.value import Value
 
 _LINE_END = r"[ \t]*(?:\r\n|\r|\n|\Z)"
 _OPENING = re.compile(rf"---{_LINE_END}")
@@ -21,8 +21,7 @@ _CLOSING = re.compile(rf"(?:---(?<=[\r\n]---)|\.\.\.(?<=[\r\n]\.\.\.)){_LINE_END
 _LATE = re.compile(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(Value):
     """The loaded block: its YAML is [start, end), the Markdown begins at `body`, which is the start of `body_line`.
 
     A file without such a block has `present` false, a body that is the whole file, and no root.

@@ -6,9 +6,8 @@ reading, depth before a tree is built.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.text.fault import Fault
+from workpacket.value import Value
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -18,8 +17,7 @@ ID_LENGTH = 80
 PATH_LENGTH = 240
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value):
     """`size` in bytes of UTF-8, `depth` in nested lists and mappings, `nodes` in values of any kind."""
 
     size: int

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.text.fault import Fault
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Value):
     """A tree, or the reasons why there is none.
 
     There is no half-loaded document: one fault that is an error, and `root` is None. The only fault beside a tree is

@@ -7,7 +7,6 @@ complaints, of equals the one that got deeper.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from workpacket.text.sameness import identity
 from workpacket.text.schema_judge import Complaint, Path
 from workpacket.text.schema_labels import in_place
 from workpacket.text.schema_loading import Schema
+from workpacket.value import replace
 
 _CHOICES = frozenset(["const", "enum"])
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -28,12 +27,12 @@ from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
 from workpacket.text.sameness import repetitions
 from workpacket.text.schema_loading import Schema
+from workpacket.value import Value
 
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Value):
     """One keyword that is not met: which, by what, and where in the value and in the schema (both from the root).
 
     `branches` holds, for `anyOf` and `oneOf`, what each branch complains of, if none holds; `matches` the branches of

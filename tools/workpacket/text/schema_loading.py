@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workpacket.text.formats import FORMATS
 from workpacket.text.schema_patterns import UnusablePattern, translate
+from workpacket.value import Value
 
 Schema: TypeAlias = "bool | dict[str, Any]"
 Read: TypeAlias = Callable[[str], bytes]
@@ -121,8 +121,7 @@ class Loader:
         return self._definitions[key]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value):
     """Where the loader is: the file, the JSON pointer in it, and the definitions it came through."""
 
     file: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from workpacket.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Value):
     """`path` leads from the root of the value to what is wrong; for a missing field, to the mapping that lacks it.
 
     `code` names a reason of the family "document"; `keyword` is the keyword of the schema that was not met.

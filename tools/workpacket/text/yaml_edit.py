@@ -7,8 +7,6 @@ none, `CannotEdit` says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from workpacket.text import yaml_spans
 from workpacket.text.changed import REMOVED, Change, changed_only
 from workpacket.text.edits import apply_edits
@@ -18,14 +16,14 @@ from workpacket.text.plain_scalars import NodePath
 from workpacket.text.source import Source
 from workpacket.text.yaml_spans import Edits, Region
 from workpacket.text.yaml_strict import load_yaml
+from workpacket.value import Value
 
 
 class CannotEdit(ValueError):
     """There is no edit that makes this change and no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class YamlText:
+class YamlText(Value):
     """The YAML in [start, end) of `source`, loaded: a whole file, or the front matter of one."""
 
     source: Source
@@ -95,6 +93,32 @@ def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
     if key in node.value:
         raise CannotEdit(f"{_place(text, node)}: the key {key!r} is there already")
     return _first_that_holds(text, yaml_spans.inserting(text.region, node, key, value), (*path, key), value)
+
+
+def set_value(text: YamlText, path: NodePath, value: Plain) -> Edits:
+    """Put `value`, which may be a list or mapping, in place of the value of the key at `path`.
+
+    Comments inside of what is replaced go with it; where a smaller change does, make that one.
+    """
+    node = _at(text, path)
+    if not isinstance(node.value, (dict, list)) and not isinstance(value, (dict, list)):
+        return set_scalar(text, path, value)
+    proposals = yaml_spans.replacing_value(text.region, node, _key_of(text, path), value)
+    return _first_that_holds(text, proposals, path, value)
+
+
+def remove_key(text: YamlText, path: NodePath) -> Edits:
+    """Take away the entry at `path`, with the comment on its line."""
+    node = _at(text, path)
+    return _first_that_holds(text, yaml_spans.removing_key(text.region, _key_of(text, path), node), path, REMOVED)
+
+
+def _key_of(text: YamlText, path: NodePath) -> tuple[int, int]:
+    """Where the key at `path` stands."""
+    holder = _at(text, path[:-1])
+    if holder.keys is None or path[-1] not in holder.keys:
+        raise CannotEdit(f"{_place(text, holder)}: here is no key {path[-1]!r}")
+    return holder.keys[str(path[-1])]
 
 
 def _at(text: YamlText, path: NodePath) -> Node:

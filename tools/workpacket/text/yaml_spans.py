@@ -6,7 +6,6 @@ Nothing here proves anything. A proposal may even break the document in some odd
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from workpacket.model.findings import Edit
@@ -21,6 +20,7 @@ from workpacket.text.yaml_write import (
     spelled,
     write_yaml,
 )
+from workpacket.value import Value
 
 Edits: TypeAlias = "tuple[Edit, ...]"
 
@@ -29,13 +29,14 @@ _FIRST_INDENTATION = re.compile(r"^( +)\S", re.MULTILINE)
 _COLON = re.compile(r"[ \t]*:")
 _BETWEEN_ITEMS = re.compile(r"[ \t]*,[ \t]*\Z")
 _COMMA = re.compile(r"\s*,[ \t]*")
+_LAST_COMMA = re.compile(r",\s*\Z")
+_STEP = len("  ")
 _REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n) *\Z")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Value):
     """The text of a file, in which YAML ends at `end`, and the line end that the file uses."""
 
     text: str
@@ -127,6 +128,31 @@ def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | No
     following = _dash(region, holder, index + 1)
     clear = _ONE_LINE_END.match(region.text[item.end : following])
     return [(Edit(dash, following, ""),)] if clear else []
+
+
+def replacing_value(region: Region, node: Node, key: tuple[int, int], value: Plain) -> list[Edits]:
+    """Put `value` where the value of `key` stands: on its line if it fits there, else as a block below it."""
+    colon = _COLON.match(region.text, key[1])
+    after = colon.end() if colon else node.start
+    end = max(after, region.before_line_ends(node.end))
+    one_line: Edits = (Edit(after, end, f" {inline(value)}"),)
+    if region.text[node.start : node.start + 1] in ("[", "{"):
+        return [(Edit(node.start, node.end, inline(value)),), one_line]
+    if not isinstance(value, (dict, list)) or not value:
+        return [one_line]
+    margin = " " * (len(region.before_on_line(key[0])) + _STEP)
+    lines = "".join(region.eol + margin + line if line else region.eol for line in write_yaml(value).split("\n")[:-1])
+    return [(Edit(after, end, lines),), one_line]
+
+
+def removing_key(region: Region, key: tuple[int, int], node: Node) -> list[Edits]:
+    """Take an entry out of a mapping."""
+    if not region.before_on_line(key[0]).strip():
+        return [(_whole_lines(region, key[0], max(key[1], node.end)),)]
+    comma = _COMMA.match(region.text, node.end)
+    before = _LAST_COMMA.search(region.text[: key[0]])
+    proposals: list[Edits] = [(Edit(key[0], comma.end(), ""),)] if comma else []
+    return [*proposals, (Edit(before.start() if before else key[0], node.end, ""),)]
 
 
 def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:

@@ -1,0 +1,72 @@
+"""Governed repositories of any size: documents, board and registry as in `trees`, and a log for every packet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.trees import write_tree
+from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.model.canonical import Json
+from workpacket.model.events import Actor, Event
+from workpacket.model.ids import WorkPacketId
+
+_WRITER = Writer(Actor("ann", "human"), "2026-03-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "bench")
+_LANES: Mapping[str, tuple[Json, str]] = {"created": (None, "STUB"), "activated": ("STUB", "READY_FOR_DEV")}
+_REFINEMENT: Mapping[str, Json] = {"path": "refinement.md", "sha256": "a" * 64}
+
+
+def write_governed(root: Path, packets: int) -> list[str]:
+    """A committed repository of which every document is drawn from its log; the ids of those that can be claimed."""
+    write_tree(root, packets)
+    ready = [path.stem for path in sorted((root / ".GOV/task_packets").glob("WP-*.md"))]
+    stubs = [path.stem for path in sorted((root / ".GOV/task_packets/stubs").glob("WP-*.md"))]
+    for name, activated in [*((name, True) for name in ready), *((name, False) for name in stubs)]:
+        for event in history(name, activated=activated):
+            path = root / event.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(event.encode())
+    commit(root)
+    return ready
+
+
+def history(name: str, *, activated: bool) -> list[Event]:
+    """The log of a packet: written as a stub and, if so wished, activated."""
+    base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base}
+    events = [_next(name, "created", base, [])]
+    if activated:
+        says: Mapping[str, Json] = {"refinement": dict(_REFINEMENT), "checklist": [{"item": "spec", "result": "met"}]}
+        events.append(_next(name, "activated", says, events))
+    return events
+
+
+def long_history(name: str, events: int) -> list[Event]:
+    """An activated packet, and waivers until the log is as long as wished."""
+    log = history(name, activated=True)
+    waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
+    while len(log) < events:
+        log.append(next_event(_WRITER, name, Happening("waived", waived), after=log[-1:]))
+    return log
+
+
+def _next(name: str, kind: str, says: Mapping[str, Json], after: list[Event]) -> Event:
+    before, then = _LANES[kind]
+    data: Mapping[str, Json] = {"lane_from": before, "lane_to": then, **says}
+    return next_event(_WRITER, name, Happening(kind, data), after=after[-1:])
+
+
+def commit(root: Path) -> None:
+    """Everything that lies there, committed by somebody on the branch main."""
+    if not (root / ".git/HEAD").exists():
+        git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "config", "user.name", "Ann")
+    git(root, "config", "user.email", "ann@example.org")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "work")
+
+
+def git(root: Path, *words: str) -> None:
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)

@@ -1,0 +1,191 @@
+"""What is known of a scope before anything is done: files, log and git, and what of these does not fit together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import TypeVar
+
+from workpacket.bridges.batch_records import KINDS, BatchState, Preconditions, fold, imported, stream_of
+from workpacket.bridges.batch_staleness import Seen, Stale, staleness
+from workpacket.bridges.stream_log import StreamLog
+from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
+from workpacket.documents.batch_scope import BatchScope, scope_of
+from workpacket.documents.batch_view import BatchView, differences, view_of
+from workpacket.documents.batch_writing import Words
+from workpacket.documents.document import Document
+from workpacket.errors import WorkpacketError
+from workpacket.git.changes import changed_paths
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
+from workpacket.git.rewriting import tree_of
+from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.runtime import Runtime
+from workpacket.shell.examining import schemas
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+FOLDERS = ("specs/active", "scopes/active")
+
+# The bytes of a file below the repository; None if there is none.
+Read = Callable[[str], bytes | None]
+D = TypeVar("D", bound=Document)
+
+
+class BatchFacts(Value):
+    """`contradictions` are what the file says against the log; `late` is true of a file whose writer was killed."""
+
+    folder: str
+    checkpoint: BatchCheckpoint | None
+    tasks: BatchTasks
+    scope: BatchScope
+    state: BatchState
+    stated: BatchView
+    seen: Seen
+    stale: tuple[Stale, ...]
+    contradictions: tuple[str, ...]
+    late: bool
+
+    @property
+    def name(self) -> str:
+        return self.folder.rpartition("/")[2]
+
+    @property
+    def has_log(self) -> bool:
+        return self.state.version > 0
+
+    @property
+    def words(self) -> Words:
+        return Words(self.scope.names, {task.id: task.files for task in self.scope.tasks})
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        return _reviewers(self.checkpoint)
+
+    def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
+        """What a resume from now on has to find again."""
+        seen = self.seen
+        return Preconditions(
+            seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
+        )
+
+
+def folder_named(word: str, read: Read) -> str:
+    """The folder of the scope that is meant: a path, or a name below specs/active or scopes/active."""
+    path = word.strip().removeprefix("./").rstrip("/").removesuffix("/checkpoint.yaml").removesuffix("/tasks.yaml")
+    candidates = [path] if "/" in path else [f"{folder}/{path}" for folder in FOLDERS]
+    found = [folder for folder in candidates if path and read(f"{folder}/tasks.yaml") is not None]
+    if len(found) != 1:
+        looked = " nor ".join(f"{folder}/tasks.yaml" for folder in candidates)
+        message = f"{word!r} could be {' or '.join(found)}" if found else f"there is no {looked}"
+        raise WorkpacketError("batch_scope_missing", message)
+    return found[0]
+
+
+def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) -> tuple[BatchFacts, StreamLog]:
+    """All facts about a scope, and the log they were read from. A file that cannot be read whole is refused."""
+    tasks = _required(_document(BatchTasks, read, f"{folder}/tasks.yaml"), folder)
+    checkpoint = _document(BatchCheckpoint, read, f"{folder}/checkpoint.yaml")
+    scope = scope_of(tasks, _document(BatchDependencies, read, f"{folder}/dependencies.yaml"))
+    stated = view_of(checkpoint) if checkpoint is not None else BatchView()
+    log = StreamLog(runtime, stream_of(folder), KINDS)
+    state = fold(log.records())
+    contradictions: tuple[str, ...] = ()
+    late = False
+    if not state.version:
+        state = imported(stated, _reviewers(checkpoint))
+    elif checkpoint is None:
+        late = bool(state.view.last_batch or state.view.next)
+    elif different := differences(state.view, stated):
+        late = any(not differences(view, stated) for view in state.earlier)
+        contradictions = () if late else tuple(different)
+    seen = _seen(repository, state, checkpoint)
+    stale = tuple(staleness(state, scope, seen))
+    return BatchFacts(folder, checkpoint, tasks, scope, state, stated, seen, stale, contradictions, late), log
+
+
+def _required(tasks: BatchTasks | None, folder: str) -> BatchTasks:
+    if tasks is None:
+        path = f"{folder}/tasks.yaml"
+        raise WorkpacketError("batch_scope_missing", f"there is no {path}")
+    return tasks
+
+
+def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
+    data = read(path)
+    if data is None:
+        return None
+    document = kind(Source.from_bytes(path, data))
+    require_whole(document)
+    return document
+
+
+def require_whole(document: Document) -> None:
+    """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
+    source = document.source
+    if document.root is None:
+        fault = document.faults[0]
+        line, column = source.line_and_column(fault.start)
+        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
+    for violation in schemas().violations(document.schema, document.root.plain()):
+        line, column = source.line_and_column(document.root.nearest(violation.path).start)
+        message = f"{source.path}:{line}:{column}: {violation.message}"
+        raise WorkpacketError(violation.code, message, hint=violation.hint)
+
+
+def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> Seen:
+    head = head_commit(repository) or ""
+    recorded = state.recorded
+    base = default_branch(repository)
+    branch = current_branch(repository) or ""
+    base_name = base.ref.rpartition("/")[2] if base is not None else ""
+    base_commit = base.commit if base is not None and base_name != branch else ""
+    moved = base_commit and recorded.base_commit not in {"", base_commit}
+    return Seen(
+        branch,
+        head,
+        tree_of(repository, head) if head else "",
+        _relation(repository, recorded, state.view.last_commit) if head else "",
+        base_name if base_commit else "",
+        base_commit,
+        _changes(repository, recorded.base_commit, base_commit) if moved else (),
+        _configuration(checkpoint),
+    )
+
+
+def _reviewers(checkpoint: BatchCheckpoint | None) -> tuple[str, ...]:
+    """Who reviews, by name, as the checkpoint says."""
+    node = checkpoint.at("checkpoint", "review_config", "reviewers") if checkpoint is not None else None
+    listed = node.items if node is not None and isinstance(node.value, list) else [node] if node is not None else []
+    named = (item.get("name") if item.mapping else item for item in listed)
+    return tuple(dict.fromkeys(node.text for node in named if node is not None and node.text))
+
+
+def _relation(repository: Repository, recorded: Preconditions, stated: str) -> str:
+    observer = GitObserver(repository, promise=False)
+    if recorded.commit:
+        return observer.relation(recorded.commit, recorded.tree)
+    if not stated:
+        return ""
+    try:
+        return observer.relation(commit_of(repository, stated))
+    except WorkpacketError:
+        return "unreachable"
+
+
+def _changes(repository: Repository, before: str, after: str) -> tuple[str, ...]:
+    try:
+        return tuple(change.path for change in changed_paths(repository, before, after))
+    except WorkpacketError:
+        return ()  # the old base is no longer here; that it moved is said all the same
+
+
+def _configuration(checkpoint: BatchCheckpoint | None) -> str:
+    """A digest of who reviews and who implements."""
+    nodes = {
+        key: node.plain()
+        for key in ("review_config", "implementation_config")
+        if checkpoint is not None and (node := checkpoint.at("checkpoint", key)) is not None
+    }
+    return hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest()

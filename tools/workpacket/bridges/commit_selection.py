@@ -1,0 +1,194 @@
+"""Where a run may go on by its checkpoint commits: the chain of sources, and what is believed of each.
+
+    sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
+    git_log_run_specific   commits of this history whose message names the run
+    git_log_legacy         commits that name no run: anybody's, so only if somebody says they are this run's
+    none
+
+A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
+believed is passed over and named, never skipped to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from workpacket.bridges.commit_bridge import BRIDGE
+from workpacket.documents.commit_sidecar import CommitSidecar
+from workpacket.git.commits import Commit, commits_before
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.model.canonical import Json
+from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message
+from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.milestones import Milestones, Reached
+from workpacket.shell.tree import read_bytes, refusal
+from workpacket.text.fault import Fault
+from workpacket.text.limits import DATA
+from workpacket.text.source import Source
+
+SelectedFrom = Literal["sidecar", "git_log_run_specific", "git_log_legacy", "none"]
+
+
+class Candidate(NamedTuple):
+    """A commit that somebody says is a checkpoint of the run."""
+
+    source: SelectedFrom
+    sha: str
+    milestone_index: int
+    tree: str = ""
+    trailer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """`relation` is how this history lies to the commit. `skipped` says what was passed over, and why."""
+
+    source: SelectedFrom
+    sha: str = ""
+    milestone_index: int = -1
+    relation: str = ""
+    skipped: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+    def as_event(self) -> dict[str, Json]:
+        found: dict[str, Json] = {"source": self.source, "skipped": list(self.skipped)}
+        if self.source != "none":
+            found |= {"sha": self.sha, "milestone_index": self.milestone_index, "relation": self.relation}
+        return found
+
+
+@dataclass(slots=True)
+class CommitSelection:
+    """`known` are the milestones that the log of the run knows; `legacy` lets messages that name no run count."""
+
+    repository: Repository
+    run: str
+    known: Milestones
+    legacy: bool = False
+    _skipped: list[str] = field(default_factory=list)
+    _conflicts: list[str] = field(default_factory=list)
+
+    def select(self) -> Selected:
+        observer = GitObserver(self.repository, promise=False)
+        commits = self._history()
+        by_sha = {commit.commit: commit for commit in commits}
+        for candidate in (*self._sidecars(by_sha), *self._messages(commits)):
+            relation = observer.relation(candidate.sha, candidate.tree, candidate.trailer)
+            if relation != "unreachable":
+                return Selected(
+                    candidate.source, candidate.sha, candidate.milestone_index, relation,
+                    tuple(self._skipped), tuple(self._conflicts),
+                )  # fmt: skip
+            self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not part of this history")
+        return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
+
+    def _history(self) -> list[Commit]:
+        head = head_commit(self.repository)
+        return [] if head is None else list(commits_before(self.repository, head, trailer=TRAILER, saying="checkpoint"))
+
+    # ---- sidecars ------------------------------------------------------------------------------------------------
+
+    def _sidecars(self, history: dict[str, Commit]) -> Iterator[Candidate]:
+        read = [self._read_sidecar(path, mtime) for path, mtime in sidecar_files(self.repository)]
+        mine = sorted((one for one in read if one is not None), reverse=True)
+        for index, _, _, sha, candidate in mine:
+            wrong = self._contradiction(index, sha, history)
+            if wrong:
+                self._conflicts.append(f"{SIDECARS}/{sha}.json {wrong}")
+            else:
+                yield candidate
+
+    def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
+        """How it is ordered, and what it says; None for one that is invalid, which is named, or of another run."""
+        try:
+            data = read_bytes(str(self.repository.root), path, DATA.size)
+        except OSError as error:
+            self._skipped.append(f"{path}: {refusal(error)}")
+            return None
+        source = Source.from_bytes(path, data)
+        for fault in BRIDGE.read(path, data):
+            if isinstance(fault, Fault):
+                line, column = source.line_and_column(fault.start)
+                self._skipped.append(f"{path}:{line}:{column}: {fault.message} ({fault.code})")
+                return None
+        sidecar = CommitSidecar(source)
+        index, sha, created = sidecar.milestone_index, sidecar.sha, sidecar.created_at
+        if index is None or sha is None or created is None or str(sidecar.run_id or "") != self.run:
+            return None
+        reached = self._reached(sha.value)
+        tree, trailer = (reached.tree, reached.checkpoint) if reached else _also_said(sidecar)
+        candidate = Candidate("sidecar", sha.value, index, tree, trailer)
+        return index, _instant(created.value), mtime, sha.value, candidate
+
+    def _reached(self, sha: str) -> Reached | None:
+        return next((one for one in self.known.reached.values() if one.commit == sha), None)
+
+    def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:
+        """In what the sidecar differs from the log it is a view of, or from the message of the commit itself."""
+        reached = self._reached(sha)
+        if reached is not None and reached.milestone_index != index:
+            return f"says milestone {index}, the log says {reached.milestone_index}"
+        if self.known.reached and index not in self.known.reached:
+            return f"says milestone {index}, which the log of {self.run} does not know"
+        said = read_message(history[sha].message) if sha in history else None
+        if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
+            return f"says milestone {index}, its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+        return ""
+
+    # ---- messages ------------------------------------------------------------------------------------------------
+
+    def _messages(self, commits: Iterable[Commit]) -> Iterator[Candidate]:
+        named: list[Candidate] = []
+        nameless: list[Candidate] = []
+        for commit in commits:
+            said = read_message(commit.message)
+            if said is None:
+                continue
+            if said.run == self.run:
+                named.append(Candidate("git_log_run_specific", commit.commit, said.milestone_index))
+            elif not said.run:
+                nameless.append(Candidate("git_log_legacy", commit.commit, said.milestone_index))
+        yield from _highest_first(named)
+        if nameless and not self.legacy:
+            newest = nameless[0]
+            self._skipped.append(f"git_log_legacy {newest.sha}: the message does not say whose milestone it is")
+        elif self.legacy:
+            yield from _highest_first(nameless)
+
+
+def _highest_first(found: list[Candidate]) -> list[Candidate]:
+    """By milestone; of one milestone the newest commit, which git names first."""
+    return sorted(found, key=lambda one: one.milestone_index, reverse=True)
+
+
+def _instant(text: str) -> datetime:
+    """Two times are compared as moments, not as texts: they may be written in two zones."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
+    """Tree and trailer, where the sidecar is one of ours."""
+    tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
+    return (tree.value if tree else "", trailer.value if trailer else "")
+
+
+def sidecar_files(repository: Repository) -> list[tuple[str, int]]:
+    """The paths and ages of the sidecars; of a folder that is a link, none."""
+    folder = os.path.join(repository.root, SIDECARS)
+    if os.path.islink(folder) or os.path.islink(os.path.dirname(folder)):
+        return []
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                (f"{SIDECARS}/{entry.name}", entry.stat(follow_symlinks=False).st_mtime_ns)
+                for entry in entries
+                if entry.name.endswith(".json") and not entry.name.startswith(".") and entry.name != "index.json"
+            ]
+    except OSError:
+        return []

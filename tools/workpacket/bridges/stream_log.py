@@ -1,0 +1,54 @@
+"""One stream of the log that is no run: the records of a batch scope or of a role, read and appended in their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from workpacket.runtime.contract import Append, Lease
+from workpacket.runtime.events import Event, NewEvent
+from workpacket.runtime.kinds import Data, Kind, current
+from workpacket.runtime.redaction import clean_record
+from workpacket.runtime.runtime import Runtime
+
+
+class Record(NamedTuple):
+    """A record as it is stored: what was secret in it is gone. `writer` is one command."""
+
+    type: str
+    data: Data
+    version: int
+    writer: str
+    actor: str
+
+
+class StreamLog:
+    """The right to read a stream and to append to it. What is appended is durable when `append` returns."""
+
+    def __init__(self, runtime: Runtime, stream: str, kinds: Mapping[str, Kind]) -> None:
+        self._store = runtime.store
+        self._chosen = runtime.settings
+        self.stream = stream
+        self._kinds = kinds
+        self._writer = runtime.settings.ids()
+        self._seq = 0
+
+    def records(self) -> list[Record]:
+        """Every record, verified; `LogDamaged` or `NewerSchema` if one cannot be believed or understood."""
+        return [self._record(event) for event in self._store.read(self.stream)]
+
+    def append(self, type_: str, data: Data, *, expected_version: int, lease: Lease | None = None) -> Record:
+        """Append one record if the stream is still where it was seen; `VersionConflict` if it is not."""
+        kind = self._kinds[type_]
+        now = self._chosen.clock.now()
+        new = NewEvent(type_, clean_record(kind, data, self._chosen.redactor), kind.schema_version)
+        request = Append(
+            self.stream, (new,), self._writer, self._seq + 1, self._chosen.actor, now, now,
+            fence=lease.token if lease is not None else None, expected_version=expected_version,
+        )  # fmt: skip
+        appended = self._store.append(request)
+        self._seq += 1
+        return self._record(appended.events[0])
+
+    def _record(self, event: Event) -> Record:
+        return Record(event.type, current(event, self._kinds), event.version, event.writer, event.actor)

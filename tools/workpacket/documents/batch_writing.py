@@ -1,0 +1,190 @@
+"""Writing `checkpoint.yaml` and the statuses of `tasks.yaml`.
+
+A file in the canonical form is written in that form; one that people wrote keeps every byte that need not change. A new
+file has the keys of the published format, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workpacket.documents.batch import BatchCheckpoint, BatchTasks
+from workpacket.documents.batch_view import BatchView
+from workpacket.documents.batch_yaml import is_batch_text, status_word
+from workpacket.text.node import Node, Plain
+from workpacket.text.source import Source
+from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_scalar, yaml_text
+from workpacket.text.yaml_reconcile import reconciled
+from workpacket.text.yaml_write import write_yaml
+
+Values = dict[str, Plain]
+_ALWAYS = ("completed", "in_progress", "pending")
+_FILES = ("file", "files")
+_ORDER = ("id", "batch", "phase", "task", "reviewer", "state", "severity", "description", "location")
+_OF_A_BATCH = ("phase_cursor", "incomplete_stages")
+
+
+class Words:
+    """What is known of tasks beside their ids: what each is called, and the files it changes."""
+
+    def __init__(self, names: Mapping[str, str], files: Mapping[str, tuple[str, ...]]) -> None:
+        self.names = names
+        self.files = files
+
+
+def canonical(values: Plain) -> bytes:
+    return write_yaml(values).encode("utf-8")
+
+
+def is_canonical(source: Source, values: Plain) -> bool:
+    """Whether the file is what we would write for these values."""
+    return not source.bom and source.encode() == canonical(values)
+
+
+def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
+    """The bytes of the checkpoint after it says what `view` says. `CannotEdit` if nothing but a person can do that."""
+    if document is None:
+        return canonical({"checkpoint": _new(folder, view, words)})
+    plain = document.root.plain() if document.root is not None else None
+    stated = plain.get("checkpoint") if isinstance(plain, dict) else None
+    if not isinstance(plain, dict) or not isinstance(stated, dict):
+        raise CannotEdit(f"{document.path}:1:1: here is no checkpoint")
+    wanted = _wanted(stated, view, words)
+    if is_canonical(document.source, plain):
+        return canonical({**plain, "checkpoint": wanted})
+    text = yaml_text(document.source)
+    return reconciled(text, ("checkpoint",), wanted, is_batch_text).source.encode()
+
+
+def _new(folder: str, view: BatchView, words: Words) -> Values:
+    kind = "scope" if folder.startswith("scopes/") else "spec"
+    start: Values = {f"{kind}_name": folder.rpartition("/")[2], f"{kind}_path": f"./{folder}", "last_commit": None}
+    empty: Values = {"tasks": {"completed": [], "in_progress": [], "pending": [{}]}}
+    made = _wanted({**start, **empty}, view, words)
+    order = [
+        f"{kind}_name",
+        f"{kind}_path",
+        "branch",
+        "base",
+        "timestamp",
+        "last_batch",
+        "last_commit",
+        "tasks",
+        "next_batch",
+    ]
+    return {key: made[key] for key in [*order, *(key for key in made if key not in order)] if key in made}
+
+
+def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
+    """`stated` with all that is the view's in it brought up to date; everything else, and the order, stays."""
+    made = dict(stated)
+    made["branch"] = view.branch or made.get("branch")
+    if view.base or "base" in made:
+        made["base"] = view.base or None
+    if view.timestamp:
+        made["updated_at" if "updated_at" in made and "timestamp" not in made else "timestamp"] = view.timestamp
+    made["last_batch"] = view.last_batch or None
+    if view.last_commit or "last_commit" in made:
+        made["last_commit"] = view.last_commit or None
+    entries = _entries(stated)
+    if view.groups:
+        made["tasks"] = _groups(stated.get("tasks"), view, entries, words)
+    made["next_batch"] = _next(stated, view, entries, words)
+    made["deferred_issues"] = [_plain(issue) for issue in view.deferred]
+    for key, value in zip(_OF_A_BATCH, (view.phase, [_plain(stage) for stage in view.incomplete]), strict=True):
+        if value:
+            made[key] = _plain(value)
+        else:
+            made.pop(key, None)
+    return made
+
+
+def _entries(stated: Values) -> dict[str, Values]:
+    """The tasks that the file writes as mappings, by id, with all that it says of each."""
+    found: dict[str, Values] = {}
+    groups = stated.get("tasks")
+    following = stated.get("next_batch")
+    lists = list(groups.values()) if isinstance(groups, dict) else []
+    for tasks in [*lists, following.get("tasks") if isinstance(following, dict) else None]:
+        for entry in tasks if isinstance(tasks, list) else ():
+            if isinstance(entry, dict):
+                found.setdefault(str(entry.get("id")), entry)
+    return found
+
+
+def _groups(stated: Plain, view: BatchView, entries: Mapping[str, Values], words: Words) -> Values:
+    before = stated if isinstance(stated, dict) else {}
+    done = "done" if "done" in before and "completed" not in before else "completed"
+    made: Values = {}
+    keys = {**dict.fromkeys(before), **dict.fromkeys([done if n == "completed" else n for n in view.groups])}
+    for key in keys:
+        members = view.groups.get("completed" if key == done else key, ()) if key == done or key != "done" else ()
+        if not members and key not in before and key not in _ALWAYS:
+            continue
+        made[key] = [_entry(task, entries, words, with_files=False) for task in members]
+    return made
+
+
+def _next(stated: Values, view: BatchView, entries: Mapping[str, Values], words: Words) -> Plain:
+    if view.next is None:
+        return None
+    before = stated.get("next_batch")
+    same = isinstance(before, dict) and str(before.get("number")) == view.next.label
+    made: Values = dict(before) if isinstance(before, dict) and same else {}
+    made["number"] = view.next.label
+    made["tasks"] = [_entry(task, entries, words, with_files=True) for task in view.next.tasks]
+    if not same or "parallel" in made or view.next.parallel:
+        made["parallel"] = view.next.parallel
+    return made
+
+
+def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files: bool) -> Plain:
+    """A task as this file writes tasks: by its id alone, or with what it is called."""
+    if not entries:
+        return task
+    files = words.files.get(task, ())
+    dropped = _FILES if files or not with_files else ()
+    made: Values = {"id": task, **{key: value for key, value in entries.get(task, {}).items() if key not in dropped}}
+    if words.names.get(task):
+        made.setdefault("name", words.names[task])
+    if with_files and files:
+        made |= {"file": files[0]} if len(files) == 1 else {"files": list(files)}
+    return made
+
+
+def _plain(value: object) -> Plain:
+    """JSON that was stored, where keys have no order, as values of YAML; known keys in the order of the format."""
+    if isinstance(value, Mapping):
+        keys = [*(key for key in _ORDER if key in value), *(key for key in value if key not in _ORDER)]
+        return {str(key): _plain(value[key]) for key in keys}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def with_statuses(document: BatchTasks, done: frozenset[str] | set[str]) -> bytes:
+    """`tasks.yaml` with these tasks done: of each, the status and nothing else changes."""
+    text = yaml_text(document.source)
+    listed = document.at("tasks")
+    items = listed.items if listed is not None else []
+    word = _word_for_done(document)
+    for index, item in enumerate(items):
+        identity = item.get("id")
+        if identity is not None and identity.text in done:
+            text = _done(text, index, item, word)
+    return text.source.encode()
+
+
+def _done(text: YamlText, index: int, item: Node, word: str) -> YamlText:
+    status = item.get("status")
+    if status is None:
+        return text.edited(insert_key(text, ("tasks", index), "status", word))
+    if status.text in ("done", "completed"):
+        return text
+    return text.edited(set_scalar(text, ("tasks", index, "status"), word))
+
+
+def _word_for_done(document: BatchTasks) -> str:
+    """`completed`, unless the file says `done` for tasks that are done."""
+    words = [status_word(entry.status) for entry in document.entries]
+    return "done" if "done" in words and "completed" not in words else "completed"

@@ -1,0 +1,56 @@
+"""What a checkpoint commit says of itself: the first line of its message, its trailer, and the sidecar beside it.
+
+    chore(runr): checkpoint <run> milestone <n>     of one run
+    chore(agent): checkpoint milestone <n>          older, and does not say of which
+
+Only the first line counts, and only as a whole: a message that quotes another one further down is not a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from workpacket.model.canonical import Json
+
+TRAILER: Final = "Checkpoint-Id"
+SIDECARS: Final = ".runr/checkpoints"
+SIDECAR_VERSION: Final = 1
+
+# Digits are written out: \d would take those of every script.
+_RUN_SPECIFIC: Final = re.compile(r"chore\(runr\): checkpoint (?P<run>[^\x00-\x1f]+) milestone (?P<index>[0-9]{1,9})\Z")
+_LEGACY: Final = re.compile(r"chore\(agent\): checkpoint milestone (?P<index>[0-9]{1,9})\Z")
+
+
+class CheckpointMessage(NamedTuple):
+    """`run` is '' where the message does not say whose checkpoint it is."""
+
+    run: str
+    milestone_index: int
+
+
+def read_message(message: str) -> CheckpointMessage | None:
+    """What the message of a commit says of a checkpoint; None for every other commit."""
+    first = message.split("\n", 1)[0].rstrip("\r")
+    found = _RUN_SPECIFIC.match(first)
+    if found is not None:
+        return CheckpointMessage(found["run"], int(found["index"]))
+    found = _LEGACY.match(first)
+    return CheckpointMessage("", int(found["index"])) if found is not None else None
+
+
+def message_of(run: str, milestone_index: int, title: str, checkpoint: str) -> str:
+    """The message of a checkpoint commit, with the trailer by which it is found again after its sha has changed."""
+    body = f"{title}\n\n" if title else ""
+    return f"chore(runr): checkpoint {run} milestone {milestone_index}\n\n{body}{TRAILER}: {checkpoint}\n"
+
+
+def sidecar_path(sha: str) -> str:
+    return f"{SIDECARS}/{sha}.json"
+
+
+def sidecar_bytes(values: Mapping[str, Json]) -> bytes:
+    """The canonical file of a sidecar: two spaces of indentation, keys in the order given, a line end at the end."""
+    return (json.dumps(dict(values), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")

@@ -1,0 +1,80 @@
+"""Values whose named fields never change.
+
+    class Edit(Value):
+        start: int
+        end: int
+        text: str = ""
+
+A type checker sees a frozen data class, and so does a reader. It is made by inheritance and not by
+`dataclasses.dataclass`, which writes and compiles six functions for every class: that is 0.3 ms a class and 5 ms for
+the import, and a command of the lifecycle needs a hundred such classes before it can begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
+
+V = TypeVar("V", bound="Value")
+
+# The default of a field that is a mapping.
+NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """Fields are the annotations of the class, those of its base first. A default is shared, so it never changes."""
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[frozenset[str]] = frozenset()
+    _defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        """`kw_only` is for the type checker alone: fields without a default may then follow fields that have one."""
+        own = [name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar")]
+        cls._fields = (*cls._fields, *own)
+        cls._names = frozenset(cls._fields)
+        cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+        type.__setattr__(cls, "__match_args__", cls._fields)  # which the type checker takes for a constant
+
+    def __init__(self, /, *values: Any, **named: Any) -> None:
+        fields = dict(zip(self._fields, values, strict=False), **named)
+        given = len(fields)
+        if given < len(self._names):
+            fields = self._defaults | fields
+        if given != len(values) + len(named) or fields.keys() != self._names:
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
+        self.__dict__.update(fields)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """For conditions that hold between fields."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot change")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot change")
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return _values(self) == _values(other)
+
+    def __hash__(self) -> int:
+        return hash(_values(self))
+
+    def __repr__(self) -> str:
+        fields = zip(self._fields, _values(self), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields)})"
+
+
+def replace(value: V, **changes: Any) -> V:
+    """The same value with some fields changed."""
+    return type(value)(**{**dict(zip(value._fields, _values(value), strict=True)), **changes})
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    fields = value.__dict__
+    return tuple([fields[name] for name in value._fields])
