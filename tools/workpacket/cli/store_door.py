@@ -25,7 +25,8 @@ from workpacket.runtime.health import Indexed, Problem, contents_of
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.observe import Observer
 from workpacket.runtime.place import VARIABLE, server_url, store_path
-from workpacket.runtime.runtime import Runtime, Settings, require_driver
+from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.runtime.server import require_driver
 
 
 def open_runtime(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -14,7 +13,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.contract import Store
 from workpacket.runtime.decide import Decision
-from workpacket.runtime.errors import RunBlocked, StoreUnavailable
+from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.observations import ResumePolicy
 from workpacket.runtime.observe import Observer
@@ -25,6 +24,7 @@ from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import RunRequest, Wanted, wanted_run
 from workpacket.runtime.run import Run
+from workpacket.runtime.server import store_on_server
 from workpacket.runtime.session import Lent
 from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock, SystemClock
@@ -63,7 +63,7 @@ class Runtime:
         where = where or server_url() or None
         if isinstance(where, str) and "://" in where:
             # Runs of several machines: where the work tree lies says nothing about whose run it is.
-            return cls(_on_server(where), settings)
+            return cls(store_on_server(where), settings)
         from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
 
         here = Path.cwd()
@@ -208,20 +208,3 @@ class Runtime:
         state = state_of(self.store, self._existing(run_id))
         chosen = self.settings
         return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-
-
-def _on_server(url: str) -> Store:
-    if url.partition("://")[0] not in {"postgresql", "postgres"}:
-        raise StoreUnavailable(f"there is no store for {url.partition(':')[0]} URLs", code="storage_unsuitable")
-    require_driver()
-    from workpacket.runtime.postgres_store import PostgresStore  # psycopg only when it is used
-
-    return PostgresStore(url)
-
-
-def require_driver() -> None:
-    for name in ("psycopg", "psycopg_pool"):
-        if find_spec(name) is None:
-            raise StoreUnavailable(
-                f"the store needs {name}", code="storage_unsuitable", hint="pip install 'workpacket[postgres]'"
-            )
