@@ -32,7 +32,11 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
     shown = lifecycle_policy(Policy(source).root, source)
     default = LifecyclePolicy()
     assert set(shown.origins) == set(KEYS)
-    assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {"target_branch", "checklist"}
+    assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {
+        "target_branch",
+        "claim_store",
+        "checklist",
+    }
 
 
 def test_it_means_what_the_page_says() -> None:

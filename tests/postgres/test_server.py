@@ -86,7 +86,7 @@ def test_a_stream_moves_from_sqlite_to_the_server_and_back_with_its_hashes(url: 
 # ---- rights and projects ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def governed(server: Server) -> Server:
     """A schema with two projects, and a role of each right in one of them."""
     for role in ("reading", "writing", "keeping", "stranger"):
