@@ -30,12 +30,6 @@ def programs() -> Path | None:
     return max(found, key=version_of, default=None)
 
 
-def all_programs() -> dict[int, Path]:
-    """One installation of each major version that is found here."""
-    found = [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
-    return {version_of(folder): folder for folder in reversed(found)}
-
-
 def _folders() -> list[Path]:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     asked = shutil.which("pg_config")
@@ -75,8 +69,11 @@ class Identity(TypedDict, total=False):
 class Server:
     """`port` 0: a socket in the server's folder and no network at all."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, port: int = 0, folder: Path | None = None) -> None:
-        chosen = folder or programs()
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, port: int = 0, copied_from: Server | None = None
+    ) -> None:
+        """`copied_from`: be the standby of that server."""
+        chosen = programs()
         assert chosen is not None, "no PostgreSQL here"
         self.folder = Path(tempfile.mkdtemp(prefix="wp-pg-"))
         self.user = _unprivileged()
@@ -86,7 +83,11 @@ class Server:
         self.port = port
         self.settings = {"fsync": "off", "max_connections": "60", "shared_buffers": "64MB", **(settings or {})}
         self.process: subprocess.Popen[bytes] | None = None
-        made = self._run(["cp", "-R", _fresh_cluster(self.bin), self.data])
+        if copied_from is None:
+            made = self._run(["cp", "-R", _fresh_cluster(self.bin), self.data])
+        else:
+            made = self._run([self.bin / "pg_basebackup", "-D", self.data, "-d", copied_from.url(), "-R", "--no-sync",
+                              "--checkpoint=fast"])  # fmt: skip
         assert made.returncode == 0, made.stderr.decode()
 
     @property
