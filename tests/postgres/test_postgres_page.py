@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
+import signal
 import sys
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from postgres.server import Server
+from workpacket.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "runtime" / "postgres.md"
 BLOCK = re.compile(r"^```(?P<info>\S+(?: [^\n]*)?)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-CONSOLE = "from workpacket.cli.main import console; console()"
 
 
 def told(shown: str) -> re.Pattern[str]:
@@ -23,14 +23,17 @@ def told(shown: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, shown.split("…"))))
 
 
-def test_the_page_about_postgresql_is_what_happens(server: Server, schema_url: str, tmp_path: Path) -> None:
+def test_the_page_about_postgresql_is_what_happens(
+    server: Server, schema_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS app")
         connection.execute("CREATE ROLE app LOGIN")
-    environment = {
-        **os.environ, "WORKPACKET_STORE": schema_url, "NO_COLOR": "1",
-        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-    }  # fmt: skip
+    monkeypatch.setenv("WORKPACKET_STORE", schema_url)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "jobs", raising=False)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     played = 0
     for match in BLOCK.finditer(PAGE.read_text("utf-8")):
         named = re.search(r"file=(\S+)", match["info"])
@@ -40,14 +43,16 @@ def test_the_page_about_postgresql_is_what_happens(server: Server, schema_url: s
             continue
         for part in match["body"].split("$ workpacket ")[1:]:
             words, *expected = part.splitlines()
-            ended = subprocess.run(
-                [sys.executable, "-c", CONSOLE, *shlex.split(words)],
-                cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            assert ended.returncode == 0, ended.stderr
-            lines = ended.stdout.splitlines()
-            assert len(lines) == len(expected), ended.stdout
+            capsys.readouterr()
+            status = main(shlex.split(words))
+            out, err = capsys.readouterr()
+            assert status == 0, err
+            lines = out.splitlines()
+            assert len(lines) == len(expected), out
             for line, shown in zip(lines, expected, strict=True):
                 assert told(shown).fullmatch(line), (words, line, shown)
             played += 1
     assert played == 8
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    sys.modules.pop("jobs", None)

@@ -60,6 +60,7 @@ class Access:
             timeout=max(patience, 1.0),
             reconnect_timeout=2.0,
             kwargs={"autocommit": True, "prepare_threshold": 0},
+            configure=_by_index,
             name="workpacket",
             open=False,
         )
@@ -171,6 +172,11 @@ class Access:
     def close(self) -> None:
         if os.getpid() == self._process:
             self._pool.close()
+
+
+def _by_index(connection: Connection) -> None:
+    """A plan made while a table had ten rows is kept by this connection when it has ten million."""
+    connection.execute("SET enable_seqscan = off")
 
 
 def _refused(error: Exception) -> bool:
