@@ -220,6 +220,16 @@ def test_a_submission_needs_proof_of_every_line_and_stays_in_its_scope(governed:
     assert codes == ["evidence_missing", "evidence_missing", "outside_scope", "work_uncommitted"]
 
 
+def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+    command = 'python -c "print(42); raise SystemExit(7)"'
+    answer = governed.json("submit", NAME, "--as", "coder", "--prove", f"1={command}")
+    said = [one["message"] for one in answer["data"]["unmet"]]
+    assert said[0].endswith(f"the evidence failed: {command} ended with 7, saying '42'")
+
+
 def test_a_todo_is_left_for_nobody(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)

@@ -9,7 +9,7 @@ from workpacket.ledger.state import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.unmet import Unmet
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 Proof = Literal["commit", "patch_id", "tree", ""]
 
@@ -94,7 +94,10 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
 
 
 class Submission(Value):
-    """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say."""
+    """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
+
+    `came_to` is what the proof of a criterion came to, as the end of a sentence.
+    """
 
     actor: str
     criteria: Sequence[str]
@@ -104,6 +107,7 @@ class Submission(Value):
     uncommitted: Sequence[str]
     todo: Sequence[str]
     branch: str | None = None
+    came_to: Mapping[str, str] = NOTHING
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
@@ -135,7 +139,7 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
         result = submission.proved.get(criterion)
         if result in {"met", "not_applicable"}:
             continue
-        said = "failed" if result == "not_met" else "is missing"
+        said = f"failed{submission.came_to.get(criterion, '')}" if result == "not_met" else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
         yield Unmet("evidence_missing", message, f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'")
 

@@ -43,7 +43,8 @@ def submit_refusal(
     if document is None:
         command = f"git restore {packet.packet_path}"
         return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
-    proved = {str(row["criterion"]): str(row["result"]) for row in [*_recorded(packet), *evidence]}
+    rows = [*_recorded(packet), *evidence]
+    proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     submission = Submission(
         facts.actor.id,
@@ -54,9 +55,18 @@ def submit_refusal(
         work.uncommitted,
         todo,
         work.branch,
+        {str(row["criterion"]): _came_to(row) for row in rows},
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+
+
+def _came_to(row: Mapping[str, Json]) -> str:
+    """What a command came to, as the end of a sentence: its status and the last line that it said."""
+    if "exit_code" not in row:
+        return f": {row.get('proof')} is not there"
+    said = [line.strip() for line in str(row.get("log_tail", "")).splitlines() if line.strip()]
+    return f": {row.get('command')} ended with {row['exit_code']}" + (f", saying {said[-1][:200]!r}" if said else "")
 
 
 def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
