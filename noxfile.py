@@ -6,6 +6,7 @@ What a check consists of stands in the justfile; here stands where it runs. `nox
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 import zipfile
@@ -95,6 +96,13 @@ def proof(session: nox.Session) -> None:
 
 
 @nox.session
+def mutation(session: nox.Session) -> None:
+    """Change the decisions of the runtime in one place at a time: tests have to notice 90 % of it. `-- --share 8`"""
+    install(session)
+    session.run("python", "tests/mutants.py", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Random input with a new seed each round, for a number of seconds."""
     install(session)
@@ -104,6 +112,18 @@ def fuzz(session: nox.Session) -> None:
     while time.monotonic() < end:
         session.run("pytest", "tests/fuzz", "--hypothesis-profile=fuzz", f"--hypothesis-seed={seed}", "--quiet")
         seed += 1
+
+
+@nox.session
+def report(session: nox.Session) -> None:
+    """The page of the audit in a real browser. As root on Debian the browser is installed, where it is missing."""
+    missing = not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    if missing and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        quietly = {"DEBIAN_FRONTEND": "noninteractive"}
+        session.run("apt-get", "update", "-qq", external=True, success_codes=range(256))
+        install_it = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium")
+        session.run(*install_it, external=True, env=quietly, success_codes=range(256))
+    run_tests(session, "tests/browser", *session.posargs)
 
 
 @nox.session

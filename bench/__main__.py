@@ -18,7 +18,7 @@ def main() -> None:
     large = QUICK if "--quick" in sys.argv else LARGE
     with tempfile.TemporaryDirectory(prefix="workpacket-bench-") as scratch:
         show(governance.rows(Path(scratch), large=large), RESULTS / "governance.json")
-        show(approvals.rows(Path(scratch) / "approvals"), RESULTS / "approvals.json")
+        show(approvals.rows(Path(scratch) / "approvals", large=large), RESULTS / "approvals.json")
     print()
     runtime_bench.measure(RESULTS / "runtime.json", quick="--quick" in sys.argv)
     print()

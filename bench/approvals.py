@@ -10,8 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
+from bench.governance import wait_until_at_rest
+from bench.many_approvals import write_many
 from bench.results import Row, row
 from bench.timing import Timing, measure
 from workpacket.approvals.sshsig import NAMESPACE
@@ -54,7 +57,8 @@ _FRESH = (
 )
 
 
-def rows(scratch: Path) -> Iterator[Row]:
+def rows(scratch: Path, *, large: int) -> Iterator[Row]:
+    """`large` is the number of approvals in the large repository."""
     scratch.mkdir()
     os.environ["XDG_CONFIG_HOME"] = str(scratch / "config")  # nothing of the person's own settings is touched
     repository, base, key = approved(scratch / "approved")
@@ -67,6 +71,21 @@ def rows(scratch: Path) -> Iterator[Row]:
     whole = [sys.executable, "-c", console, "approvals", "verify", "--base", base]
     yield row(group, "approvals verify, fresh process", lambda: _fresh(whole, root))
     yield row(group, "ssh-keygen -Y verify (signature alone)", _peer(scratch, key))
+    yield from _many(scratch, large // 10, console)
+    yield from _many(scratch, large, console)
+
+
+def _many(scratch: Path, packets: int, console: str) -> Iterator[Row]:
+    """A tenth beside the whole shows whether the time grows with the number or with its square."""
+    root = scratch / f"many-{packets}"
+    base = write_many(root, packets)
+    wait_until_at_rest(root / ".GOV")
+    group = f"{packets} approvals"
+    first = [sys.executable, "-c", _FRESH, "WP-1-Many-0-v1", base]
+    # What was approved long ago has expired, so the gate itself refuses; what was built on it stays good.
+    yield row(group, "one verdict, fresh process", lambda: measure(first, root, repeats=3, statuses=(1,)))
+    for words in (("approvals", "verify"), ("check", "--no-cache"), ("check",)):
+        yield row(group, " ".join(words), partial(measure, [sys.executable, "-c", console, *words], root, repeats=1))
 
 
 def approved(root: Path) -> tuple[Repository, str, Path]:

@@ -37,6 +37,7 @@ def rows(scratch: Path, *, large: int) -> Iterator[Row]:
     at_rest(big)
     yield from whole_tree(workpacket, big, f"{large} packets", repeats=3)
     yield from peers_on(big, scratch, large)
+    yield from reports(workpacket, scratch)
     yield from lists(workpacket, scratch, big, large)
     yield from lifecycle(workpacket, scratch, large)
 
@@ -104,6 +105,27 @@ def peers_on(tree: Path, scratch: Path, size: int) -> Iterator[Row]:
         return measure([str(DOORSTOP.installed())], scratch / "doorstop", repeats=1, statuses=(0, 1))
 
     yield row(name, "doorstop (items of one line)", doorstop)
+
+
+def reports(workpacket: str, scratch: Path) -> Iterator[Row]:
+    """A page about a thousand items: ours with their logs and the whole audit, doorstop's of items of one line."""
+    tree = scratch / "report"
+    write_tree(tree, 1000)
+    at_rest(tree)
+    adopt = [workpacket, "adopt", "--as", "bench"]
+    subprocess.run(adopt, cwd=tree, check=True, capture_output=True)
+    subprocess.run(["git", "add", "--all"], cwd=tree, check=True)
+    names = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+    subprocess.run(["git", *names, "commit", "--quiet", "--message", "bench"], cwd=tree, check=True)
+    page = [workpacket, "audit", "--out", str(scratch / "audit.html")]
+    yield row("1000 packets", "audit as HTML", lambda: measure(page, tree, repeats=5, statuses=(0, 1)), target=1500)
+
+    def doorstop() -> object:
+        doorstop_items(scratch / "doorstop-1000", 1000)
+        command = [str(DOORSTOP.installed()), "publish", "all", str(scratch / "published")]
+        return measure(command, scratch / "doorstop-1000", repeats=1, statuses=(0, 1))
+
+    yield row("1000 packets", "doorstop publish (items of one line)", doorstop)
 
 
 def lists(workpacket: str, scratch: Path, big: Path, size: int) -> Iterator[Row]:

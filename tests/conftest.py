@@ -1,10 +1,10 @@
-"""What holds for all tests: how hard hypothesis tries, and that CI does not skip (see skip_gate.py)."""
+"""What holds for all tests: how hard hypothesis tries, no skips in CI (skip_gate.py), answers that fit (answers.py)."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["skip_gate"]
+pytest_plugins = ["answers", "skip_gate"]
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", deadline=None)

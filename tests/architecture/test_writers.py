@@ -12,6 +12,7 @@ from architecture.source_tree import PACKAGE, python_files
 
 # Module, and what it writes.
 WRITERS = {
+    "cli/auditing.py": "the report of an audit, into the file that was named",
     "cli/exporting.py": "checkpoints in a foreign form, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",

@@ -161,8 +161,8 @@ def test_a_view_that_differs_from_its_stream_blocks_and_nothing_of_it_is_taken_o
     assert "view_conflict" in said
     assert place.streams() == before
     data = json.loads(place("import", "step", "changed", "--plan", "--json")[1])["data"]
-    assert data["stream"] == "step/041-mission/run%2F1/specify"
-    assert sorted(data["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
+    assert data["facts"]["stream"] == "step/041-mission/run%2F1/specify"
+    assert sorted(data["facts"]["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
 
 
 def test_planning_writes_nothing(place: Place) -> None:

@@ -6,6 +6,7 @@ import re
 
 from architecture.source_tree import ROOT
 from workpacket.documents.policy import Policy
+from workpacket.lifecycle.added_gates import BEARING
 from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
@@ -36,7 +37,14 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
         "target_branch",
         "claim_store",
         "checklist",
+        "gates",
     }
+
+
+def test_the_page_names_every_move_that_can_bear_a_gate() -> None:
+    rows = [f"| `{row.typed}` | {row.says} |" for row in BEARING]
+    page = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in page if line.startswith("| `") and "`on`" not in line] == rows
 
 
 def test_it_means_what_the_page_says() -> None:

@@ -97,10 +97,11 @@ class Governed:
     """A repository, the clock, and the commands run in it."""
 
     root: Path
-    capture: pytest.CaptureFixture[str]
+    capture: pytest.CaptureFixture[str] | None
     clock: Clock = field(default_factory=Clock)
 
     def __call__(self, *words: str) -> Result:
+        assert self.capture is not None
         self.capture.readouterr()
         status = main(list(words))
         return Result(status, *self.capture.readouterr())
@@ -221,7 +222,7 @@ def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], at
     governed.write(event.path, event.encode().decode())
 
 
-def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> Governed:
+def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str] | None) -> Governed:
     """An empty repository, with this test's clock and identity."""
     make_repository(tmp_path)
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):

@@ -40,7 +40,7 @@ class Signed:
     governed: Governed
     home: Path
 
-    def begin(self, *, gates: dict[str, str] | None = None) -> None:
+    def begin(self, *, gates: dict[str, str] | None = None, more: str = "") -> None:
         """Mallory has a key, which no line of allowed_signers holds."""
         self.home.mkdir()
         for who in (ALICE, VICTOR, MALLORY):
@@ -50,7 +50,7 @@ class Signed:
             for gate, role in (gates or GATES).items()
         )
         governed = self.governed
-        governed.begin(policy=POLICY + rules)
+        governed.begin(policy=more + POLICY + rules)
         lines = [signers_line(who, find_key(str(self._key(who))).public) for who in (ALICE, VICTOR)]
         governed.write(".GOV/policy/allowed_signers", "".join(f"{line}\n" for line in lines))
         governed.commit("Anchor")

@@ -86,6 +86,10 @@ def test_a_forged_activation_is_seen(governed: Governed) -> None:
     refinement: Json = {"path": f".GOV/refinements/{NAME}.md", "sha256": "a" * 64}
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
     assert "move_without_gate" in codes(governed, "--base", "main")
+    # A policy that names nobody lets nobody through, and the check is asked although it says nothing of approvals.
+    assert "approvals" not in governed.read(".GOV/policy/policy.toml")
+    assert "approvers_unnamed" in codes(governed)
+    assert "approvers_unnamed" in codes(governed)
 
 
 def test_a_policy_that_comes_with_the_change_does_not_judge_it(governed: Governed) -> None:
@@ -160,9 +164,15 @@ def test_a_fork_is_settled_among_the_lanes_that_it_is_about(governed: Governed) 
 
 def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Governed) -> None:
     activated(governed)
-    assert "scope_not_carried_over" not in codes(governed, "--base", "main")
+    assert "scope_not_carried_over" not in codes(governed)
     governed.replace(PACKET, "It ends with a line feed.", "It ends.")
-    assert "scope_not_carried_over" in codes(governed, "--base", "main")
+    # What was found of two texts is kept, and found again.
+    for words in ((), (), ("--base", "main"), ("--no-cache",)):
+        assert "scope_not_carried_over" in codes(governed, *words)
+    governed.commit("it is on the base, and no better for that")
+    assert "scope_not_carried_over" in codes(governed)
+    governed.replace(PACKET, "It ends.", "It ends with a line feed.")
+    assert codes(governed) == set()
 
 
 def test_a_claim_past_its_dependency_is_seen(governed: Governed) -> None:
@@ -187,7 +197,16 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     state = governed.state(NAME)
     commit = next(event.text("commit") for event in state.history if event.type == "submitted")
     governed.git("switch", "--quiet", "main")
-    governed.git("checkout", f"wp/{NAME}", "--", ".GOV")
+    governed.git("checkout", f"wp/{NAME}", "--", ".GOV", "report.md")
+    assert codes(governed, "--base", "main") == set()
     told: dict[str, Json] = {"target": "main", "target_commit": "d" * 40, "proof": "tree"}
     forged_move(governed, "merged", "VALIDATED", commit=commit, **told)
-    assert "move_without_gate" in codes(governed, "--base", "main")
+    governed.done("board", "sync")
+    found = governed.json("check", "--base", "main")["findings"]
+    assert [(one["code"], "nor the same change is part of this history" in one["message"]) for one in found] == [
+        ("move_without_gate", True)
+    ]
+    # With the work itself on the branch, the same event is one that nothing stands against.
+    governed.git("checkout", f"wp/{NAME}", "--", "src")
+    governed.commit("squashed")
+    assert codes(governed, "--base", "main~1") == set()

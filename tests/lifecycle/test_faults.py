@@ -175,6 +175,10 @@ def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(
     assert told["exit_code"] == 3
     (found,) = [finding for finding in told["findings"] if finding["code"] == "other_work_branch"]
     assert found["hint"].startswith(f"git switch wp/{NAME}")
+    assert f"the branch of {OTHER}" in found["message"]
+    governed.git("switch", "--quiet", "--create", "elsewhere")
+    (found,) = governed.json("submit", NAME, "--as", "coder", "--prove", "all=true")["findings"]
+    assert "which belongs to no packet" in found["message"]
 
 
 def test_a_lock_that_is_held_says_by_whom_and_since_when(governed: Governed) -> None:

@@ -3,7 +3,9 @@
     PYTHONPATH=tools:tests python -m runtime.histories FOLDER
 
 writes one file per run in the export format, and beside it what the fold made of it then. Records of a schema version
-that was released are never made anew: a new version gets a folder of its own.
+that was released are never made anew: a new version gets a folder of its own. When a record gains a field within a
+version, the file as it was keeps its content under another name (`refused_before_subjects`: `run.blocked` did not yet
+name the subject of the question), for it has to be read for ever; a test makes the others again to the byte.
 """
 
 from __future__ import annotations

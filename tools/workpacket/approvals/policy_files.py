@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
 from workpacket.approvals.facts import PolicyFiles
@@ -32,8 +33,9 @@ class Trusted(Value):
     digest: str
 
 
+@lru_cache(maxsize=64)
 def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Refusal, ...]:
-    """The policy, or every reason why there is none to judge by."""
+    """The policy, or every reason why there is none to judge by. A history has few policies and many events."""
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None

@@ -6,7 +6,7 @@ claims another one was never meant for this. What cannot be read claims nothing;
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from workpacket.approvals.envelope import read_envelope
 from workpacket.approvals.facts import EnvelopeFile
@@ -23,17 +23,27 @@ def claimed_statement(file: EnvelopeFile) -> Statement | None:
     return None if isinstance(statement, Refusal) else statement
 
 
-def select(files: Iterable[EnvelopeFile], packet: str, gate: str) -> tuple[EnvelopeFile, ...]:
-    """The envelopes about this gate of this packet, and those that revoke one of them, whatever packet they name."""
-    about: dict[str, EnvelopeFile] = {}
-    revocations: list[tuple[EnvelopeFile, Statement]] = []
-    for file in files:
-        statement = claimed_statement(file)
-        if statement is None:
-            continue
-        if statement.decision == "revoke":
-            revocations.append((file, statement))
-        elif (statement.packet, statement.gate) == (packet, gate):
-            about[file.name.partition(".")[0]] = file
-    revoking = (file for file, said in revocations if any(subject.sha256 in about for subject in said.subjects))
-    return (*about.values(), *revoking)
+class Selection:
+    """Many envelopes, read once, in the order in which they were given. `claims`: what each readable one says."""
+
+    def __init__(self, files: Iterable[EnvelopeFile]) -> None:
+        self._about: dict[tuple[str, str], list[EnvelopeFile]] = {}
+        self._revoking: dict[str, list[EnvelopeFile]] = {}
+        claims: dict[str, Statement] = {}
+        for file in files:
+            said = claimed_statement(file)
+            if said is None:
+                continue
+            claims[file.name] = said
+            if said.decision == "revoke":
+                for digest in {subject.sha256 for subject in said.subjects}:
+                    self._revoking.setdefault(digest, []).append(file)
+            else:
+                self._about.setdefault((said.packet, said.gate), []).append(file)
+        self.claims: Mapping[str, Statement] = claims
+
+    def about(self, packet: str, gate: str) -> tuple[EnvelopeFile, ...]:
+        """The envelopes about this gate of this packet, and those that revoke one of them, of any packet."""
+        own = self._about.get((packet, gate), [])
+        revoking = (each for file in own for each in self._revoking.get(file.name.partition(".")[0], ()))
+        return tuple(dict.fromkeys((*own, *revoking)))

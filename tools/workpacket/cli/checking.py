@@ -53,7 +53,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base)
-    checked.findings += approval_findings(arguments, workspace)
+    checked.findings += approval_findings(arguments, workspace, claimed=checked.rests_on_people)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
     kinds = {found.path: found.kind for found in files}
@@ -72,7 +72,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
-        findings = selected([*checked.findings, *approval_findings(arguments, workspace)])
+        approvals = approval_findings(arguments, workspace, claimed=checked.rests_on_people)
+        findings = selected([*checked.findings, *approvals])
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
@@ -81,9 +82,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         fail_on=_severity(arguments.value("fail-on", "error")),
     )
     status = exit_status(outcome, reasons)
-    return Output(
-        render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=not (repairs or base)
-    )
+    lasts = not (repairs or base or checked.passing or checked.rests_on_people)
+    return Output(render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=lasts)
 
 
 def render(
@@ -140,10 +140,13 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
     return line
 
 
-def approval_findings(arguments: Arguments, workspace: Workspace) -> list[Finding]:
-    """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named."""
+def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bool) -> list[Finding]:
+    """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named.
+
+    `claimed`: the log has events that rest on people, so it is asked even where the policy says nothing of them.
+    """
     base = arguments.value("base")
-    if not base and (arguments.words or not approvals_here(workspace.root)):
+    if not base and (arguments.words or not (claimed or approvals_here(workspace.root))):
         return []
     from pathlib import Path
 

@@ -31,7 +31,18 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("show", "show", "show a packet as it stands, or as it stood"),
     ("history", "history", "show what happened to a packet"),
     ("board", "board", "show the board, draw it anew, or move an entry"),
-    ("registry", "registry", "show which packet is in force for each base, or draw the registry anew"),
+    (
+        "registry",
+        "registry",
+        "show or audit which packet is in force for each base, or draw the registry anew",
+    ),
+    (
+        "trace",
+        "trace",
+        "follow packets from requirement to evidence and commit, and find what no longer holds",
+    ),
+    ("impact", "impact", "list the packets that rest on a file, a line of it, or an anchor"),
+    ("audit", "audit", "verify the whole repository and report: what is wrong, since when, who must act"),
     (
         "merge-driver",
         "merge_driver",
@@ -60,7 +71,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("export", "export_command", "write checkpoints of the log in a foreign form"),
     ("doctor", "doctor", "examine the store of runs and the place it lies in"),
     ("explain", "explain", "explain a reason code"),
-    ("schema", "schema", "print the JSON Schema of a document kind"),
+    ("schema", "schema", "print the JSON Schema of a document kind, or of what a command answers"),
     ("completion", "completion", "print what a shell needs to complete command lines"),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.looking import looking, show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.lifecycle.approval import ANCHORING
-from workpacket.lifecycle.policy import KEYS, POLICY_PATH
+from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
@@ -43,9 +43,20 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     return exits.OK
 
 
+def _named(item: str | ChecklistItem | AddedGate) -> str:
+    """What the policy adds, on one line."""
+    match item:
+        case ChecklistItem(item=name, section=section):
+            return f"{name}: {section}"
+        case AddedGate(gate=gate, on=on):
+            return f"{gate}: {on}"
+        case text:
+            return text
+
+
 def _plain(value: object) -> Json:
     if isinstance(value, tuple):
-        return [item if isinstance(item, str) else f"{item.item}: {item.section}" for item in value]
+        return [_named(item) for item in value]
     return value if isinstance(value, str | int) else str(value)
 
 

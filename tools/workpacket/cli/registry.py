@@ -24,8 +24,12 @@ def run(arguments: Arguments) -> int:
         actor = actor_of(arguments, repository)
         carried = carry_out(repository, "registry sync", None, actor, draw, during_merge=True)
         return conclude(arguments, to_go_on(repository, carried))
+    if action == "audit":
+        from workpacket.cli.tracing import audit_registry
+
+        return audit_registry(arguments)
     if action != "show":
-        raise usage(arguments.command, "missing_argument", "it needs one of show, sync")
+        raise usage(arguments.command, "missing_argument", "it needs one of show, audit, sync")
     return _show(arguments)
 
 
@@ -46,9 +50,9 @@ def _show(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "registry",
-    "show which packet is in force for each base, or draw the registry anew",
+    "show or audit which packet is in force for each base, or draw the registry anew",
     run,
-    arguments="show|sync",
+    arguments="show|audit|sync",
     options=ACTING,
-    examples=("workpacket registry show", "workpacket registry sync"),
+    examples=("workpacket registry show", "workpacket registry audit", "workpacket registry sync"),
 )

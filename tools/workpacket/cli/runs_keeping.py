@@ -13,11 +13,12 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.runtime.catalog import removable
-from workpacket.runtime.errors import LogDamaged, RuntimeFault
+from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.health import stream_problems
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.place import server_url, store_path
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.sqlite_access import code_of
 from workpacket.runtime.transfer import export_lines, import_lines
 
 DAY = 86_400_000_000
@@ -53,7 +54,7 @@ def _raw_lines() -> Iterable[str]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield from connection.iterdump()
     except sqlite3.Error as error:
-        raise RuntimeFault(f"{path}: {error}", code="store_corrupt") from None
+        raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
@@ -76,7 +77,11 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
         lines = Path(arguments.words[0]).read_text("utf-8").splitlines()
     except UnicodeDecodeError:
         raise LogDamaged("import", 0, "the file is not UTF-8") from None
-    run = import_lines(runtime.store, lines)
+    try:
+        run = import_lines(runtime.store, lines)
+    except VersionConflict as conflict:
+        hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
+        raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs show {run}")
 
 

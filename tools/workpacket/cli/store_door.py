@@ -108,10 +108,8 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
     hint = fault.hint or reason.remedy
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
     if arguments.flag("json"):
-        finding = [failure_finding(shown)]
-        sys.stdout.write(
-            render_envelope(arguments.command.name, reason.exit_code, finding, {**fault.details, "next": hint})
-        )
+        data: dict[str, Json] = {"facts": fault.details, "next": hint}
+        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [failure_finding(shown)], data))
     else:
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -7,9 +7,10 @@ packets and other states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from workpacket.documents.document import Text, TextAt, TextsAt
+from workpacket.documents.evidence import EvidenceBlock, evidence_blocks
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec
 from workpacket.documents.structured import walk_items
 from workpacket.documents.work import WorkDocument
@@ -130,6 +131,11 @@ class Packet(WorkDocument):
     @property
     def done_means(self) -> tuple[Text, ...]:
         return self.texts_at("quality_gate", "done_means") or self.texts_at("done_means")
+
+    @property
+    def evidence_blocks(self) -> Sequence[EvidenceBlock]:
+        node = self.at("evidence")
+        return evidence_blocks(self.source, node.start, node.end) if node is not None else ()
 
     @property
     def risk_tier(self) -> Text | None:

@@ -14,6 +14,15 @@ Place = tuple[int, int]
 Mention = tuple[str, int, int]
 
 
+class EvidenceSummary(TypedDict):
+    """A command that a packet gives as evidence: its log, the digest of that, and the lines quoted from it."""
+
+    place: Place
+    log: Mention
+    sha256: Mention
+    proof: str
+
+
 class WorkSummary(TypedDict):
     """A stub or a packet."""
 
@@ -30,6 +39,8 @@ class WorkSummary(TypedDict):
     # What a packet was signed with, and the refinement file that it names.
     signature: Mention
     refinement: Mention
+    # What a packet states as evidence.
+    evidence: list[EvidenceSummary]
 
 
 class PackageSummary(TypedDict):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from workpacket.documents.document import Text
+from workpacket.documents.evidence import EvidenceBlock
 from workpacket.documents.structured import StructuredDocument
-from workpacket.documents.summary import EMPTY_MENTION, Mention, WorkSummary
+from workpacket.documents.summary import EMPTY_MENTION, EvidenceSummary, Mention, WorkSummary
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.model.lanes import lanes_named
+
+# Of quoted lines, what tells whether anything ran stands at the beginning or is short.
+_LONGEST_PROOF = 2000
 
 
 class WorkDocument(StructuredDocument):
@@ -42,6 +46,11 @@ class WorkDocument(StructuredDocument):
         return ()
 
     @property
+    def evidence_blocks(self) -> Sequence[EvidenceBlock]:
+        """The commands that the document gives as evidence."""
+        return ()
+
+    @property
     def own_id(self) -> str:
         """The id that the document states, else the one that its file name says."""
         text = self.id_text()
@@ -63,8 +72,17 @@ class WorkDocument(StructuredDocument):
             "depends": self.mentions(self.dependency_texts(), own_id),
             "signature": self.mention(self.signature_text()),
             "refinement": self.mention(self.refinement_text()),
+            "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
         }
         return summary
+
+    def _evidence_summary(self, block: EvidenceBlock) -> EvidenceSummary:
+        return {
+            "place": self.source.line_and_column(block.start),
+            "log": self.mention(block.fields.get("LOG_PATH")),
+            "sha256": self.mention(block.fields.get("LOG_SHA256")),
+            "proof": block.proof[:_LONGEST_PROOF],
+        }
 
     def title(self) -> str:
         """One line that says what the packet is about."""

@@ -20,6 +20,7 @@ CONSUMING: Mapping[str, str] = {
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
 OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
@@ -32,9 +33,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
 OPTIONAL = frozenset({"target"})
 
 
-def terms_of(event: Event) -> dict[str, str]:
-    """The terms that the event claims approval for."""
-    wanted = TERMS.get(CONSUMING.get(event.type, ""), {})
+def terms_of(event: Event, gate: str) -> dict[str, str]:
+    """The terms that the event claims approval for at one of the gates that it rests upon."""
+    wanted = TERMS.get(gate, {})
     return {name: event.text(key) or "" for name, key in wanted.items()}
 
 

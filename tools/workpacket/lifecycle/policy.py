@@ -10,6 +10,9 @@ branch_pattern = "wp/{id}"
 [[lifecycle.checklist]]
 item = "threat_model"
 section = "THREAT_MODEL"
+
+[lifecycle.gates.security]
+on = "merged"
 """
 
 from __future__ import annotations
@@ -33,6 +36,13 @@ class ChecklistItem(Value):
     section: str
 
 
+class AddedGate(Value):
+    """A gate that a repository adds to a move: `gate` is asked of the approvals, `on` is the move as it is typed."""
+
+    gate: str
+    on: str
+
+
 class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
 
@@ -43,6 +53,7 @@ class LifecyclePolicy(Value):
     branch_pattern: str = "wp/{id}"
     claim_store: str = ""
     checklist: tuple[ChecklistItem, ...] = ()
+    gates: tuple[AddedGate, ...] = ()
     origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
@@ -79,9 +90,8 @@ def _value(key: str, node: Node) -> object:
         return tuple(text for text in _texts(node) if lane_of_token(text) is not None) or None
     if key == "roadmap_headings":
         return tuple(text.casefold() for text in _texts(node))
-    if key == "checklist":
-        return tuple(_items(node))
-    return None
+    added = {"checklist": _items, "gates": _gates}.get(key)
+    return tuple(added(node)) if added is not None else None
 
 
 def _texts(node: Node) -> Iterator[str]:
@@ -93,3 +103,9 @@ def _items(node: Node) -> Iterator[ChecklistItem]:
         name, section = (row.get(key) for key in ("item", "section"))
         if name is not None and section is not None and isinstance(name.value, str) and isinstance(section.value, str):
             yield ChecklistItem(name.value, section.value)
+
+
+def _gates(node: Node) -> Iterator[AddedGate]:
+    for name, table in node.mapping.items():
+        on = table.get("on")
+        yield AddedGate(name, on.value if on is not None and isinstance(on.value, str) else "")

@@ -96,6 +96,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
 class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
 
+    `whose` is the packet to which the branch belongs that is checked out, '' if it is nobody's.
     `came_to` is what the proof of a criterion came to, as the end of a sentence.
     """
 
@@ -107,13 +108,14 @@ class Submission(Value):
     uncommitted: Sequence[str]
     todo: Sequence[str]
     branch: str | None = None
+    whose: str = ""
     came_to: Mapping[str, str] = NOTHING
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
     return (
         *holder_unmet(state, submission.actor, now),
-        *_elsewhere(state, submission.branch),
+        *_elsewhere(state, submission),
         *_criteria_unmet(state.packet, submission),
         *_scope_unmet(state.packet, submission),
         *_uncommitted_unmet(state.packet, submission),
@@ -121,12 +123,14 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
     )
 
 
-def _elsewhere(state: PacketState, here: str | None) -> Iterator[Unmet]:
+def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Unmet]:
     """The work of another packet, or of none, would be handed in as that of this one."""
-    prepared = state.assignment
+    prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
-    found = f"the branch {here} is checked out here" if here else "no branch is checked out here (detached HEAD)"
+    whose = f"the branch of {submission.whose}" if submission.whose else "which belongs to no packet"
+    detached = "no branch is checked out here (detached HEAD)"
+    found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
     yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")

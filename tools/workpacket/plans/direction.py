@@ -10,6 +10,7 @@ from workpacket.lifecycle.unmet import Unmet
 from workpacket.lifecycle.working import lease_held
 from workpacket.plans.activating import activation_unmet
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.passing import added_unmet
 from workpacket.plans.reviewing import Work, submit_refusal, verdict_refusal
 from workpacket.plans.working import claim_refusal
 from workpacket.value import Value
@@ -43,8 +44,10 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
         "submit": lambda: submit_refusal(facts, packet, work, ()),
         "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
     }
-    gate = gates.get(row.command) if row is not None else None
-    return gate() if gate is not None else ()
+    if row is None:
+        return ()
+    gate = gates.get(row.command)
+    return gate() if gate is not None else tuple(added_unmet(facts, packet, row))
 
 
 class Ready(Value):

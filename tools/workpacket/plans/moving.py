@@ -9,6 +9,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.plans.drafting import Draft
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.passing import added_envelopes
 from workpacket.plans.projections import (
     InForce,
     Placement,
@@ -31,7 +32,8 @@ def move(
 ) -> None:
     """Record the move. `project` draws what follows from it, once, when all moves of the command are recorded."""
     lanes: dict[str, Json] = {"lane_from": packet.lane or None, "lane_to": to}
-    draft.happened(packet, event, {**lanes, **data}, attest)
+    added = added_envelopes(draft.facts, event, str(data.get("verdict", "")))
+    draft.happened(packet, event, {**lanes, **data}, sorted({*attest, *added}))
 
 
 def project(

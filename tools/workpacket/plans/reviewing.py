@@ -15,6 +15,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.plans.passing import added_unmet
 from workpacket.value import Value
 
 _TODO = re.compile(r"TODO\b")
@@ -55,10 +56,19 @@ def submit_refusal(
         work.uncommitted,
         todo,
         work.branch,
+        _whose(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows},
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    return (*left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _whose(facts: Facts, branch: str) -> str:
+    """The packet that was prepared on the branch, or would be by the pattern of the policy."""
+    prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
+    named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
+    return next(prepared, None) or next(named, "")
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
@@ -115,14 +125,15 @@ def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
 ) -> tuple[Unmet, ...]:
     """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
-    unmet = move_unmet(packet.state, transition("verdict", choice))
+    row = transition("verdict", choice)
+    unmet = move_unmet(packet.state, row)
     if unmet:
         return unmet
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
-    return (*left, *asked)
+    return (*left, *asked, *added_unmet(facts, packet, row))
 
 
 def verdict(
@@ -169,7 +180,11 @@ def submitted_commit(packet: PacketFacts) -> str:
 def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     name = packet.id.text
     commit = submitted_commit(packet)
-    unmet = move_unmet(packet.state, transition("merged")) or merged_unmet(name, commit, found.target, found.proof)
+    row = transition("merged")
+    unmet = move_unmet(packet.state, row) or (
+        *merged_unmet(name, commit, found.target, found.proof),
+        *added_unmet(facts, packet, row),
+    )
     if unmet:
         return Refused(name, unmet)
     draft = Draft("merged", facts)

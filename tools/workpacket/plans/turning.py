@@ -12,6 +12,7 @@ from workpacket.model.lanes import lane_of_token
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.plans.passing import added_unmet
 
 
 def reopen(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
@@ -41,7 +42,7 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
     name = packet.id.text
     row = transition(command)
-    unmet = move_unmet(packet.state, row)
+    unmet = move_unmet(packet.state, row) or tuple(added_unmet(facts, packet, row))
     if unmet:
         return Refused(name, unmet)
     target = target_of(row, packet.state)

@@ -14,6 +14,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
+from workpacket.plans.passing import added_unmet
 
 _PREPARED_IN = ("READY_FOR_DEV", "IN_PROGRESS", "FAIL")
 
@@ -52,7 +53,8 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
     found = claim_unmet(packet.state, claim, dependencies, lanes, facts.policy, facts.moment.now)
-    return still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    return (*left, *added_unmet(facts, packet, transition("claim")))
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
@@ -112,7 +114,10 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     """Give the packet back; with `to`, hand it over to somebody."""
     name, state = packet.id.text, packet.state
     row = transition("handover" if to else "release")
-    unmet = move_unmet(state, row) or holder_unmet(state, facts.actor.id, facts.moment.now)
+    unmet = move_unmet(state, row) or (
+        *holder_unmet(state, facts.actor.id, facts.moment.now),
+        *added_unmet(facts, packet, row),
+    )
     if unmet:
         return Refused(name, unmet)
     draft = Draft(row.command, facts)

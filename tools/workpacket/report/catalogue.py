@@ -13,6 +13,7 @@ from workpacket.model.reason_tables import (
     approval_policy,
     approval_signature,
     approving,
+    audit,
     batches,
     conflict,
     document,
@@ -59,6 +60,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     signing.REASONS,
     stops.REASONS,
     approving.REASONS,
+    audit.REASONS,
     batches.REASONS,
 )
 

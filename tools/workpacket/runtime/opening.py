@@ -48,11 +48,11 @@ class Opening:
         prefix = stream_prefix(wanted.name, wanted.packet)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
-            return self._begin(stream or next_in_line("", prefix), wanted)
+            return self._begin(stream or next_in_line(self.store, prefix), wanted)
         if wanted.key:
             return self.resume(stream, wanted)
         if wanted.fresh or self._is_finished(stream):
-            return self._begin(next_in_line(stream, prefix), wanted)
+            return self._begin(next_in_line(self.store, prefix), wanted)
         return self.resume(stream, wanted)
 
     def _exists(self, stream: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, LiteralString, NamedTuple
 
 from workpacket.runtime.admission import (
     events_to_store,
+    name_was_used,
     require_fence,
     require_next_in_sequence,
     require_same_as_stored,
@@ -117,7 +118,7 @@ class PostgresStore(ReadablePostgres):
     def _refuse(request: Append, answer: _Answer) -> None:
         """Word the refusal with the rules that all stores share; each of them raises here."""
         if answer.outcome == "removed":
-            raise VersionConflict(f"{request.stream} was removed by retention; its name is not used again")
+            raise name_was_used(request.stream)
         if answer.outcome == "gap":
             require_next_in_sequence(request, answer.number)
         if answer.outcome == "fence":

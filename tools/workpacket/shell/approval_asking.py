@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.added_gates import moves_under
 from workpacket.lifecycle.approval import ACTIVATION_GATE, VERDICT_GATE
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.waivers import ended
 from workpacket.model.plan import Moment
@@ -36,6 +38,14 @@ ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 
 def verdict_question(choice: str) -> Question:
     return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+
+
+def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
+    """About every gate that the policy adds to a move that may be the next one."""
+    return tuple(
+        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on) for lane in row.origins))
+        for added in policy.gates
+    )
 
 
 class Said(Value):

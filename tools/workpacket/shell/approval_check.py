@@ -31,19 +31,21 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import ATTESTATIONS_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
+from workpacket.shell.approval_events import gates_asked
 from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import (
     ACTIVATION_GATE,
     POLICY_MATTER,
     packet_paths,
     policy_files,
+    refinement_of,
     refinement_paths,
     spec_places,
     stub_path,
 )
 from workpacket.shell.approval_rested import rested_upon
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import SPEC_POINTER, committed, read_ahead, tree_at
+from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"
@@ -76,7 +78,10 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     activated: dict[str, Mapping[str, Json]] = {}
     packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
-    events = [event for log in logs for event in log.events if event.type in CONSUMING]
+    consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
+    read_ahead(approvals.repository, _policies(approvals, consuming))
+    policies = {each: policy_at(approvals.repository, each).policy for each in _commits(approvals, consuming)}
+    events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
     read_ahead(approvals.repository, _first_needed(approvals, events))
     read_ahead(approvals.repository, _then_needed(approvals, events))
     for event in events:
@@ -89,14 +94,24 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
+def _commits(approvals: Approvals, events: Iterable[Event]) -> tuple[str, ...]:
+    """The commits whose policies decide about the events."""
+    return tuple(dict.fromkeys(approvals.policy_commit(event) for event in events))
+
+
+def _policies(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
+    """The names of the policies under which the events came onto the base."""
+    for before in _commits(approvals, events):
+        if before:
+            yield from (f"{before}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER))
+
+
 def _first_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
     """The names of all objects that the judgement of settled events will ask for, but for the specification."""
     for event in events:
         settled = approvals.settled(event)
         if settled is not None:
-            commit, before, _ = settled
-            for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER):
-                yield f"{before}:{path}"
+            commit, _, _ = settled
             packet = event.packet
             for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
                 yield f"{commit}:{path}"
@@ -153,7 +168,7 @@ def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Js
     """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
     for packet, named in activated.items():
         path = str(named.get("path"))
-        current = dict(approvals.matter(packet, ACTIVATION_GATE).files).get(path)
+        current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
         if _asks_for_signatures(approvals) and (current is None or digest(current) != named.get("sha256")):
             unmet = _unmet(approvals, packet)
             yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)

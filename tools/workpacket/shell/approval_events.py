@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from workpacket.approvals.facts import PacketLog
 from workpacket.approvals.statement import Subject
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.added_gates import gates_of
+from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.model.events import Event
 from workpacket.shell.approval_matter import Matter
+from workpacket.shell.base_policy import lifecycle_of
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
@@ -30,6 +33,13 @@ def consumed_subjects(consumer: Event, matter: Matter) -> tuple[Subject, ...]:
         sorted(Subject(each.path, each.prev) for each in consumer.subjects if each.prev and each.path in paths)
     )
     return before or matter.subjects
+
+
+def gates_asked(event: Event, policy: bytes | None) -> tuple[str, ...]:
+    """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
+    if not event.moves_lane and event.type not in CONSUMING:
+        return ()
+    return gates_of(event, lifecycle_of(policy or b""))
 
 
 def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:

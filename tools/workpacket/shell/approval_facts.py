@@ -20,7 +20,7 @@ from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.selection import claimed_statement
+from workpacket.approvals.selection import Selection
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
@@ -29,9 +29,9 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_events import consumed_subjects, earlier, packet_log
+from workpacket.shell.approval_events import consumed_subjects, earlier, gates_asked, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
-from workpacket.shell.approval_parties import parties_of
+from workpacket.shell.approval_parties import FirstAuthors, parties_of
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,
@@ -80,8 +80,11 @@ class Approvals:
     @cached_property
     def claims(self) -> Mapping[str, Statement]:
         """What each readable envelope says, by the name of its file; nothing of it is believed here."""
-        said = ((file.name, claimed_statement(file)) for file in self.envelopes)
-        return {name: statement for name, statement in said if statement is not None}
+        return self.selection.claims
+
+    @cached_property
+    def selection(self) -> Selection:
+        return Selection(self.envelopes)
 
     @cached_property
     def known_bases(self) -> frozenset[str]:
@@ -98,6 +101,10 @@ class Approvals:
         if isinstance(self.pin, Refusal):
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
+
+    @cached_property
+    def first_authors(self) -> FirstAuthors:
+        return FirstAuthors(self.repository)
 
     @cached_property
     def token_history(self) -> TokenHistory:
@@ -141,10 +148,12 @@ class Approvals:
         policy = policy_at(self.repository, place.policy_commit)
         matter = matter_of(place.read, self.tree, packet, gate)
         if consumer is not None:
-            terms = terms_of(consumer)
+            terms = terms_of(consumer, gate)
         log = self.log(packet)
-        envelopes = self._about(packet, gate, more)
-        wanted = {said.base for file in more if (said := claimed_statement(file)) is not None}
+        selection = Selection((*self.envelopes, *more)) if more else self.selection
+        envelopes = selection.about(packet, gate)
+        wanted = {selection.claims[file.name].base for file in more if file.name in selection.claims}
+        bases = self.known_bases | known_to(self.repository, self.base.commit, wanted) if wanted else self.known_bases
         heads = log.heads if consumer is None else consumer.parents
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
@@ -155,10 +164,10 @@ class Approvals:
             gate=gate,
             subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
             root_commit=self.base.root_commit,
-            base_history=self.known_bases | known_to(self.repository, self.base.commit, wanted),
+            base_history=bases,
             spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=parties_of(self.repository, log, matter, rules) if rules is not None else {},
+            parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
@@ -182,17 +191,6 @@ class Approvals:
             accepted=rules is not None and rules.legacy_tokens,
             consumer=consumer,
         )
-
-    def _about(self, packet: str, gate: str, more: tuple[EnvelopeFile, ...]) -> tuple[EnvelopeFile, ...]:
-        """As `selection.select`, without reading every envelope again for every gate."""
-        said = dict(self.claims) | {file.name: found for file in more if (found := claimed_statement(file)) is not None}
-        about = {name for name, each in said.items() if (each.packet, each.gate) == (packet, gate)}
-        about = {name for name in about if said[name].decision != "revoke"}
-        digests = {name.partition(".")[0] for name in about}
-        for name, each in said.items():
-            if each.decision == "revoke" and any(subject.sha256 in digests for subject in each.subjects):
-                about.add(name)
-        return tuple(file for file in (*self.envelopes, *more) if file.name in about)
 
     def policy_commit(self, consumer: Event) -> str:
         """The commit whose policy decides about this event."""
@@ -230,13 +228,14 @@ class Approvals:
         settled = arrived.get(consumer.path) if consumer is not None else None
         used: dict[str, set[str]] = {}
         for event in log.events:
-            if event.type not in CONSUMING:
+            if not event.attest:
                 continue
+            gates = gates_asked(event, policy_at(self.repository, self.policy_commit(event)).policy)
             if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
                 continue
             for digest in event.attest:
                 said = self.claims.get(f"{digest}.dsse.json")
-                if said is not None:
+                if said is not None and (event.type in CONSUMING or said.gate in gates):
                     used.setdefault(said.nonce, set()).add(event.id)
         return {nonce: frozenset(events) for nonce, events in used.items()}
 

@@ -55,14 +55,19 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> Matter:
     if gate == POLICY_GATE:
         return Matter(tuple(policy_files(tree).items()), (), "")
     if gate == ACTIVATION_GATE:
-        files = _first(read, refinement_paths(packet))
+        files = refinement_of(read, packet)
         return Matter(files, _stub_scope(read, packet), _anchor(files))
     files = _first(read, packet_paths(packet))
-    return Matter(files, _packet_scope(files), _anchor(_first(read, refinement_paths(packet))))
+    return Matter(files, _packet_scope(files), _anchor(refinement_of(read, packet)))
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
     return f".GOV/refinements/{packet}.md", f".GOV/task_packets/{packet}/refinement.md"
+
+
+def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
+    """What the gate `activation` is about, with its path; nothing where there is none."""
+    return _first(read, refinement_paths(packet))
 
 
 def packet_paths(packet: str) -> tuple[str, str]:

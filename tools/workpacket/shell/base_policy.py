@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
@@ -10,6 +12,15 @@ from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+
+@lru_cache(maxsize=64)
+def lifecycle_of(data: bytes) -> LifecyclePolicy:
+    """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
+    from workpacket.text.toml_strict import load_toml
+
+    source = Source.from_bytes(POLICY_PATH, data)
+    return lifecycle_policy(load_toml(source).root, source)
 
 
 class BasePolicy(Value):
@@ -24,8 +35,6 @@ class BasePolicy(Value):
 def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
     """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
     from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
-    from workpacket.text.toml_strict import load_toml
-
     branch = default_branch(repository)
     commit = base or (branch.commit if branch is not None else head_commit(repository) or "")
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
@@ -35,9 +44,7 @@ def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
             data = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
         except OSError:
             data = b""
-    source = Source.from_bytes(POLICY_PATH, data)
-    root = load_toml(source).root
-    policy = lifecycle_policy(root, source)
+    policy = lifecycle_of(data)
     target = policy.target_branch or (
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )

@@ -8,17 +8,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.activation import carried_over
 from workpacket.lifecycle.judging import Around
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.waivers import ended
 from workpacket.model.events import Event
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.reason_tables.gate import REASONS
-from workpacket.plans.facts import PACKETS, STUBS, PacketFacts
-from workpacket.shell.attestations import blob_id
-from workpacket.shell.base_revision import tree_at
+from workpacket.plans.facts import PacketFacts
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.work_done import containment
 
@@ -70,24 +65,3 @@ def _is_contained(repository: Repository, packet: PacketFacts, event: Event) -> 
         return bool(containment(repository, packet, head_commit(repository) or "").proof)
     except WorkpacketError:
         return False
-
-
-def not_carried_over(
-    repository: Repository, base: str, governed: GovernedFiles, logs: Mapping[str, Log]
-) -> Iterator[Finding]:
-    """Packets of the change that lack what their stub demands, or lack it now: the sixth item of their checklist."""
-    before = tree_at(repository, base, PACKETS, STUBS)
-    reason = next(reason for reason in REASONS if reason.code == "scope_not_carried_over")
-    for name, log in logs.items():
-        if not any(event.type == "activated" for event in log.events) or name not in governed.packets:
-            continue
-        packet = governed.packet(WorkPacketId(name))
-        sources = [source for source in (packet.stub_source, packet.packet_source) if source is not None]
-        if all(_same(before.get(source.path), source.encode()) for source in sources):
-            continue
-        for unmet in carried_over(packet.stub, packet.packet, name):
-            yield Finding(unmet.code, reason.severity, unmet.path, 0, 0, unmet.message, hint=unmet.command)
-
-
-def _same(identity: str | None, data: bytes) -> bool:
-    return identity is not None and blob_id(data, identity) == identity

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 
 from workpacket.git.repository import Repository
@@ -14,12 +13,10 @@ from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base_policy import read_base_policy
-from workpacket.shell.change_around import around, not_carried_over
+from workpacket.shell.change_around import around
 from workpacket.shell.governed_files import find_governed
 from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
-from workpacket.shell.tree import read_bytes
-
-_LARGEST_FILE = 64 * 1024 * 1024
+from workpacket.shell.log_verifying import digest_here
 
 
 def judge(repository: Repository, base: str) -> list[Finding]:
@@ -34,10 +31,9 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     governed = find_governed(root)
     policy = read_base_policy(repository, commit).lifecycle
     packets = {name: log for name, log in logs.items() if name in governed.known}
-    findings += not_carried_over(repository, commit, governed, packets)
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
-            digest_of = partial(_digest, root)
+            digest_of = partial(digest_here, root)
             beside = partial(around, repository, commit, governed, packets, name, policy)
             for judged in judge_change(log, known, digest_of, beside, governed=bool(known)):
                 reason = BY_CODE[judged.code]
@@ -46,10 +42,3 @@ def judge(repository: Repository, base: str) -> list[Finding]:
                     Finding(judged.code, reason.severity, judged.event.path, 0, 0, message, hint=reason.remedy)
                 )
     return findings
-
-
-def _digest(root: str, path: str) -> str | None:
-    try:
-        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
-    except OSError:
-        return None

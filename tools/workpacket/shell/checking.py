@@ -15,6 +15,7 @@ from workpacket.rules.files import FileFact, Files
 from workpacket.rules.repository import Repository
 from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, Result
+from workpacket.shell.carrying import not_carried_over
 from workpacket.shell.examining import digest_of, examine_files, unreadable
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.log_verifying import look_at_logs
@@ -28,13 +29,21 @@ _REFERENCE_LIMIT = 32 * 1024 * 1024
 
 
 class Checked:
-    """What a check found. `extras` are the files besides the documents that the verdict rests on."""
+    """What a check found. `extras` are the files besides the documents that the verdict rests on.
 
-    __slots__ = ("extras", "findings")
+    `passing`: time alone can change it. With `rests_on_people` it rests on approvals too, even where the policy says
+    nothing of them.
+    """
 
-    def __init__(self, findings: list[Finding], extras: list[str]) -> None:
+    __slots__ = ("extras", "findings", "passing", "rests_on_people")
+
+    def __init__(
+        self, findings: list[Finding], extras: list[str], *, passing: bool = False, rests_on_people: bool = False
+    ) -> None:
         self.findings = findings
         self.extras = extras
+        self.passing = passing
+        self.rests_on_people = rests_on_people
 
 
 def check(
@@ -46,9 +55,14 @@ def check(
     reasons: Mapping[str, Reason],
     settings: Settings,
     progress: Callable[[int, int], None],
+    now: str = "",
 ) -> Checked:
-    """Checks `files`. Only of a `whole` repository can documents be compared with one another."""
+    """Checks `files`. Only of a `whole` repository can documents be compared with one another.
+
+    `now` is when waivers are judged; the clock says, unless it is given.
+    """
     findings: list[Finding] = []
+    passing = False
     results = known_or_examined(root, files, cache, progress)
     for found, result in zip(files, results, strict=True):
         if result.findings != "[]":
@@ -59,10 +73,14 @@ def check(
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
     facts = gather_files(root, wanted_files(summaries, RULES))
     findings += references(summaries, RULES, facts.files)
+    rests_on_people = False
     if whole:
-        logs = look_at_logs(root)
-        findings += [*logs.findings, *across(Repository(summaries, logs.lanes), RULES)]
-        facts.paths.append(LOG_STATE)
+        logs = look_at_logs(root, now)
+        repository = Repository(summaries, logs.lanes)
+        findings += [*logs.findings, *across(repository, RULES)]
+        findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
+        facts.paths.extend((LOG_STATE, *logs.named))
+        passing, rests_on_people = logs.passing, logs.rests_on_people
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -73,7 +91,15 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths)
+    return Checked(graded, facts.paths, passing=passing, rests_on_people=rests_on_people)
+
+
+def _made_from_stubs(repository: Repository, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
+    stubs, packets = repository.work.stubs, repository.work.packets
+    for name in activated:
+        if name in stubs and name in packets:
+            yield name, stubs[name].path, packets[name].path
 
 
 def known_or_examined(

@@ -14,7 +14,7 @@ from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.shell.approval_asking import Question, Said, ask
+from workpacket.shell.approval_asking import Question, Said, added_questions, ask
 from workpacket.shell.base_policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
@@ -39,7 +39,7 @@ def gather(
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
     now = moment()
-    said = ask(repository, asked[0], questions, now) if asked else Said()
+    said = ask(repository, asked[0], (*questions, *added_questions(policy.lifecycle)), now) if asked else Said()
     return Facts(
         moment=now,
         actor=actor,
@@ -75,6 +75,8 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
     chosen = list(names)
     for name in chosen:
         take(WorkPacketId.parse(name))
+    if len(found) == len(governed.known):
+        return found
     for name in chosen:
         packet = found.get(name)
         for needed in packet.dependencies() if packet is not None else ():

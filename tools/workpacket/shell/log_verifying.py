@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+from workpacket.audit.standing import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_checkpoints, verify_tree
+from workpacket.lifecycle.approval_terms import CONSUMING, HUMAN_GATES
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
+from workpacket.shell.moment import moment
+from workpacket.shell.tree import read_bytes
 from workpacket.value import Value
+
+_LARGEST_FILE = 64 * 1024 * 1024
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, and all that is wrong with the logs."""
+    """The lane of each packet that has a log, and all that is wrong with the logs.
+
+    `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
+    packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
+    """
 
     lanes: Mapping[str, str]
     findings: list[Finding]
+    named: Sequence[str] = ()
+    passing: bool = False
+    activated: Sequence[str] = ()
+    rests_on_people: bool = False
 
 
-def look_at_logs(root: str) -> LogsSeen:
-    """What `check` needs to know of the logs, read once."""
+def look_at_logs(root: str, now: str = "") -> LogsSeen:
+    """What `check` needs to know of the logs and of the files that they name, read once."""
     files = log_files(root)
     if not files:
         return LogsSeen({}, [])
@@ -36,7 +52,27 @@ def look_at_logs(root: str) -> LogsSeen:
             findings += stand.findings
             lanes[name] = stand.lane
     findings += verify_checkpoints(logs, _no_signature_counts)
-    return LogsSeen(lanes, findings)
+    own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
+    now = now or moment().now
+    digest_of = partial(digest_here, root)
+    findings += [fault for log in own for fault in standing_faults(log, digest_of, now)]
+    named = sorted({path for log in own for _, path, _ in named_files(log)})
+    activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
+    people = any(_needs_people(event) for log in logs.values() for event in log.events)
+    return LogsSeen(lanes, findings, named, any(may_expire(log, now) for log in own), activated, people)
+
+
+def digest_here(root: str, path: str) -> str | None:
+    """The digest of a file of the work tree; None where there is none that can be read."""
+    try:
+        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
+    except OSError:
+        return None
+
+
+def _needs_people(event: Event) -> bool:
+    """Whether the event claims a gate that no policy leaves open, or an approval."""
+    return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
 def verify_log(repository: Repository, base: str = "") -> tuple[list[Finding], int]:

@@ -116,13 +116,13 @@ REASONS: tuple[Reason, ...] = (
         "packet_forked",
         "Two branches moved the packet in different directions",
         "Both moves stand in the log and neither knew of the other; until a person decides the packet is in no lane.",
-        "See `workpacket why <WP>`; settle it with `workpacket log resolve <WP> --lane <LANE> --reason <WHY>`.",
+        "See `workpacket why <WP>`; settle it with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.",
     ),
     _integrity(
         "log_moved_while_forked",
         "A packet was moved although its history is forked",
         "Only a resolution that names the contradicting moves ends a fork; any other move is not believed.",
-        "Settle the fork with `workpacket log resolve <WP> --lane <LANE> --reason <WHY>`.",
+        "Settle the fork with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.",
     ),
     _integrity(
         "log_file_deleted",

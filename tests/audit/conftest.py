@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from approving.conftest import beginning, story  # noqa: F401 - fixtures of signed approvals, used by name
+from audit.audited import Audited, build
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    """Made once; each test works on a copy."""
+    return build(tmp_path_factory.mktemp("audited") / "repository")
+
+
+@pytest.fixture
+def audited(built: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
+    """A repository in which nothing is wrong."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
+        monkeypatch.delenv(name, raising=False)
+    shutil.copytree(built.root, tmp_path / "repository", symlinks=True)
+    return Audited(tmp_path / "repository", built.capture, built.clock)

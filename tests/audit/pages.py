@@ -1,0 +1,95 @@
+"""Reports made without a repository: of hostile words, and of very many packets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workpacket.audit.facts import AuditFacts, Commit, Decision
+from workpacket.audit.overview import Audit, audit
+from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.log import read_log
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.events import Actor
+from workpacket.model.findings import Finding
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.plan import Moment
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.report.audit_page import PageFiles, render_audit_page
+from workpacket.report.catalogue import catalogue
+from workpacket.shell.page_files import page_file
+from workpacket.text.source import Source
+
+NOW = "2026-03-01T00:00:00Z"
+ATTACKS = (
+    "</script><script>window.harmed = 1</script>",
+    "<img src=x onerror='window.harmed = 1'>",
+    "<!--<script>",
+    "]]><svg onload=window.harmed=1>",
+    "\"' onmouseover=window.harmed=1 x='",
+    "\u2028window.harmed = 1\u2029",
+    "javascript:window.harmed=1",
+    "\u202egnirts\u202c \x1b[31m \x00 \udcff",
+    "&lt;script&gt; &#60;script&#62; {{7*7}} ${window.harmed=1}",
+)
+
+
+def render(made: Audit) -> str:
+    return render_audit_page(made, catalogue(), PageFiles(page_file("audit.css"), page_file("audit.js")))
+
+
+def audit_of(packets: dict[str, PacketFacts], **more: Any) -> Audit:
+    facts = AuditFacts(**{"name": "", "now": NOW, "packets": packets, "policy": LifecyclePolicy(), **more})
+    governed = Facts(Moment(NOW, "", ""), Actor("ann", "human"), "test", LifecyclePolicy(), packets, frozenset(packets))
+    return audit(facts, governed, catalogue())
+
+
+def packet(name: str, what: str = "Work") -> PacketFacts:
+    """A packet that says these words everywhere, in its file and in its log."""
+    said = what.encode("utf-8", "ignore").decode()
+    writer = Writer(Actor("ann", "human"), NOW, "0190a5de-ac96-774b-bcce-000000000001", "test")
+    begun = Happening("created", {"lane_from": None, "lane_to": "STUB", "base": name[:-3]})
+    created = next_event(writer, name, begun, after=())
+    given_up = Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED", "reason": said})
+    events = (created, next_event(writer, name, given_up, after=(created,)))
+    text = f"""# Task Packet: {name}
+
+## METADATA
+- WP_ID: {name}
+
+## SCOPE
+- What: {what}
+
+## QUALITY_GATE
+### DONE_MEANS
+- {what}
+
+## EVIDENCE_MAPPING
+- REQUIREMENT: "{what}"
+  - EVIDENCE: {what}
+"""
+    log = read_log(name, {f"{event.id}.json": event.encode() for event in events})
+    return PacketFacts(WorkPacketId(name), log, packet_source=Source(f".GOV/task_packets/{name}.md", text))
+
+
+def hostile_audit() -> Audit:
+    """Every place that a stranger can write to holds every attack."""
+    packets: dict[str, PacketFacts] = {}
+    findings: list[Finding] = []
+    decisions: dict[str, list[Decision]] = {}
+    for number, attack in enumerate(ATTACKS):
+        name = f"WP-1-Attack{number}-v1"
+        packets[name] = packet(name, attack)
+        findings.append(Finding("run_zombie", "error", f".GOV/log/{name}/{attack}", 1, 1, attack, hint=attack))
+        decisions[name] = [
+            Decision(attack, "approve", attack, attack, attack, NOW, NOW, attack, attack, ((attack, attack),))
+        ]
+    head = Commit("a" * 40, NOW, ATTACKS[0], " ".join(ATTACKS), True)
+    return audit_of(packets, findings=findings, decisions=decisions, name=ATTACKS[0], target=ATTACKS[1], head=head)
+
+
+def hostile_page() -> str:
+    return render(hostile_audit())
+
+
+def many_packets(count: int) -> str:
+    return render(audit_of({name: packet(name) for name in (f"WP-1-Part-{number}-v1" for number in range(count))}))

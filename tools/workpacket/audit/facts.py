@@ -1,0 +1,72 @@
+"""What an audit knows about the repository before it judges anything; gathered by the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.findings import Finding
+from workpacket.plans.facts import PacketFacts
+from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
+
+
+class Commit(Value):
+    """A commit that is in this clone. `on_target`: whether the target branch holds it."""
+
+    id: str
+    at: str
+    author: str
+    title: str
+    on_target: bool
+
+
+class Decision(Value):
+    """One signed word on a gate, and what verifying it came to: without refusals it counts.
+
+    `used_by` is the event that rests on it, '' if none does.
+    """
+
+    gate: str
+    decision: str
+    approver: str
+    role: str
+    key: str
+    issued_at: str
+    expires_at: str
+    envelope: str
+    used_by: str
+    refusals: tuple[tuple[str, str], ...]
+
+
+class Change(Value):
+    """The last commit that touched a file."""
+
+    at: str
+    author: str
+
+
+class AuditFacts(Value):
+    """`now` is when leases, approvals and waivers are judged: the time of the head commit, so that it never moves.
+
+    `findings` are those of `check` and of the approvals. `digests` are of files that the logs name, None for one that
+    is gone; `committed` the same as a commit holds them, by `<commit>:<path>`. `specifications` are by path, as they
+    lie here. `uncommitted` are the governed files, and files that the logs name, that differ from the head commit.
+    """
+
+    name: str
+    now: str
+    packets: Mapping[str, PacketFacts]
+    policy: LifecyclePolicy
+    findings: Sequence[Finding] = ()
+    decisions: Mapping[str, Sequence[Decision]] = NOTHING
+    specification: Source | None = None
+    specifications: Mapping[str, Source] = NOTHING
+    digests: Mapping[str, str | None] = NOTHING
+    committed: Mapping[str, str | None] = NOTHING
+    commits: Mapping[str, Commit] = NOTHING
+    changes: Mapping[str, Change] = NOTHING
+    target: str = ""
+    head: Commit | None = None
+    uncommitted: frozenset[str] = frozenset()
+    files_checked: int = 0

@@ -1,0 +1,134 @@
+"""The part of `trace`, `impact` and `registry audit` that shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workpacket.audit.bases import BaseRow
+from workpacket.audit.impact import impact
+from workpacket.audit.overview import Audit, Matter
+from workpacket.audit.tracing import Criterion, Trace, TracedCommit
+from workpacket.cli.auditing import examine
+from workpacket.cli.looking import show_json
+from workpacket.cli.options import Arguments, usage
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.reason_tables.audit import BY_CODE
+from workpacket.report.audit_data import audit_json, packet_json, told
+from workpacket.report.audit_text import place
+from workpacket.report.text import counted
+
+
+def trace_packets(arguments: Arguments) -> int:
+    _, made = examine()
+    names = _named(made, arguments.words)
+    found = [matter for matter in made.matters if _is_doubt(matter, names, everything=not arguments.words)]
+    if arguments.flag("json"):
+        packets: list[Json] = [packet_json(made, name) for name in names]
+        return show_json(arguments, {"packets": packets, "doubts": _as_json(found)})
+    for name in names if arguments.words else ():
+        print("\n".join(_traced(name, made)))
+    for matter in found:
+        print(f"{place(matter)}: {matter.finding.severity}: {told(matter.finding.message)} ({matter.finding.code})")
+    print(f"{counted(len(names), 'packet')} followed, {counted(len(found), 'doubt')}")
+    print(f"next: {f'workpacket explain {found[0].finding.code}' if found else 'workpacket audit'}")
+    return exits.OK
+
+
+def _named(made: Audit, words: Sequence[str]) -> list[str]:
+    """The packets named, of a base all revisions; all of them where none is named."""
+    packets = made.facts.packets
+    for word in words:
+        if not any(word in {name, packet.id.base} for name, packet in packets.items()):
+            raise WorkpacketError("packet_unknown", f"there is no packet {word}", hint="workpacket list shows all")
+    return sorted(name for name, one in packets.items() if not words or {name, one.id.base} & set(words))
+
+
+def _is_doubt(matter: Matter, names: Sequence[str], *, everything: bool) -> bool:
+    return matter.finding.code in BY_CODE and (matter.packet in names or (everything and not matter.packet))
+
+
+def _as_json(matters: Sequence[Matter]) -> list[Json]:
+    return [
+        {
+            "code": one.finding.code,
+            "path": one.finding.path,
+            "line": one.finding.line,
+            "packet": one.packet,
+            "message": told(one.finding.message),
+        }
+        for one in matters
+    ]
+
+
+def _traced(name: str, made: Audit) -> Iterator[str]:
+    traced: Trace = made.traces[name]
+    yield f"{name}: {made.facts.packets[name].lane or 'without a log'}"
+    for line in made.obstacles[name]:
+        yield f"  ! {told(line)}"
+    for anchor in traced.anchors:
+        said = f" ({told(anchor.why)})" if anchor.why else ""
+        lines = f"{told(anchor.path)}:{anchor.first}-{anchor.last}"
+        yield f"  requirement  {told(anchor.name)} {lines}  {anchor.state}{said}"
+    for criterion in traced.criteria:
+        yield from _criterion(criterion)
+    for stray in traced.strays:
+        yield f"  stray        {told(stray.what)} for {told(stray.criterion)}"
+    for commit in traced.commits:
+        yield f"  commit       {commit.id[:12]} {commit.role}, {_where(commit)}"
+
+
+def _where(commit: TracedCommit) -> str:
+    if commit.seen is None:
+        return "not in this clone"
+    return "on the target branch" if commit.seen.on_target else "not on the target branch"
+
+
+def _criterion(criterion: Criterion) -> Iterator[str]:
+    yield f"  criterion {criterion.number}  {told(criterion.text)}"
+    for each in criterion.evidence:
+        doubt = f"  suspect: {told(each.suspect)}" if each.suspect else ""
+        yield f"    evidence   {each.result}: {told(each.what)}{doubt}"
+    if not criterion.evidence:
+        yield "    evidence   none"
+
+
+def show_impact(arguments: Arguments) -> int:
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "name one path or one anchor")
+    _, made = examine()
+    asked = arguments.words[0]
+    rows = impact(made.facts, made.traces, asked)
+    if arguments.flag("json"):
+        listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
+        return show_json(arguments, {"asked": told(asked), "rests": listed})
+    for row in rows:
+        print(f"{row.packet}  {row.lane or '-'}  {told(row.how)}")
+    names = sorted({row.packet for row in rows})
+    verb = "rests" if len(names) == 1 else "rest"
+    print(f"{counted(len(names), 'packet')} {verb} on {told(asked)}")
+    print(f"next: {f'workpacket trace {names[0]}' if names else 'workpacket trace'}")
+    return exits.OK
+
+
+def audit_registry(arguments: Arguments) -> int:
+    _, made = examine()
+    if arguments.flag("json"):
+        return show_json(arguments, {"bases": audit_json(made)["bases"]})
+    for row in made.bases:
+        print("\n".join(_base(row)))
+    print(f"{counted(len(made.bases), 'base')}")
+    print("next: workpacket trace")
+    return exits.OK
+
+
+def _base(row: BaseRow) -> Iterator[str]:
+    yield f"{row.base}: {row.active or 'nobody can say which is in force'} {row.lane}".rstrip()
+    if len(row.revisions) > 1:
+        yield f"  revisions  {', '.join(f'{name} ({lane or chr(45)})' for name, lane in row.revisions)}"
+    for later, earlier in row.lineage:
+        yield f"  lineage    {told(later)} took the place of {earlier}"
+    yield f"  approvals  {row.approvals}; criteria proved {row.proved} of {row.criteria}"
+    if row.commits:
+        yield f"  commits    {', '.join(commit[:12] for commit in row.commits)}"

@@ -1,0 +1,248 @@
+"""An audit as one page that needs nothing else: no network, and its own script only for what is drawn on demand.
+
+Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. The policy of the page lets
+in one style and one script, named by their digests, and nothing from anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from html import escape as html_escape
+from typing import NamedTuple
+
+from workpacket import __version__
+from workpacket.audit.board_history import LANE_ORDER
+from workpacket.audit.overview import Audit, Matter
+from workpacket.model.canonical import Json
+from workpacket.model.reasons import Reason
+from workpacket.report.audit_chart import board_chart
+from workpacket.report.audit_data import head_json, matter_json, packet_json, title_of, told
+from workpacket.report.audit_text import Group, groups, lanes_of, place, sentence
+from workpacket.report.text import counted
+
+# Rows of packets that stand in the page itself; the script shows the others, as many at a time.
+ROWS = 100
+# Packets whose details are kept together, and read by the browser together.
+CHUNK = 50
+# Findings of one code that stand in the page.
+_LISTED = 20
+
+
+class PageFiles(NamedTuple):
+    """The style and the script of the page."""
+
+    style: str
+    script: str
+
+
+def render_audit_page(audit: Audit, reasons: Mapping[str, Reason], files: PageFiles) -> str:
+    return "".join(_page(audit, reasons, files))
+
+
+def text(value: str) -> str:
+    """A text of the repository as text of the page; it has passed the door."""
+    return html_escape(told(value))
+
+
+def inert(value: Json) -> str:
+    """JSON that can stand between script tags: no character of it can end them."""
+    encoded = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return encoded.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _page(audit: Audit, reasons: Mapping[str, Reason], files: PageFiles) -> Iterator[str]:
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_digest(files.style)}; script-src {_digest(files.script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    title = f"Audit of {text(audit.facts.name)}" if audit.facts.name else "Audit"
+    found = groups(audit.matters, reasons)
+    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{html_escape(policy)}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+    yield f'<link rel="icon" href="data:,">\n<style>{files.style}</style>\n</head>\n<body>\n'
+    yield '<a class="skip" href="#content">Skip to the content</a>\n'
+    yield f"<header>\n<h1>{title}</h1>\n{_as_of(audit)}</header>\n"
+    yield _navigation()
+    yield '<main id="content" tabindex="-1">\n<div id="overview">\n'
+    yield from _verdict(audit, found)
+    yield from _progress(audit)
+    yield from _packets(audit)
+    yield from _notes(found)
+    yield '</div>\n<article id="packet" hidden></article>\n</main>\n'
+    yield f"<footer><p>Log root <code>{audit.root}</code>: the same for everybody who has the same history. "
+    yield f"Made by workpacket {__version__}.</p></footer>\n"
+    yield from _data(audit)
+    yield f"<script>{files.script}</script>\n</body>\n</html>\n"
+
+
+def _as_of(audit: Audit) -> str:
+    facts = audit.facts
+    commit = "Before the first commit."
+    if facts.head is not None:
+        when = f"<code>{facts.head.id[:12]}</code>, <time>{facts.head.at}</time>"
+        commit = f"As of commit {when}: {text(facts.head.title)}"
+    checked = f"{counted(len(facts.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
+    pending = f"; {counted(len(facts.uncommitted), 'file')} not committed" if facts.uncommitted else ""
+    return f"<p>{commit}</p>\n<p>{checked}{pending}.</p>\n"
+
+
+def _navigation() -> str:
+    parts = {"verdict": "Is anything wrong?", "progress": "How far it is", "packets": "Packets", "notes": "Notes"}
+    items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in parts.items())
+    return f'<nav aria-label="Parts of the report"><ul>{items}</ul></nav>\n'
+
+
+def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
+    grave = [group for group in found if group.severity != "info"]
+    worst = grave[0].severity if grave else "good"
+    yield f'<section id="verdict" aria-labelledby="verdict-title">\n<h2 id="verdict-title" class="{worst}">'
+    yield f"{sentence(audit)}</h2>\n"
+    if not grave:
+        count = counted(audit.facts.files_checked, "file")
+        yield f"<p>Every rule was applied to {count}; every signature, event and link was verified.</p>\n"
+    for group in grave:
+        yield from _group(group)
+    yield "</section>\n"
+
+
+def _group(group: Group) -> Iterator[str]:
+    """One kind of finding: what, how often, since when, who acts; opened, each place."""
+    who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
+    yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
+    yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
+    yield f'<span class="count">{counted(len(group.matters), "place")}</span> '
+    yield f'<span class="since">{group.when}</span> <span class="who">to act: {who}</span></summary>\n<ul>\n'
+    for matter in group.matters[:_LISTED]:
+        yield f"<li>{_matter(matter)}</li>\n"
+    yield "</ul>\n"
+    if len(group.matters) > _LISTED:
+        more = len(group.matters) - _LISTED
+        yield f'<p><a href="#find=code:{group.code}">{more} more</a>, at their packets.</p>\n'
+    hint = group.matters[0].finding.hint
+    yield f'<p class="hint">{text(hint)} <code>workpacket explain {group.code}</code></p>\n' if hint else ""
+    yield "</details>\n"
+
+
+def _matter(matter: Matter) -> str:
+    packet = f'<a href="#{matter.packet}">{matter.packet}</a> ' if matter.packet else ""
+    return f"{packet}{text(matter.finding.message)} <code>{html_escape(place(matter))}</code>"
+
+
+def _progress(audit: Audit) -> Iterator[str]:
+    yield '<section id="progress" aria-labelledby="progress-title">\n<h2 id="progress-title">How far it is</h2>\n'
+    lanes = lanes_of(audit)
+    yield '<ul class="lanes">'
+    yield from (f'<li class="lane-{lane}"><b>{count}</b> {lane}</li>' for lane, count in lanes)
+    yield "</ul>\n<figure>"
+    yield board_chart(audit.history)
+    yield f"<figcaption>The board over time</figcaption>{_history_table(audit)}</figure>\n"
+    yield '<table class="gaps"><caption>Gaps</caption><thead><tr><th scope="col">What</th><th scope="col">Done</th>'
+    yield '<th scope="col">Of</th><th scope="col">Share</th></tr></thead><tbody>'
+    for gap in audit.gaps:
+        share = f'<meter max="{gap.of}" value="{gap.done}">{gap.done} of {gap.of}</meter>' if gap.of else "none asked"
+        yield f'<tr><th scope="row">{gap.name}</th><td>{gap.done}</td><td>{gap.of}</td><td>{share}</td></tr>'
+    yield "</tbody></table>\n</section>\n"
+
+
+def _history_table(audit: Audit) -> str:
+    """The numbers of the chart, at a dozen of its moments."""
+    points = audit.history
+    if not points:
+        return "<p>No packet was moved yet.</p>"
+    lanes = [n for n in range(len(LANE_ORDER)) if any(point.counts[n] for point in points)]
+    step = max(len(points) // 12, 1)
+    chosen = [*points[:-1:step], points[-1]]
+    head = "".join(f'<th scope="col">{LANE_ORDER[n]}</th>' for n in lanes)
+    rows = "".join(
+        f'<tr><th scope="row">{point.at}</th>{"".join(f"<td>{point.counts[n]}</td>" for n in lanes)}</tr>'
+        for point in chosen
+    )
+    table = f'<table><thead><tr><th scope="col">Time</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f"<details><summary>As numbers</summary>{_wide('The board in numbers')}{table}</div></details>"
+
+
+def _wide(label: str) -> str:
+    """What is wider than the window can be scrolled, by keyboard too."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">'
+
+
+def rows_of(audit: Audit) -> list[list[Json]]:
+    """A row for each packet, those with findings first: id, lane, title, errors, warnings, since, holder, codes."""
+    codes: dict[str, list[Matter]] = {}
+    for matter in audit.matters:
+        codes.setdefault(matter.packet, []).append(matter)
+    rows: list[list[Json]] = []
+    for name, packet in audit.facts.packets.items():
+        own = codes.get(name, ())
+        counts = [sum(one.finding.severity == kind for one in own) for kind in ("error", "warning")]
+        moved = packet.state.latest_moves[-1].at if packet.state.latest_moves else ""
+        holder = told(packet.state.lease.holder) if packet.state.lease is not None else ""
+        named = " ".join(dict.fromkeys(one.finding.code for one in own))
+        rows.append([name, packet.lane or "no log", told(title_of(packet)), *counts, moved, holder, named])
+    return sorted(rows, key=_urgency)
+
+
+def _urgency(row: list[Json]) -> tuple[int, int, str]:
+    errors, warnings = row[3], row[4]
+    assert isinstance(errors, int)
+    assert isinstance(warnings, int)
+    return -errors, -warnings, str(row[0])
+
+
+def _packets(audit: Audit) -> Iterator[str]:
+    rows = rows_of(audit)
+    yield '<section id="packets" aria-labelledby="packets-title">\n<h2 id="packets-title">Packets</h2>\n'
+    yield '<form id="search" role="search" hidden><label for="query">Find packets</label> '
+    yield '<input id="query" type="search" autocomplete="off" spellcheck="false" aria-describedby="query-help">'
+    yield '<span id="query-help">by id, title, holder or lane; code:NAME for a finding</span></form>\n'
+    yield '<p id="found" role="status"></p>\n'
+    yield f'{_wide("Table of packets")}<table id="list"><thead><tr>'
+    heads = ("Packet", "Lane", "Title", "Errors", "Warnings", "In lane since", "Held by")
+    yield "".join(f'<th scope="col">{name}</th>' for name in heads)
+    yield "</tr></thead><tbody>\n"
+    for row in rows[:ROWS]:
+        name, lane, title, errors, warnings, since, holder, _ = row
+        yield f'<tr><th scope="row"><a href="#{name}">{name}</a></th><td class="lane-{lane}">{lane}</td>'
+        yield f"<td>{html_escape(str(title))}</td><td>{errors or ''}</td><td>{warnings or ''}</td>"
+        yield f"<td>{str(since)[:10]}</td><td>{html_escape(str(holder))}</td></tr>\n"
+    yield "</tbody></table></div>\n"
+    if len(rows) > ROWS:
+        yield f"<noscript><p>These are {ROWS} of {len(rows)}, those with findings first. Without a script, "
+        yield "<code>workpacket audit --format markdown</code> lists all.</p></noscript>\n"
+    yield '<div id="pages" hidden><button type="button" id="before">Previous</button> <span id="page"></span> '
+    yield '<button type="button" id="after">Next</button></div>\n</section>\n'
+
+
+def _notes(found: list[Group]) -> Iterator[str]:
+    yield '<section id="notes" aria-labelledby="notes-title">\n<h2 id="notes-title">Notes</h2>\n'
+    mild = [group for group in found if group.severity == "info"]
+    if not mild:
+        yield "<p>None.</p>\n"
+    for group in mild:
+        yield from _group(group)
+    yield "</section>\n"
+
+
+def _data(audit: Audit) -> Iterator[str]:
+    """What the script draws from: one row for each packet, and the details in parts, read when they are wanted."""
+    rows = rows_of(audit)
+    names = [str(row[0]) for row in rows]
+    index: dict[str, Json] = {"head": head_json(audit), "rows": [list(row) for row in rows], "chunk": CHUNK}
+    yield f'<script type="application/json" id="index">{inert(index)}</script>\n'
+    matters: dict[str, list[Json]] = {}
+    for matter in audit.matters:
+        matters.setdefault(matter.packet, []).append(matter_json(matter))
+    for start in range(0, len(names), CHUNK):
+        part: list[Json] = [
+            {**packet_json(audit, name), "matters": matters.get(name, [])} for name in names[start : start + CHUNK]
+        ]
+        yield f'<script type="application/json" id="chunk-{start // CHUNK}">{inert(part)}</script>\n'
