@@ -42,9 +42,56 @@ def artifact(**more: Any) -> bytes:
     return (json.dumps(whole, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
 
 
+BATCH = b"""\
+checkpoint:
+  spec_name: auth
+  spec_path: ./specs/active/auth
+  note: a key that we do not know
+  branch: main
+  timestamp: "2026-03-01T10:00:00Z"
+  last_batch: 2a
+  last_commit: "1234567"
+  tasks:
+    completed:
+      - T001
+    in_progress: []
+    pending:
+      - T002
+  next_batch:
+    number: 2b
+    tasks:
+      - T002
+  deferred_issues:
+    - names could be clearer
+tool:
+  of: ours
+"""
+
+ROLE = """\
+---
+feature: "auth"
+team: "build"
+agent: "backend-eng"
+phase: "implementation"
+status: "in_progress"
+last_action: "Drafted the plan: größe first"
+updated: "2026-03-01T10:30:00Z"
+reviewers:
+  - ann
+run: 7
+---
+
+## Progress Notes
+
+- [10:00] Claimed the task
+- [10:30] Drafted the plan
+""".encode()
+
 COMMIT = sidecar_bytes({
     "schema_version": 1, "sha": "a" * 40, "run_id": "20260131/å", "milestone_index": 0, "milestone_title": "Größe",
     "created_at": "2026-01-31T09:30:00.250Z", "tier": "tier0", "own": {"rate": 1.5, "list": []},
 })  # fmt: skip
 
-SAMPLES: dict[str, bytes] = {"commit": COMMIT, "session": artifact(), "step": STEP}
+SAMPLES: dict[str, bytes] = {
+    "batch": BATCH, "commit": COMMIT, "role": ROLE, "session": artifact(), "step": STEP,
+}  # fmt: skip

@@ -83,7 +83,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
         holder, left = held.details["holder"], held.details["seconds_left"]
         until = f"for another {float(str(left)) / 3600:.1f} hours at most"
         unmet = Unmet("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", "git pull")
-        return refuse(arguments, packet, (unmet,), {"shared_claim": "held"})
+        return refuse(arguments, packet, (unmet,))
     status = 9
     try:
         status = packet_command(arguments, _noting(decide, "taken", ""))
