@@ -92,6 +92,28 @@ COMMIT = sidecar_bytes({
     "created_at": "2026-01-31T09:30:00.250Z", "tier": "tier0", "own": {"rate": 1.5, "list": []},
 })  # fmt: skip
 
+RUN_STATE: dict[str, Any] = {
+    "auto_resume_count": 1, "checkpoint_commit_sha": "b" * 40, "last_successful_phase": "VERIFY",
+    "last_verification_evidence": {
+        "commands_missing": [], "commands_required": ["npm test"],
+        "commands_run": [{"command": "npm test", "exit_code": 0}], "tiers_run": ["tier0"],
+    },
+    "milestone_index": 1, "milestone_retries": {"0": 2}, "milestones": [
+        {"done_checks": ["it runs"], "files_expected": ["a.ts"], "goal": "Größe", "risk_level": "low"},
+        {"done_checks": [], "goal": "More", "risk_level": "high"},
+    ],
+    "own": {"rate": 1.5}, "owned_paths": ["src/"], "phase": "REVIEW", "repo_path": "/there/repo", "retries": 0,
+    "run_id": "20260131-093000", "schema_version": "1.0.0", "scope_lock": {"allowlist": ["src/**"], "denylist": []},
+    "started_at": "2026-01-31T09:30:00Z", "stop_reason": "review_rejected", "updated_at": "2026-01-31T10:30:00.250Z",
+}  # fmt: skip
+
+
+def run_state(**more: Any) -> bytes:
+    """A snapshot; a field that is given as None is left out."""
+    values = {key: value for key, value in {**RUN_STATE, **more}.items() if value is not None}
+    return (json.dumps(values, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+
+
 SAMPLES: dict[str, bytes] = {
-    "batch": BATCH, "commit": COMMIT, "role": ROLE, "session": artifact(), "step": STEP,
+    "batch": BATCH, "commit": COMMIT, "role": ROLE, "runstate": run_state(), "session": artifact(), "step": STEP,
 }  # fmt: skip

@@ -29,6 +29,7 @@ from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
+from workpacket.runtime import Runtime
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -106,6 +107,7 @@ def test_every_command_gives_every_form_that_its_schema_has(
 def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
+    reached(governed, "init", "--check")
     governed.begin()
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
@@ -167,6 +169,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
+    for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
+        reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
@@ -181,6 +185,9 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
         governed.write(name, governed.read(BOARD))
     reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
     reached(governed, "board", "show")
+    reached(governed, "board", "export")
+    reached(governed, "board", "export", "--out", "board.html")
+    (governed.root / "board.html").unlink()
     reached(governed, "board", "sync")
     reached(governed, "board", "move", NAME, "BLOCKED", "--reason", "no water")
     governed.replace(BOARD, "[BLOCKED]", "[VALIDATED]")
@@ -222,6 +229,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
+    assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     patch.undo()
     patch.setenv("HOME", str(folder / "home"))
@@ -305,6 +313,13 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "import", "step", "other")
     (folder / "bad").write_bytes(b"[1]\n")
     reached(place, "import", "step", "bad")
+    (folder / "package.json").write_text('{"dependencies": {"wolf": "1"}}')
+    reached(place, "deps", "check")
+    reached(place, "deps", "check", "--since", "other")
+    reached(place, "deps", "check", "--base", "nowhere")
+    with Runtime.open() as runtime, runtime.run("of an older version"):
+        pass
+    reached(place, "deps", "check", "--since", "of an older version")
 
 
 def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -332,12 +347,17 @@ def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsy
 
 
 def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A batch through its phases."""
+    """A batch through its phases, and a role beside it."""
     scoped(folder, capsys)
     place = Place(folder, capsys)
     for words in (["next"], ["begin"], ["status"], ["restore"], ["complete"]):
         reached(place, "batch", words[0], "auth")
     reached(place, "batch", "complete", "auth", "--phase", "testers", "--task", "T001")
+    role = ("claimed", "auth", "backend-eng", "--team", "build", "--phase", "design", "--instance", "one")
+    reached(place, "progress", *role)
+    reached(place, "progress", "list")
+    assert reached(place, "resume", "--yes", "--instance", "one")["data"]["resumed"]
+    reached(place, "progress", "close", "auth", "--instance", "one")
 
 
 @pytest.mark.parametrize(

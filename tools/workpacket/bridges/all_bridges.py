@@ -11,6 +11,7 @@ BRIDGES: dict[str, str] = {
     "batch": "batch_bridge",
     "commit": "commit_bridge",
     "role": "role_bridge",
+    "runstate": "runstate_bridge",
     "session": "session_bridge",
     "step": "step_bridge",
 }

@@ -66,6 +66,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("queue", "queue_command", "offer runs to workers, and look at what waits"),
     ("worker", "worker", "do the runs that are offered in a queue"),
     ("store", "store_command", "make or upgrade the tables of runs on a server, and let roles in"),
+    ("deps", "deps", "find dependencies that changed without leave"),
     ("resume", "resume", "go on with what is unfinished: say where and why, or what stops it"),
     ("cancel", "cancel", "ask a run to end at its next boundary"),
     ("import", "import_command", "take checkpoints in a foreign form into the log"),

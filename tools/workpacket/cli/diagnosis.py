@@ -113,7 +113,12 @@ def _sidecars_ignored() -> CheckRow:
         return CheckRow(name, "not_applicable", "", [])
     if is_ignored(find_repository(tree), f"{SIDECARS}/0.json"):
         return CheckRow(name, "pass", "", [SIDECARS])
-    return CheckRow(name, "warn", "dirty_worktree", [f"{SIDECARS} is not ignored by git: add /.runr/ to .gitignore"])
+    return CheckRow(
+        name,
+        "warn",
+        "dirty_worktree",
+        [f"{SIDECARS} is not ignored by git: workpacket init adds /.runr/ to .gitignore"],
+    )
 
 
 def _orphans(store: Store) -> list[str]:

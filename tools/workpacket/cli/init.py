@@ -11,10 +11,12 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.model import exits
 from workpacket.plans.beginning import Item, check, compare, init, paths_of_interest
 from workpacket.plans.dialects import DIALECTS, Dialect
+from workpacket.plans.ignoring import also_ignoring
 from workpacket.plans.starting import GROUPS
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.governing import Carried, here
+from workpacket.shell.ignored import not_ignored
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import default_path
 from workpacket.shell.starter_files import look_around, read_package
@@ -36,6 +38,7 @@ def run(arguments: Arguments) -> int:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect)
         planned = init(items, moment(), has_key=default_path().exists())
+        planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 

@@ -16,6 +16,7 @@ from workpacket.model.reason_tables import (
     audit,
     batches,
     conflict,
+    dependencies,
     document,
     environment,
     gate,
@@ -66,6 +67,7 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
     approving.REASONS,
     audit.REASONS,
     batches.REASONS,
+    dependencies.REASONS,
 )
 
 

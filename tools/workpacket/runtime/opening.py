@@ -89,6 +89,7 @@ class Opening:
             "workdir": wanted.workdir or "",
             "budget": dict(wanted.budget),
         }
+        data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = Draft("run.started", data, stored_text(cleaned).encode("utf-8"))
         try:
             recorder.record(draft, expected_version=0)
@@ -142,6 +143,7 @@ class Opening:
             code_version=wanted.code_version,
             inputs=None if wanted.inputs is None else hashes_by_key(wanted.inputs),
             scope=wanted.scope,
+            allow_deps=wanted.allow_deps,
             budget=wanted.budget or None,
             now=self.clock.now(),
             retry_token_hash=token_hash(wanted.retry_token) if wanted.retry_token else "",
@@ -261,7 +263,11 @@ def _said(wanted: Wanted) -> dict[str, Json]:
         "repository": wanted.repository,
         "workdir": wanted.workdir,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in said.items() if value is not None} | _dependencies(wanted)
+
+
+def _dependencies(wanted: Wanted) -> dict[str, Json]:
+    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
 
 
 def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:

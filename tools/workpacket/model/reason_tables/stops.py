@@ -12,7 +12,7 @@ CONSTRAINT = (
           "Undo what the guard names, then resume", "Start a new run with a guard that fits"),
     _stop("lockfile_violation", 11, "constraint", "never", "Dependencies changed without leave",
           "A dependency that nobody allowed can run anything on the machines that install it.",
-          "Compare the lock files with those of the last checkpoint.",
+          "workpacket deps check --since RUN names every change, and the event lockfile_changed holds them.",
           "Restore the lock files", "Allow the packages by name with --allow-deps",
           aliases=("dependency_violation",)),
     _stop("scope_widened", 12, "constraint", "never", "The run asks for a wider scope than it was given",
