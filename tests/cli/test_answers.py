@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +26,7 @@ from cli.places import Place
 from git.scratch import git, make_repository
 from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
+from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
@@ -90,7 +93,7 @@ def test_every_command_gives_every_form_that_its_schema_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reached = Reached()
-    for number, story in enumerate((packets, hand_edits, approvals, runs, batches)):
+    for number, story in enumerate((packets, hand_edits, approvals, runs, on_a_server, batches)):
         folder = tmp_path / str(number)
         folder.mkdir()
         with monkeypatch.context() as patch:
@@ -317,6 +320,30 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     with Runtime.open() as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")
+
+
+def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables, a queue and a worker, on a server of PostgreSQL."""
+    make_repository(folder)
+    (folder / "jobs.py").write_text("TASKS = {'bad': lambda run: 1 // 0}\n", "utf-8")
+    place = Place(folder, capsys)
+    server = Server()
+    patch.setattr(sys, "path", list(sys.path))
+    patch.delitem(sys.modules, "jobs", raising=False)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        server.start()
+        patch.setenv("WORKPACKET_STORE", server.url())
+        reached(place, "store", "upgrade")
+        reached(place, "queue", "offer", "bad", "--key", "a", "--tries", "1")
+        reached(place, "worker", "jobs:TASKS", "--until-empty")
+        (job,) = reached(place, "queue", "list")["data"]["jobs"]
+        reached(place, "queue", "revive", str(job["job"]))
+    finally:
+        server.remove()
+        sys.modules.pop("jobs", None)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,8 +69,8 @@ def _owner(arguments: Arguments) -> int:
 def _start(arguments: Arguments, runtime: Runtime) -> int:
     packet = arguments.value("packet")
     if packet:
-        _require_packet(packet)
-    request = RunRequest(packet=packet, inputs=_inputs(arguments), fresh=arguments.flag("fresh"))
+        require_packet(packet)
+    request = RunRequest(packet=packet, inputs=inputs_of(arguments), fresh=arguments.flag("fresh"))
     if arguments.value("key"):
         request["key"] = arguments.value("key")
     if arguments.flag("scope"):
@@ -106,7 +106,7 @@ def _head() -> str | None:
         return None
 
 
-def _inputs(arguments: Arguments) -> dict[str, Json]:
+def inputs_of(arguments: Arguments) -> dict[str, Json]:
     inputs: dict[str, Json] = {}
     for word in arguments.all_of("input"):
         name, equals, value = word.partition("=")
@@ -116,7 +116,7 @@ def _inputs(arguments: Arguments) -> dict[str, Json]:
     return inputs
 
 
-def _require_packet(packet: str) -> None:
+def require_packet(packet: str) -> None:
     """Work is done from packets. From a stub nobody can start."""
     root = open_workspace().root
     folder = os.path.join(root, ".GOV")

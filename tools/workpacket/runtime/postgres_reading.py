@@ -14,6 +14,7 @@ from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.postgres_access import Access
+from workpacket.runtime.postgres_following import Follower
 from workpacket.runtime.postgres_migrations import prepare_schema
 from workpacket.runtime.postgres_url import address_of_url
 
@@ -27,7 +28,7 @@ _PAGE = (
     "AND v.version > %s AND v.version <= %s WHERE s.project = %s AND s.name = %s AND s.state = 'live' "
     "ORDER BY v.version LIMIT %s"
 )
-_LATEST = (
+LATEST = (
     _EVENT + ", n.version, n.key, n.status, s.version FROM {s}.streams s CROSS JOIN LATERAL ("
     "SELECT * FROM {s}.entries e WHERE e.stream = s.id AND e.kind = %s ORDER BY e.version DESC LIMIT 1) n "
     "LEFT JOIN {s}.events v ON v.stream = s.id AND v.version = n.version "
@@ -121,6 +122,10 @@ class ReadablePostgres:
         )  # fmt: skip
         return tuple(Head(*row) for row in rows)
 
+    def follower(self, stream: str) -> Follower:
+        """For who waits for the stream to grow; `following.following` is the door to it."""
+        return Follower(self.access, self.project, stream)
+
     # ---- index ---------------------------------------------------------------------------------------------------
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
@@ -135,8 +140,12 @@ class ReadablePostgres:
         )
         return tuple(IndexEntry(*row) for row in rows)
 
+    def index_kinds(self) -> tuple[str, ...]:
+        rows = self.access.rows("SELECT DISTINCT kind FROM {s}.entries WHERE project = %s", (self.project,))
+        return tuple(kind for (kind,) in rows)
+
     def latest(self, kind: str, stream: str) -> Event | None:
-        found = self.access.row(_LATEST, (kind, self.project, stream))
+        found = self.access.row(LATEST, (kind, self.project, stream))
         if found is None:
             return None
         version, key, status, head = found[14:]
