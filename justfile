@@ -9,10 +9,15 @@ set positional-arguments
 default:
     @"{{ just_executable() }}" --justfile "{{ justfile() }}" --list
 
-[doc('Show the tool at work on a sample repository')]
+[doc('Play the whole life of a work packet in a scratch repository; --fast without pauses')]
 [group('start')]
 tour *arguments:
-    @python tools/tour.py "$@"
+    @python -m guided_tour "$@"
+
+[doc('Play the tour without pauses and draw it anew into docs/tour.svg')]
+[group('quality')]
+record:
+    @python -m guided_tour --fast --record docs/tour.svg
 
 [doc('Check documents: paths, or the whole repository')]
 [group('start')]

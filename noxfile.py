@@ -40,10 +40,10 @@ def just(session: nox.Session, *arguments: str) -> None:
     session.run("just", "--justfile", str(ROOT / "justfile"), *arguments)
 
 
-def run_tests(session: nox.Session, folder: str, *arguments: str) -> None:
-    """Run the tests below `folder`. No tests is a failure, pytest's status 5."""
+def run_tests(session: nox.Session, *arguments: str) -> None:
+    """Run these tests. No tests is a failure, pytest's status 5."""
     install(session)
-    session.run("pytest", folder, *arguments)
+    session.run("pytest", *arguments)
 
 
 @nox.session
@@ -71,8 +71,10 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The tests of the documentation: links, generated pages, command blocks."""
-    run_tests(session, "tests/docs", *session.posargs)
+    """The tests of the documentation: links, generated pages, the picture, and every page that a test types."""
+    pages = [path for path in ROOT.glob("tests/*/test_*.py") if path.stem.endswith(("_page", "tutorial", "by_hand"))]
+    typed = sorted(str(path.relative_to(ROOT)) for path in pages)
+    run_tests(session, "tests/docs", "tests/tour", *typed, *session.posargs)
 
 
 @nox.session
@@ -93,6 +95,13 @@ def approvals(session: nox.Session) -> None:
 def proof(session: nox.Session) -> None:
     """Crash safety, at length; with WORKPACKET_PROOF=bounded the share of it that CI runs."""
     run_tests(session, "tests/proof", *session.posargs)
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Change the decisions of the runtime in one place at a time: tests have to notice 90 % of it. `-- --share 8`"""
+    install(session)
+    session.run("python", "tests/mutants.py", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 @nox.session

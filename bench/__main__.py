@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import approvals, governance, runtime_bench
+from bench import approvals, governance, postgres_bench, runtime_bench
 from bench.results import show
 
 RESULTS = Path(__file__).parent / "results"
@@ -21,6 +21,8 @@ def main() -> None:
         show(approvals.rows(Path(scratch) / "approvals", large=large), RESULTS / "approvals.json")
     print()
     runtime_bench.measure(RESULTS / "runtime.json", quick="--quick" in sys.argv)
+    print()
+    postgres_bench.measure(RESULTS / "postgres.json", quick="--quick" in sys.argv)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,44 @@
 """The runtime on a PostgreSQL server beside that server's own plain inserts, in one run.
 
-    PYTHONPATH=tools:tests python -m bench.postgres_bench [--events N]
+    python -m bench.postgres_bench [--quick] [--peers FOLDER]
 
 The floor of a step is two commits of one row each, that of the queue is one. All are measured in turns, on a server
-of the bench's own with everything durable. The peers (PostgresSaver, DBOS) are not here yet.
+of the bench's own with everything durable; the peers (LangGraph's PostgresSaver, DBOS) on that server too, each in turn
+with the same floor. A peer that cannot be installed is left out, and the table says so.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import psycopg
+HERE = Path(__file__).parent
+for folder in ("tools", "tests"):  # the server of the tests is the server of the bench
+    sys.path.insert(0, str(HERE.parent / folder))
 
-from postgres.server import Server
-from workpacket.runtime import Runtime
-from workpacket.runtime.contract import Append
-from workpacket.runtime.events import NewEvent
-from workpacket.runtime.postgres_queue import Job, Offer, Queue
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.worker import Worker
+import psycopg  # noqa: E402  # the paths above are needed first
 
-RESULTS = Path(__file__).parent / "results" / "postgres.json"
+from bench.runtime_bench import asked  # noqa: E402
+from postgres.server import Server, programs  # noqa: E402
+from workpacket.runtime import Runtime  # noqa: E402
+from workpacket.runtime.contract import Append  # noqa: E402
+from workpacket.runtime.events import NewEvent  # noqa: E402
+from workpacket.runtime.postgres_queue import Job, Offer, Queue  # noqa: E402
+from workpacket.runtime.postgres_store import PostgresStore  # noqa: E402
+from workpacket.runtime.worker import Worker  # noqa: E402
+
+RESULTS = HERE / "results" / "postgres.json"
+PEERS = {
+    "langgraph": ("langgraph", "langgraph-checkpoint-postgres", "psycopg[binary]"),
+    "dbos": ("dbos", "psycopg[binary]"),
+}
 TEXT = "x" * 1000
 STEPS = 600
 JOBS = 500
@@ -86,6 +98,7 @@ def queue(store: PostgresStore, plain: psycopg.Connection) -> dict[str, float]:
 
 
 def latest(store: PostgresStore, events: int) -> dict[str, float]:
+    """Nobody has looked at the tables: no ANALYZE, no autovacuum."""
     batch = 1000
     for first in range(0, events, batch):
         news = tuple(NewEvent("step.completed", "{}") for _ in range(batch - 1))
@@ -95,22 +108,77 @@ def latest(store: PostgresStore, events: int) -> dict[str, float]:
     return {"events": events, "median_us": round(samples[500], 1), "p99_us": round(samples[990], 1)}
 
 
-def main() -> None:
-    events = int(sys.argv[sys.argv.index("--events") + 1]) if "--events" in sys.argv else EVENTS
+def processor_us(process: int) -> float:
+    """Processor time of a process of the server until now. Its share of a busy machine is no figure; this is."""
+    return int(Path(f"/proc/{process}/schedstat").read_text("ascii").split()[0]) / 1000
+
+
+def growth(store: PostgresStore, streams: int) -> dict[str, float]:
+    """The slope that docs/scale.md rests on: what an append costs the server beside so many streams, their size."""
+    (process,) = store.access.one("SELECT pg_backend_pid()")
+    figures: dict[str, float] = {}
+    made = 0
+    for share in (100, 10, 1):
+        while made < streams // share:
+            news = (NewEvent("run.started", '{"name":"many"}'), NewEvent("run.completed", "{}"))
+            store.append(Append(f"many@{made:08d}", news, f"g{made}", 1, "bench", 1, 1))
+            made += 1
+        writer = f"last{made}"
+        before = processor_us(process)
+        for number in range(1, 501):
+            store.append(Append(f"last@{made}", (NewEvent("step.completed", "{}"),), writer, number, "bench", 1, 1))
+        figures[f"append_server_us_beside_{made}"] = round((processor_us(process) - before) / 500, 1)
+    (size,) = store.access.one(
+        "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c "
+        "WHERE c.relnamespace = '{s}'::regnamespace AND c.relkind = 'r'"
+    )
+    return {**figures, "bytes_per_run_of_two_events": round(size / made)}
+
+
+def measure(results: Path, *, quick: bool, environments: Path | None = None) -> None:
+    if programs() is None:
+        print("postgres: there is no PostgreSQL here and no wheel that brings it")
+        return
     server = Server({"fsync": "on", "autovacuum": "off"})
+    figures: dict[str, object] = {}
     try:
         server.start()
-        store = PostgresStore(server.url())
+        durable = PostgresStore(server.url())
+        relaxed = PostgresStore(
+            server.url(workpacket_schema="many", options="-csynchronous_commit%3Doff"), connections=1
+        )
         with psycopg.connect(server.url(), autocommit=True) as plain:
             plain.execute("CREATE TABLE floor(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, data text)")
-            figures = {"step": step(store, plain), "queue": queue(store, plain), "latest": latest(store, events)}
-        store.close()
+            figures["step"] = step(durable, plain)
+            figures["queue"] = queue(durable, plain)
+        figures["growth"] = growth(relaxed, 1000 if quick else 20_000)
+        figures["latest"] = latest(relaxed, 20_000 if quick else EVENTS)
+        durable.close()
+        relaxed.close()
+        if not quick:
+            figures |= peers(environments, server.url())
     finally:
         server.remove()
     for name, row in figures.items():
-        print(f"{name:8} {row}")
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
+        print(f"postgres {name:12} {row}")
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
+
+
+def peers(environments: Path | None, url: str) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        place = environments or Path(folder)
+        return {
+            name: asked(place / name, needs, HERE / f"postgres_peer_{name}.py", url) for name, needs in PEERS.items()
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer events, no peers")
+    parser.add_argument("--peers", type=Path, help="keep the environments of the peers here")
+    options = parser.parse_args()
+    measure(RESULTS, quick=options.quick, environments=options.peers)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from workpacket.runtime.events import NewEvent  # noqa: E402
 from workpacket.runtime.sqlite_store import SQLiteStore  # noqa: E402
 
 STEPS = 400
+PATIENCE = 300  # seconds after which a peer counts as not to be had here
 TEXT = "x" * 1000
 PEERS = {"langgraph": ("langgraph", "langgraph-checkpoint-sqlite"), "dbos": ("dbos",)}
 
@@ -169,23 +169,27 @@ def peers(folder: Path) -> dict[str, object]:
     """The same step with each peer, in its own environment, in turns with the same floor."""
     results: dict[str, object] = {}
     for name, requirements in PEERS.items():
-        place = folder / name
-        interpreter = place / "bin" / "python"
-        with suppress(subprocess.CalledProcessError, OSError):
-            if not interpreter.exists():
-                venv.create(place, with_pip=True)
-                subprocess.run(
-                    [interpreter, "-m", "pip", "install", "-q", *requirements], check=True, capture_output=True
-                )
-        program = HERE / f"runtime_peer_{name}.py"
         with tempfile.TemporaryDirectory() as work:
-            done = subprocess.run([interpreter, program, work], capture_output=True, text=True, check=False)
-        last = done.stdout.strip().splitlines()[-1:] or [""]
-        try:
-            results[name] = json.loads(last[0])
-        except ValueError:
-            results[name] = f"left out: {(done.stderr.strip().splitlines() or ['not installed'])[-1]}"
+            results[name] = asked(folder / name, requirements, HERE / f"runtime_peer_{name}.py", work)
     return results
+
+
+def asked(place: Path, requirements: tuple[str, ...], program: Path, *arguments: str) -> object:
+    """What the program of a peer prints last, as JSON; or why there is nothing. The environment is made if need be."""
+    interpreter = place / "bin" / "python"
+    try:
+        if not interpreter.exists():
+            venv.create(place, with_pip=True)
+            install = [str(interpreter), "-m", "pip", "install", "-q", *requirements]
+            subprocess.run(install, check=True, capture_output=True, timeout=PATIENCE)
+        command = [str(interpreter), str(program), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except (subprocess.SubprocessError, OSError) as error:
+        return f"left out: {type(error).__name__}"
+    try:
+        return json.loads((done.stdout.strip().splitlines()[-1:] or [""])[0])
+    except ValueError:
+        return f"left out: {(done.stderr.strip().splitlines() or ['it says nothing'])[-1]}"
 
 
 def many_runs(folder: Path, runs: int) -> dict[str, object]:

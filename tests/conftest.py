@@ -1,10 +1,17 @@
-"""What holds for all tests: how hard hypothesis tries, and that CI does not skip (see skip_gate.py)."""
+"""What holds for all tests: how hard hypothesis tries, no skips in CI (skip_gate.py), answers that fit (answers.py)."""
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["skip_gate"]
+pytest_plugins = ["answers", "skip_gate"]
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, which every process they start would inherit:
+# tests that interrupt one would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", deadline=None)

@@ -1,7 +1,7 @@
 """Writes what is generated from the code: `just reference`, after a change of rules, commands or schemas.
 
-The reference pages of docs/reference, the page of the foreign forms, and the draft-07 twins of the schemas, which
-editors need. Tests compare.
+The reference pages of docs/reference, the page of the foreign forms, the draft-07 twins of the schemas, which editors
+need, and the digests of what `init` writes, to which lines are added and from which none is taken. Tests compare.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from workpacket.bridges.formats_page import formats_page
+from workpacket.cli.instructions import instructions, skills
 from workpacket.cli.pages import commands_page, schemas_page
+from workpacket.plans.agents_block import AGENTS, marked
+from workpacket.plans.beginning import known_digest
+from workpacket.plans.dialects import DIALECTS
+from workpacket.plans.starting import starting_files
 from workpacket.report.catalogue import catalogue
 from workpacket.report.codes_page import render_codes_page
+from workpacket.shell.starter_files import SHIPPED, read_package
 from workpacket.text.draft07 import twin
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +35,18 @@ def generated() -> dict[Path, bytes]:
         pages / "commands.md": commands_page().encode(),
         ROOT / "docs" / "runtime" / "formats.md": formats_page().encode(),
         pages / "schemas.md": schemas_page(names, read_schema).encode(),
+        Path(SHIPPED): shipped(),
     }
+
+
+def shipped() -> bytes:
+    """The digests of all that `init` ever wrote and may bring up to date: those known so far, and the present ones."""
+    package = read_package(instructions(), skills())
+    known = {(path, digest) for path, digests in package.shipped.items() for digest in digests}
+    known.add((AGENTS, known_digest(marked(package.instructions))))
+    for dialect in DIALECTS:
+        known |= {(file.path, known_digest(file.text)) for file in starting_files(dialect, package) if file.ours}
+    return "".join(f"{digest}  {path}\n" for path, digest in sorted(known)).encode()
 
 
 def read_schema(name: str) -> bytes:

@@ -13,10 +13,10 @@ from architecture.source_tree import PACKAGE, python_files
 # Module, and what it writes.
 WRITERS = {
     "cli/auditing.py": "the report of an audit, into the file that was named",
-    "cli/exporting.py": "checkpoints in a foreign form, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/merge_driver.py": "the file that git made for it, for what the merge came to",
+    "cli/new_file.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs_keeping.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
     "shell/cache.py": "the cache, in the git directory",

@@ -31,7 +31,7 @@ def struck(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-for place, name in ((StreamLog, "append"), (Transaction, "apply"), (batch_completing, "commit")):
+for place, name in ((StreamLog, "append"), (Transaction, "apply"), (batch_completing, "commit_with_staged")):
     setattr(place, name, struck(getattr(place, name)))
 owner = ["--owner", str(os.getpid())] if words[0] == "begin" else []
 sys.exit(main(["batch", *words, *owner]))

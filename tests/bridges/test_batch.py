@@ -207,43 +207,6 @@ def test_a_file_that_cannot_be_edited_alone_is_left_as_it_is(scope: Scoped, monk
     assert "batch_file_unwritable" in scope.said
 
 
-# ---- crashes -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize("phase", ["testers", "implementers", "reviewers"])
-def test_a_kill_while_a_phase_begins_is_continued(scope: Scoped, phase: str, number: int, when: str) -> None:
-    for before in ("testers", "implementers", "reviewers"):
-        if before == phase:
-            break
-        scope.phase(before)
-    scope.killed(number, when, "begin", "auth")
-    scope.done("begin", "auth")
-    status = scope.status()
-    assert (status["phase"], status["late"], status["contradictions"]) == (phase, False, [])
-    assert status["incomplete"]
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_a_kill_while_a_batch_is_completed_never_loses_nor_doubles_the_commit(
-    scope: Scoped, number: int, when: str
-) -> None:
-    scope.phases()
-    scope.killed(number, when, "complete", "auth")
-    recorded = (number, when) != (1, "before")
-    ended = (number, when) == (4, "after")
-    assert scope.status()["completing"] is (recorded and not ended)
-    if not ended:
-        scope.done("complete", "auth")
-    assert scope.git("rev-list", "--count", "HEAD").strip() == "2"
-    assert scope.status()["view"]["last_batch"] == "1"
-    assert scope.text("tasks.yaml") == TASKS.replace("pending", "completed", 2)
-    assert scope.git("status", "--porcelain") == ""
-    scope.done("begin", "auth")
-
-
 # ---- labels and the bridge -----------------------------------------------------------------------------------------
 
 

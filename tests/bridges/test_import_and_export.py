@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.samples import SAMPLES, STEP, STEP_EVENT, artifact, lines
+from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
 from workpacket.bridges.all_bridges import BRIDGES, bridge_named
+from workpacket.bridges.foreign import Foreign
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_session import open_session
@@ -83,6 +84,31 @@ def test_what_a_form_cannot_carry_is_said(place: Place, form: str) -> None:
     assert data["text"].encode() == SAMPLES[form]
 
 
+_TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"]), min_size=1, max_size=12)
+_SCALARS = st.none() | st.booleans() | st.integers(1 - 10**15, 10**15 - 1) | _TEXTS
+_VALUES = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3), max_leaves=6
+)
+
+
+@pytest.mark.parametrize("form", ["batch", "role"])
+@given(more=st.dictionaries(_TEXTS.map(lambda key: f"x{key}"), _VALUES, max_size=4))
+def test_keys_that_nobody_knows_come_back_as_they_were(form: str, more: dict[str, Any]) -> None:
+    bridge = bridge_named(form)
+    (checkpoint,) = bridge.read("file", SAMPLES[form])
+    assert isinstance(checkpoint, Foreign)
+    values = dict(checkpoint.values)
+    if form == "role":
+        values["front"] = {**cast("dict[str, Any]", values["front"]), **more}
+    else:
+        values |= more
+    written = bridge.write([checkpoint._replace(values=values)])
+    (again,) = bridge.read("file", written)
+    assert isinstance(again, Foreign), again
+    assert again.values == values
+    assert bridge.write([again]) == written
+
+
 @pytest.mark.parametrize("form", BRIDGES)
 @given(data=st.binary(max_size=200))
 def test_no_bytes_make_a_reader_raise(form: str, data: bytes) -> None:
@@ -90,13 +116,29 @@ def test_no_bytes_make_a_reader_raise(form: str, data: bytes) -> None:
     assert all(isinstance(one, Fault) for one in read) or not any(isinstance(one, Fault) for one in read)
 
 
-@pytest.mark.parametrize("form", BRIDGES)
-def test_a_file_that_was_cut_off_is_refused_whole(place: Place, form: str) -> None:
+@pytest.mark.parametrize("form", ["session", "step"])
+def test_a_file_that_was_cut_off_is_refused_whole(form: str) -> None:
     data = SAMPLES[form]
     for cut in range(1, len(data) - 1, 97):
         read = bridge_named(form).read("file", data[:cut])
         whole = data[:cut].rstrip().endswith(b"}") and form == "step"
         assert isinstance(read[0], Fault) != whole
+
+
+@pytest.mark.parametrize("form", ["batch", "role"])
+def test_a_file_cut_off_where_its_form_lets_it_end_is_seen_once_the_log_knows_more(place: Place, form: str) -> None:
+    """A beginning of YAML or Markdown may be a whole file. It is never half of one: what it says is kept, or nothing.
+
+    What belongs to the view of the work is compared with the log; text and further keys are whoever's wrote them.
+    """
+    data = SAMPLES[form]
+    assert place("import", form, place.write(data))[0] == 0
+    refused = [cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Fault)]
+    assert len(refused) > len(data) // 3
+    for cut in sorted(set(range(1, len(data), 7)) - set(refused)):
+        status, said = place("import", form, place.write(data[:cut], "cut"))
+        assert (status, "view_conflict" in said) == (69, True) or "unchanged" in said, data[:cut]
+        assert place("export", form)[1].encode() == data
 
 
 def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over(place: Place) -> None:
@@ -126,6 +168,15 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("session", artifact(kind="sometimes"), "kind: it must be one of periodic"),
         ("session", b'{"schema_version": 1, "kind": "periodic"}', "session_id: it is missing"),
         ("session", b'{"a": 1, "a": 2}', "file:1:10"),
+        ("batch", b"tasks: []\n", "here is no mapping `checkpoint`"),
+        ("batch", BATCH.replace(b"  branch: main", b"  branch: [main"), "file:"),
+        ("batch", BATCH.replace(b"    completed:\n      - T001", b"    completed: 7"), "file:10:"),
+        ("batch", b"a: 1\na: 2\n", "file:2:1"),
+        ("role", b"# a note\n", "here is no front matter"),
+        ("role", ROLE.replace(b'team: "build"\n', b""), "the checkpoint lacks team (role_key_missing)"),
+        ("role", ROLE.replace(b'"build"', b'""'), "the checkpoint lacks team"),
+        ("role", ROLE.replace(b"run: 7", b"feature: x"), "file:11:1"),
+        ("role", ROLE.replace(b"run: 7", b"type: cost-summary"), "no checkpoint of a role"),
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_refused_where_it_is_wrong(place: Place, form: str, data: bytes, where: str) -> None:
@@ -161,8 +212,8 @@ def test_a_view_that_differs_from_its_stream_blocks_and_nothing_of_it_is_taken_o
     assert "view_conflict" in said
     assert place.streams() == before
     data = json.loads(place("import", "step", "changed", "--plan", "--json")[1])["data"]
-    assert data["stream"] == "step/041-mission/run%2F1/specify"
-    assert sorted(data["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
+    assert data["facts"]["stream"] == "step/041-mission/run%2F1/specify"
+    assert sorted(data["facts"]["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
 
 
 def test_planning_writes_nothing(place: Place) -> None:

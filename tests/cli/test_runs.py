@@ -8,76 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from cli.commands import STUB, STUB_PATH
-from workpacket.cli.main import main
-
-CONSOLE = "from workpacket.cli.main import console; console()"
-
-
-class Ended(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """A repository in which commands are called: in this process, which is quick, or as scripts of their own."""
-
-    root: Path
-    capture: pytest.CaptureFixture[str]
-
-    def __call__(self, *words: str) -> Ended:
-        self.capture.readouterr()
-        before, stopping = Path.cwd(), signal.getsignal(signal.SIGTERM)
-        os.chdir(self.root)
-        try:
-            status = main(list(words))
-        finally:
-            os.chdir(before)
-            signal.signal(signal.SIGTERM, stopping)
-        return Ended(status, *self.capture.readouterr())
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self(*words, "--json").stdout)
-
-    def start(self, *words: str) -> str:
-        return self("run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
-
-    def script(self, text: str) -> subprocess.Popen[str]:
-        """A shell script in which `wp` is the command."""
-        head = f"wp() {{ '{sys.executable}' -c '{CONSOLE}' \"$@\"; }}\n"
-        return subprocess.Popen(
-            ["/bin/sh", "-c", head + text],
-            cwd=self.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"}
-
-
-@pytest.fixture
-def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    return Place(tmp_path, capsys)
-
-
-def until(true: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-
+from cli.places import CONSOLE, Place, environment, expire_lease, until
 
 # ---- run ---------------------------------------------------------------------------------------------------------
 
@@ -219,16 +156,6 @@ def test_a_stopped_script_whose_run_was_taken_over_cannot_write(place: Place) ->
     assert place("run", "step", second, "late", "--", "true").returncode == 0
 
 
-def expire_lease(place: Place) -> None:
-    from workpacket.runtime.contract import Lease
-    from workpacket.runtime.sqlite_store import SQLiteStore
-
-    store = SQLiteStore(place.root / ".git/workpacket/runs.db")
-    for lease in store.leases():
-        store.release(Lease(*lease))
-    store.close()
-
-
 def test_a_step_that_is_told_to_end_stops_its_program(place: Place) -> None:
     run = place.start("nightly")
     command = [sys.executable, "-c", CONSOLE, "run", "step", run, "long", "--", "sh", "-c", "touch up; sleep 30"]
@@ -299,18 +226,6 @@ def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
     assert (asked.returncode, "CONFIRM run_cancelled" in asked.stdout) == (130, True)
     assert place("resume", "nightly", "--yes").returncode == 0
     assert place.json("resume")["data"]["unfinished"][0]["decision"]["action"] == "RESUME"
-
-
-def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
-    place("run", "stop", place.start("nightly"), "--reason", "stalled")
-    moved = tmp_path_factory.mktemp("elsewhere") / "moved"
-    place.root.rename(moved)
-    there = Place(moved, place.capture)
-    refused = there("run", "start", "nightly")
-    assert (refused.returncode, "(identity_changed)" in refused.stderr) == (62, True)
-    assert there("resume", "nightly", "--yes").returncode == 0
-    assert there.start("nightly") == "nightly@00000001#2"
-    moved.rename(place.root)
 
 
 # ---- stores that are not well ------------------------------------------------------------------------------------

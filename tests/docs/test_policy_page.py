@@ -35,6 +35,7 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
     assert set(shown.origins) == set(KEYS)
     assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {
         "target_branch",
+        "claim_store",
         "checklist",
         "gates",
     }

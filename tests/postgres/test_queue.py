@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -13,8 +14,13 @@ import pytest
 
 from workpacket.runtime import Run, Runtime
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.following import following
+from workpacket.runtime.postgres_access import Access
+from workpacket.runtime.postgres_following import News
 from workpacket.runtime.postgres_queue import Offer, Queue
 from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.postgres_url import address_of_url
+from workpacket.runtime.testing import Writer
 from workpacket.runtime.worker import Worker
 
 
@@ -141,9 +147,80 @@ def test_a_worker_that_is_interrupted_hands_the_job_over(store: PostgresStore, q
     assert Worker(Runtime(store), queue, {"long": lambda run: None}).work(until_empty=True) == 1
 
 
+def test_a_worker_that_is_told_to_end_hands_its_run_over_at_the_next_boundary(
+    store: PostgresStore, queue: Queue
+) -> None:
+    queue.offer(Offer("long", key="a"))
+    done: list[str] = []
+
+    def long(run: Run) -> None:
+        def act(name: str) -> None:
+            done.append(name)
+            worker.stop()
+
+        for name in ("first", "second", "third"):
+            run.step(name, act, name)
+
+    worker = Worker(Runtime(store), queue, {"long": long})
+    assert worker.work() == 0
+    assert done == ["first"]
+    (job,) = queue.jobs()
+    assert (job.state, job.tries, job.reason) == ("waiting", 0, "handed_over")
+    assert store.leases() == ()
+
+    worker = Worker(Runtime(store), queue, {"long": long})
+    worker.work()
+    worker = Worker(Runtime(store), queue, {"long": long})
+    assert worker.work(until_empty=True) == 1
+    assert done == ["first", "second", "third"]
+
+
+def test_a_worker_that_waits_is_woken_by_the_next_offer(url: str, store: PostgresStore, queue: Queue) -> None:
+    began: list[float] = []
+
+    def task(run: Run) -> None:
+        began.append(time.monotonic())
+        worker.stop()
+
+    worker = Worker(Runtime(store), queue, {"job": task}, idle=20.0)
+    thread = threading.Thread(target=worker.work)
+    thread.start()
+    time.sleep(0.5)
+    offered = time.monotonic()
+    queue.offer(Offer("job", key="a"))
+    thread.join(10)
+    assert began
+    assert began[0] - offered < 5
+
+
+def test_a_follower_is_woken_by_an_append(store: PostgresStore) -> None:
+    writer = Writer("w", "run@1")
+    store.append(writer.request("a"))
+    woken: list[float] = []
+    with following(store, "run@1") as wait:
+        wait()  # what came before it listened is not announced
+        threading.Timer(0.2, lambda: store.append(writer.request("b"))).start()
+        before = time.monotonic()
+        wait()
+        woken.append(time.monotonic() - before)
+    assert 0.1 < woken[0] < 3
+
+
+def test_who_cannot_be_announced_to_looks_again_after_a_while(store: PostgresStore) -> None:
+    news = News(Access(address_of_url("postgresql://nobody@/?host=/nowhere")), "workpacket_jobs")
+    began = time.monotonic()
+    news.wait(0.2)
+    assert not news.listening
+    assert 0.15 < time.monotonic() - began < 5
+    news.close()
+
+
 WORKER = """
 import os, sys, signal
 from workpacket.runtime import Runtime, Settings
+from workpacket.runtime.following import following
+from workpacket.runtime.postgres_access import Access
+from workpacket.runtime.postgres_following import News
 from workpacket.runtime.postgres_queue import Queue
 from workpacket.runtime.postgres_store import PostgresStore
 from workpacket.runtime.worker import Worker
@@ -166,7 +243,7 @@ def test_another_worker_resumes_the_run_of_one_that_was_killed(url: str, queue: 
 
     died = worker("die")
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, "first\n"), died.stderr
-    time.sleep(1.4)  # the lease, and the second that is left to a worker which has just given it up
+    time.sleep(0.4)
     lived = worker("live")
     assert (lived.returncode, lived.stdout) == (0, "second\n"), lived.stderr
     assert queue.jobs() == ()

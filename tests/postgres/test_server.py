@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,7 @@ from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreUn
 from workpacket.runtime.events import NewEvent
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.postgres_migrations import MIGRATIONS, migrate
+from workpacket.runtime.postgres_reading import LATEST
 from workpacket.runtime.postgres_roles import let_in, shut_out
 from workpacket.runtime.postgres_store import PostgresStore
 from workpacket.runtime.sqlite_store import SQLiteStore
@@ -83,9 +86,10 @@ def test_a_stream_moves_from_sqlite_to_the_server_and_back_with_its_hashes(url: 
 # ---- rights and projects ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def governed(server: Server) -> Server:
-    """A schema with two projects, and a role of each right in one of them."""
+    """A schema with two projects, and a role of each right in one of them; once a server, whatever worker the tests
+    of this module come to."""
     for role in ("reading", "writing", "keeping", "stranger"):
         sql(server, f"CREATE ROLE {role} LOGIN")
     for project in ("alpha", "beta"):
@@ -216,6 +220,92 @@ def test_an_old_client_is_refused_by_name_after_an_upgrade(schema_url: str) -> N
     old.close()
 
 
+# ---- clocks ----------------------------------------------------------------------------------------------------------
+
+HOST = """
+import sys, time
+from workpacket.runtime.errors import LeaseHeld, LeaseLost
+from workpacket.runtime import Runtime, Settings
+from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.testing import Writer
+from workpacket.runtime.ticks import SystemClock
+url, skew, who = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+class Skewed(SystemClock):
+    def now(self): return super().now() + int(skew * 1e6)
+    def ticks(self): return super().ticks() + skew
+runtime = Runtime.open(url, Settings(clock=Skewed(), holder=who))
+store = runtime.store
+for number, line in enumerate(sys.stdin):
+    try:
+        if line == "take\\n":
+            lease = store.acquire("run@1", who, 0.4)
+        if line == "write\\n":
+            store.append(Writer(f"{who} {number}", "run@1").request("a", fence=lease.token))
+        print("done", flush=True)
+    except (LeaseHeld, LeaseLost) as fault:
+        print(fault.code, flush=True)
+"""
+
+
+def test_leases_are_right_although_the_clocks_of_two_hosts_differ_by_hours(url: str) -> None:
+    hosts = [
+        subprocess.Popen([sys.executable, "-c", HOST, url, skew, f"host{skew}"], stdin=-1, stdout=-1, text=True)
+        for skew in ("3600", "-3600")
+    ]
+    try:
+        require_right_leases(hosts)
+    finally:
+        for host in hosts:
+            host.communicate()
+
+
+def require_right_leases(hosts: list[subprocess.Popen[str]]) -> None:
+    def ask(host: int, what: str) -> str:
+        child = hosts[host]
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(f"{what}\n")
+        child.stdin.flush()
+        return child.stdout.readline().strip()
+
+    for first, second in ((0, 1), (1, 0)):
+        ask(second, "look")  # it is up
+        assert ask(first, "take") == "done"
+        assert ask(first, "write") == "done"
+        assert ask(second, "take") == "run_busy"
+        time.sleep(0.45)
+        assert ask(second, "take") == "done"
+        assert ask(first, "write") == "lease_lost"
+        assert ask(second, "write") == "done"
+        time.sleep(0.45)
+
+
+# ---- async -----------------------------------------------------------------------------------------------------------
+
+
+def test_async_runs_do_their_steps_once_and_go_on_after_a_failure(url: str) -> None:
+    calls: list[int] = []
+
+    async def load(number: int) -> int:
+        calls.append(number)
+        await asyncio.sleep(0.01)
+        return number
+
+    async def life(runtime: Runtime, *, fail: bool) -> list[int]:
+        async with runtime.async_run("flow") as run:
+            done = await asyncio.gather(*(run.step("load", load, number) for number in range(5)))
+            await run.checkpoint({"loaded": 5})
+            if fail:
+                raise ValueError("the power is gone")
+            return done
+
+    with Runtime.open(url) as runtime:
+        with pytest.raises(ValueError, match="power"):
+            asyncio.run(life(runtime, fail=True))
+        assert asyncio.run(life(runtime, fail=False)) == [0, 1, 2, 3, 4]
+    assert sorted(calls) == [0, 1, 2, 3, 4]
+
+
 # ---- the server goes away --------------------------------------------------------------------------------------------
 
 
@@ -274,21 +364,19 @@ def test_a_store_opened_at_a_replica_only_reads(url: str) -> None:
     store.close()
 
 
-def test_the_latest_checkpoint_is_found_by_its_index_without_statistics(url: str) -> None:
-    store = opened(url)
+@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+def test_the_latest_checkpoint_is_found_by_its_index_whatever_the_statistics_say(own: Server, mode: str) -> None:
+    store = PostgresStore(own.url(), patience=5.0, connections=1)
+    store.append(Writer("first").request("checkpoint"))
+    sql(own, "ANALYZE")  # one row: by these, to read the whole table is the cheapest
     for first in range(0, 5000, 1000):
         news = (*(NewEvent("step.completed", "{}") for _ in range(999)), NewEvent("checkpoint", '{"name":""}'))
         store.append(Append("many@1", news, "w", first + 1, "tester", 1, 1))
     latest = store.latest("checkpoints", "many@1")
     assert latest is not None
     assert latest.version == 5000
-    with psycopg.connect(store.access.address.conninfo) as connection:
-        plan = connection.execute(
-            store.access.statement(
-                "EXPLAIN SELECT * FROM {s}.events v "
-                "JOIN {s}.entries e ON e.stream = v.stream AND e.version = v.version "
-                "WHERE e.stream = 1 AND e.kind = 'checkpoints' ORDER BY e.version DESC LIMIT 1"
-            )
-        ).fetchall()
+    store.access.rows("SELECT set_config('plan_cache_mode', %s, false)", (mode,))
+    plan = store.access.rows("EXPLAIN " + LATEST, ("checkpoints", store.project, "many@1"))
+    assert plan
     assert not any("Seq Scan" in line for (line,) in plan)
     store.close()

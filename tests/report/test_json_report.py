@@ -87,7 +87,7 @@ def test_a_text_in_an_edit_and_a_path_stay_exact() -> None:
 
 def test_the_data_of_any_command_may_hold_anything() -> None:
     data = {"rows": [{"\ud800": "half \udcff"}, None, True, 1.5, 2**70], "text": "\u202e"}
-    rendered = render_envelope("list", 0, (), data)
+    rendered = render_envelope("any", 0, (), data)
     assert json.loads(rendered)["data"] == {
         "rows": [{"\\ud800": "half \\xff"}, None, True, 1.5, 2**70],
         "text": "\u202e",

@@ -3,7 +3,9 @@
     PYTHONPATH=tools:tests python -m runtime.histories FOLDER
 
 writes one file per run in the export format, and beside it what the fold made of it then. Records of a schema version
-that was released are never made anew: a new version gets a folder of its own.
+that was released are never made anew: a new version gets a folder of its own. When a record gains a field within a
+version, the file as it was keeps its content under another name (`refused_before_subjects`: `run.blocked` did not yet
+name the subject of the question), for it has to be read for ever; a test makes the others again to the byte.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.recorder import Draft
+from workpacket.runtime.request import RunRequest
 from workpacket.runtime.state import RunState
 from workpacket.runtime.transfer import export_lines
 
@@ -129,7 +132,33 @@ def milestones(world: World) -> str:
     return run.id
 
 
-HISTORIES: tuple[Callable[[World], str], ...] = (finished, interrupted, retried, refused, asked, milestones)
+def dependencies(world: World) -> str:
+    """Leave for dependencies, a change that used it, and a second attempt that took less."""
+    row: dict[str, Json] = {
+        "path": "package.json", "format": "package.json",
+        "direct": {"added": [{"name": "zod", "old": "", "new": "^3.0.0"}], "removed": [], "updated": []},
+        "transitive": {"added": 0, "removed": 0, "updated": 0}, "diffstat": {"added": 1, "removed": 0},
+        "new_packages": 0, "allowed": ["zod"], "violations": [],
+    }  # fmt: skip
+    changed: dict[str, Json] = {"base": "1" * 40, "allow": ["zod", "@org/*"], "lockfiles": [row], "warnings": []}
+    request = RunRequest(base_commit="1" * 40, allow_deps=["zod", "@org/*"])
+    with world.crashing(world.runtime.run("dependencies", **request)) as run:
+        run._session.recorder.record(Draft("lockfile_changed", changed))
+        world.crash()
+    with world.crashing(world.runtime.run("dependencies", allow_deps=["@org/a"])) as run:
+        world.crash()
+    return run.id
+
+
+HISTORIES: tuple[Callable[[World], str], ...] = (
+    finished,
+    interrupted,
+    retried,
+    refused,
+    asked,
+    milestones,
+    dependencies,
+)
 
 
 def summary(state: RunState) -> dict[str, Any]:
@@ -154,6 +183,8 @@ def summary(state: RunState) -> dict[str, Any]:
         "running": sorted(state.running),
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},
         "prepared": state.milestones.prepared.milestone_index if state.milestones.prepared else None,
+        "base_commit": state.base_commit,
+        "allow_deps": list(state.allow_deps),
         "version": state.version,
     }
 

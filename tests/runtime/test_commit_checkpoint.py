@@ -14,6 +14,7 @@ import pytest
 
 from git.scratch import commit, git, make_repository
 from runtime.worlds import World
+from workpacket.cli.main import main
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
@@ -220,6 +221,21 @@ def reset(root: Path) -> None:
     git(root, "reset", "-q", "--hard", "HEAD~1")
 
 
+def revert(root: Path) -> None:
+    git(root, "revert", "--no-edit", "HEAD")
+    commit(root, "more", more="x\n")
+
+
+def revert_in_other_words(root: Path) -> None:
+    git(root, "revert", "--no-commit", "HEAD")
+    git(root, "commit", "-q", "-m", "Take it out again")
+
+
+def revert_and_bring_back(root: Path) -> None:
+    revert(root)
+    git(root, "revert", "--no-edit", "HEAD~1")
+
+
 def quoted(root: Path) -> None:
     """The commit is gone; another message quotes it, trailer and all, and then goes on."""
     body = git(root, "log", "-1", "--format=%B")
@@ -240,6 +256,9 @@ def quoted(root: Path) -> None:
         (amend_both, "unreachable"),
         (reset, "unreachable"),
         (quoted, "unreachable"),
+        (revert, "unreachable"),
+        (revert_in_other_words, "unreachable"),
+        (revert_and_bring_back, "ahead"),
         (moved_main, "unreachable"),
     ],
 )
@@ -341,31 +360,29 @@ console()
     [("prepared", "committed", 0), ("committed", "found", 0), ("sidecar", "found", 1)],
 )
 def test_a_kill_at_each_step_is_repaired_by_the_next_call(
-    root: Path, where: str, how: str, sidecars_before: int
-) -> None:
-    def call(place: str, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        return subprocess.run(
-            [sys.executable, "-c", KILLED, place, *words],
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    where: str, how: str, sidecars_before: int,
+) -> None:  # fmt: skip
+    """Only the call that is killed needs a process of its own."""
+    monkeypatch.chdir(root)
 
-    run = call("", "run", "start", "work", "--owner", str(os.getpid())).stdout.strip()
+    def call(*words: str) -> str:
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    run = call("run", "start", "work", "--owner", str(os.getpid())).strip()
     (root / "one").write_text("x\n")
     reached = ("run", "checkpoint", run, "--commit", "--milestone", "0", "--cursor", '{"at": 1}', "--json")
-    assert call(where, *reached).returncode == -signal.SIGKILL
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    killed = subprocess.run([sys.executable, "-c", KILLED, where, *reached], cwd=root, env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
     assert len(list(root.glob(".runr/checkpoints/*.json"))) == sidecars_before
-    done = json.loads(call("", *reached).stdout)["data"]
+    done = json.loads(call(*reached))["data"]
     assert (done["how"], done["sidecar_written"]) == (how, True)
     assert git(root, "rev-list", "--count", "HEAD") == "2"
-    again = json.loads(call("", *reached).stdout)["data"]
+    again = json.loads(call(*reached))["data"]
     assert (again["how"], again["commit"]) == ("recorded", done["commit"])
-    shown = call("", "run", "milestone", run)
-    assert shown.stdout == "0\n"
+    assert call("run", "milestone", run) == "0\n"
     with Runtime(SQLiteStore(root / ".git" / "workpacket" / "runs.db")) as runtime:
         state = runtime.state("work@00000001")
         points = [json.loads(runtime.store.payload(point.event) or b"null") for point in state.checkpoints]

@@ -191,6 +191,63 @@ def test_a_mismatch_names_exactly_the_changed_keys() -> None:
     assert check.details == ("b", "c", "d")
 
 
+@pytest.mark.parametrize(
+    ("made", "seen", "policy", "name", "result"),
+    [
+        (state(), replace(SEEN, checkpoint_wanted="c1"), ResumePolicy(), "same_identity", "pass"),
+        (state(), replace(SEEN, git="rewritten"), ResumePolicy(allow_rewritten_history=True), "git_related", "pass"),
+        (
+            state(),
+            replace(SEEN, git="unreachable"),
+            ResumePolicy(allow_rewritten_history=True),
+            "git_related",
+            "confirm",
+        ),
+        (state(inputs={}), replace(SEEN, inputs=None), ResumePolicy(), "inputs_same", "not_applicable"),
+        (state(inputs={}), SEEN, ResumePolicy(), "inputs_same", "confirm"),
+        (state(scope=()), replace(SEEN, scope=()), ResumePolicy(), "scope_within", "pass"),
+        (
+            state(last_recorded_at=99, budget={"until": 200}),
+            replace(SEEN, now=0),
+            ResumePolicy(),
+            "environment_same",
+            "pass",
+        ),
+        (state(last_recorded_at=99, budget={"until": 200}), SEEN, ResumePolicy(), "environment_same", "confirm"),
+    ],
+)
+def test_a_check_looks_at_all_that_it_rests_on(
+    made: RunState, seen: Observations, policy: ResumePolicy, name: str, result: str
+) -> None:
+    checks = {check.name: check.result for check in decided(made, seen, policy).checks}
+    assert checks[name] == result
+
+
+@pytest.mark.parametrize(
+    ("made", "seen", "name", "code", "details"),
+    [
+        (state(), replace(SEEN, orphans=("a: 7",)), "lease_free", "orphan_alive", ("a: 7",)),
+        (state(status="none"), SEEN, "not_terminal", "checkpoint_missing", ("the run has no beginning",)),
+        (state(), replace(SEEN, name="x"), "same_identity", "identity_changed", ("name: 'run' -> 'x'",)),
+        (state(), replace(SEEN, packet="x"), "same_identity", "identity_changed", ("packet: '' -> 'x'",)),
+        (state(), replace(SEEN, repository="x"), "same_identity", "identity_changed", ("repository: 'root' -> 'x'",)),
+        (state(), replace(SEEN, workdir="x"), "same_identity", "identity_changed", ("workdir: '/here' -> 'x'",)),
+        (state(), replace(SEEN, environment=None), "environment_same", "check_not_run", ("environment",)),
+        (state(), replace(SEEN, digests=None), "definitions_same", "check_not_run", ("digests",)),
+        (state(), replace(SEEN, inputs=None), "inputs_same", "check_not_run", ("inputs",)),
+        (state(), replace(SEEN, git=None), "git_related", "check_not_run", ("git",)),
+        (state(), replace(SEEN, foreign_changes=None), "tree_clean", "check_not_run", ("work tree",)),
+        (state(budget={"until": 50}), SEEN, "budget_left", "", ()),
+        (state(budget={"until": 49}), SEEN, "budget_left", "timeout", ("the deadline has passed",)),
+    ],
+)
+def test_a_check_says_what_it_saw(
+    made: RunState, seen: Observations, name: str, code: str, details: tuple[str, ...]
+) -> None:
+    (check,) = [check for check in decided(made, seen).checks if check.name == name]
+    assert (check.code, check.details) == (code, details)
+
+
 def test_an_answer_holds_for_exactly_the_question() -> None:
     seen = replace(SEEN, inputs={"month": "h2"})
     asked = decided(seen=seen)
@@ -203,14 +260,41 @@ def test_an_answer_holds_for_exactly_the_question() -> None:
         decided(state(confirmations=yes, attempt=2), seen),
         decided(state(confirmations=yes, point=checkpoint(id="c2")), seen),
         decided(state(confirmations=yes, stream="run@2"), seen),
+        decided(state(confirmations=yes), replace(seen, digests={"tasks": "2"})),
+        decided(state(confirmations=yes), replace(seen, environment={"python": "3.12", "host": "a"})),
     ):
         assert other.action == "CONFIRM"
 
 
-def test_an_answer_never_lifts_a_block() -> None:
+def test_an_answer_is_to_all_that_was_seen_and_not_only_to_what_was_asked() -> None:
+    """Of a checkpoint that promised nothing, digests and environment differ without a question."""
+    bare = checkpoint(preconditions={})
+    seen = replace(SEEN, inputs={"month": "h2"})
+    asked = decided(state(point=bare), seen)
+    for other in (replace(seen, digests={"tasks": "2"}), replace(seen, environment={"host": "b"})):
+        again = decided(state(point=bare, confirmations={asked.subject: "yes"}), other)
+        assert (again.action, again.checks == asked.checks) == ("CONFIRM", True)
+
+
+def test_what_was_confirmed_under_an_earlier_version_still_holds() -> None:
+    """The subject of a question is stored with its answer, so it is the same in every version."""
+    asked = decided(seen=replace(SEEN, inputs={"month": "h2"}))
+    assert asked.subject == "b205571af31767723c4e04e4d06f9f15ba0010c94da302aed6d6e12f5337bcfa"
+
+
+def test_a_check_that_was_confirmed_says_so() -> None:
+    seen = replace(SEEN, inputs={"month": "h2"})
+    subject = decided(seen=seen).subject
+    checks = {check.name: check.result for check in decided(state(confirmations={subject: "yes"}), seen).checks}
+    assert checks["inputs_same"] == "confirmed"
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_an_answer_never_lifts_a_block(answer: str) -> None:
     seen = replace(SEEN, inputs={}, foreign_changes=("x",))
     asked = decided(seen=seen)
-    assert decided(state(confirmations={asked.subject: "yes"}), seen).action == "BLOCK"
+    decision = decided(state(confirmations={asked.subject: answer}), seen)
+    assert (decision.action, decision.code) == ("BLOCK", "dirty_worktree")
 
 
 texts = st.sampled_from(["", "a", "b"])

@@ -8,7 +8,7 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
-from workpacket.runtime.errors import LeaseLost, StoreUnavailable
+from workpacket.runtime.errors import LeaseLost, StoreUnavailable, VersionConflict
 
 
 @pytest.fixture
@@ -513,3 +513,25 @@ def test_an_effect_raising_not_done_may_be_tried_again(world: World) -> None:
     with world.runtime.run("mail") as run:
         assert run.using(retry=Retry(attempts=2, first=0.1)).effect("send", send) == "receipt"
         assert run.repeated == ()
+
+
+def test_the_number_of_a_run_that_was_removed_is_not_given_again() -> None:
+    world = World()
+    with world.runtime.run("a", fresh=True):
+        pass
+    with world.runtime.run("a", fresh=True):
+        pass
+    removed = world.runtime.prune(world.clock.now() + 1)
+    assert removed == ("a@00000001", "a@00000002")
+    with world.runtime.run("a") as run:
+        assert run.id == "a@00000003"
+
+
+def test_the_key_of_a_run_that_was_removed_is_refused_by_name() -> None:
+    world = World()
+    with world.runtime.run("a", key="once"):
+        pass
+    world.runtime.prune(world.clock.now() + 1)
+    with pytest.raises(VersionConflict) as caught:
+        world.runtime.run("a", key="once")
+    assert (caught.value.code, caught.value.hint[:8]) == ("key_conflict", "give the")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -389,6 +390,7 @@ def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypa
         (sqlite3.SQLITE_READONLY, "store_read_only"),
         (sqlite3.SQLITE_CANTOPEN, "store_read_only"),
         (sqlite3.SQLITE_CORRUPT, "store_corrupt"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "disk_full"),
     ],
 )
 def test_failures_of_sqlite_have_names(path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str) -> None:
@@ -421,6 +423,29 @@ def test_a_waiting_writer_gets_its_turn(path: Path) -> None:
     threading.Timer(0.05, unlock).start()
     store.append(Writer("w").request("a"))
     assert time.monotonic() >= unlocked[0]
+
+
+def test_an_anchor_that_cannot_be_written_stays_behind_and_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(path)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    assert store.append(Writer("v").request("a")).events[0].version == 4
+    monkeypatch.undo()
+    store.close()
+    assert len(list(SQLiteStore(path).read(STREAM))) == 4
+
+
+def test_a_list_of_the_newest_does_not_show_a_damaged_event(path: Path) -> None:
+    store = filled(path)
+    store.append(Writer("v").request("run.started"))
+    store.close()
+    change(path, "UPDATE events SET data = '{\"a\":1}' WHERE type = 'run.started'")
+    assert SQLiteStore(path).newest("runs") == ((STREAM, None),)
 
 
 def test_a_forked_process_does_not_use_its_parents_handle(path: Path) -> None:

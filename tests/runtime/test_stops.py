@@ -107,6 +107,28 @@ def codes_in_the_source() -> set[str]:
     return found
 
 
+def codes_of_bridges() -> set[str]:
+    """What the bridges and commands refuse with in the name of a run."""
+    package = Path(workpacket.runtime.__file__).parents[1]
+    calls = [
+        node
+        for folder in ("bridges", "cli")
+        for path in (package / folder).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"RunBlocked", "RuntimeFault"}
+    ]
+    given = [word.value for call in calls for word in call.keywords if word.arg == "code"]
+    return {str(value.value) for value in given if isinstance(value, ast.Constant)}
+
+
+def test_the_bridges_stop_with_registered_codes_too() -> None:
+    used = codes_of_bridges()
+    assert {"lockfile_violation", "check_not_run", "view_conflict"} <= used
+    assert {code for code in used if code not in REGISTRY} == set()
+
+
 def test_the_runtime_stops_with_registered_codes_only() -> None:
     used = codes_in_the_source()
     assert len(used) > 25

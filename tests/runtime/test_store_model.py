@@ -1,4 +1,4 @@
-"""Both stores against a model, by random sequences of calls: the same answers, the same refusals, the same streams."""
+"""A store against a model, by random sequences of calls: the same answers, the same refusals, the same streams."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from workpacket.runtime.contract import Append, Lease, Store
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
 from workpacket.runtime.events import Event, NewEvent, event_hash
+from workpacket.runtime.health import Indexed, contents_of
 from workpacket.runtime.index import index_of
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_health import examine
@@ -44,29 +45,35 @@ def payload_of(store: Store, event: Event) -> object:
 
 
 class Stores(RuleBasedStateMachine):
-    """Whatever is asked of the reference is asked of SQLite too, which is closed and opened again at any time."""
+    """Whatever is asked of the reference is asked of another too, which is closed and opened again at any time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = ManualClock()
         self.memory = MemoryStore(self.clock)
-        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
-        self.sqlite = self.opened()
+        self.prepare()
+        self.store = self.opened()
         self.leases: list[tuple[Lease, Lease]] = []
         self.seq: dict[str, int] = {}
         self.last: Append | None = None
 
-    def opened(self) -> SQLiteStore:
-        return SQLiteStore(Path(self.folder.name) / "runs.db", clock=self.clock)
+    def prepare(self) -> None:
+        """Make the place of the store that is tried."""
+        raise NotImplementedError
+
+    def opened(self) -> Indexed:
+        raise NotImplementedError
+
+    def payload_for(self, stream: str, payload: bytes | None) -> bytes | None:
+        return payload
 
     def teardown(self) -> None:
-        assert examine(self.sqlite) == ()
-        self.sqlite.close()
-        self.folder.cleanup()
+        assert contents_of(self.store) == []
+        self.store.close()
 
     def both(self, ask: Callable[[Store], object]) -> tuple[object, object]:
         answers: list[object] = []
-        for store in (self.memory, self.sqlite):
+        for store in (self.memory, self.store):
             try:
                 answers.append(ask(store))
             except RuntimeFault as fault:
@@ -97,7 +104,7 @@ class Stores(RuleBasedStateMachine):
         skip: int,
     ) -> None:
         name = f"{writer} of {stream}"
-        events = tuple(NewEvent(kind, RECORDS[kind], payload=payload) for kind in kinds)
+        events = tuple(NewEvent(kind, RECORDS[kind], payload=self.payload_for(stream, payload)) for kind in kinds)
         seq = self.seq.get(name, 0) + skip
         fence = self.leases[fenced % len(self.leases)][0].token if fenced is not None and self.leases else None
         request = Append(stream, events, name, max(seq, 1), "tester", 1, 2, key, fence, expected)
@@ -144,8 +151,8 @@ class Stores(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.sqlite.close()
-        self.sqlite = self.opened()
+        self.store.close()
+        self.store = self.opened()
 
     @rule()
     def rebuild(self) -> None:
@@ -168,21 +175,39 @@ class Stores(RuleBasedStateMachine):
 
     @invariant()
     def the_index_is_a_function_of_the_log(self) -> None:
-        events = [event for head in self.sqlite.heads() for event in self.sqlite.read(head.stream)]
-        entries = {entry for kind in self.sqlite.index_kinds() for entry in self.sqlite.entries(kind)}
+        events = [event for head in self.store.heads() for event in self.store.read(head.stream)]
+        entries = {entry for kind in self.store.index_kinds() for entry in self.store.entries(kind)}
         assert entries == set(index_of(events).values())
 
     @invariant()
     def the_fold_of_a_whole_is_the_fold_of_its_parts(self) -> None:
-        for head in self.sqlite.heads():
-            events = list(self.sqlite.read(head.stream))
+        for head in self.store.heads():
+            events = list(self.store.read(head.stream))
             state = fold(events[: len(events) // 2])
             for event in events[len(events) // 2 :]:
                 state.apply(event)
             assert state == fold(events)
 
 
-TestStores = Stores.TestCase
-TestStores.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+class SQLiteStores(Stores):
+    def prepare(self) -> None:
+        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+
+    def opened(self) -> SQLiteStore:
+        return SQLiteStore(Path(self.folder.name) / "runs.db", clock=self.clock)
+
+    def teardown(self) -> None:
+        assert isinstance(self.store, SQLiteStore)
+        assert examine(self.store) == ()
+        super().teardown()
+        self.folder.cleanup()
+
+
+def steps(examples: int) -> settings:
+    return settings(
+        max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+TestStores = SQLiteStores.TestCase
+TestStores.settings = steps(25)

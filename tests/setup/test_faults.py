@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mounts import PRIVATE_MOUNT, can_mount
 from setup.scratch import Result, Scratch
 
 # Runs a script as if under a Python that is too old, where no real one is at hand.
@@ -136,17 +137,6 @@ def test_a_file_where_the_environment_should_be(scratch: Scratch) -> None:
     scratch.venv.touch()
 
     assert_one_clear_line(scratch.run("lint"), ".venv", "Not a directory")
-
-
-# A mount that only this process sees: the superuser may make one, others where the kernel lets them.
-PRIVATE_MOUNT = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-
-
-def can_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    command = [*PRIVATE_MOUNT, "mount", "-t", "tmpfs", "tmpfs", str(Path(__file__).parent)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run_mounted(scratch: Scratch, preparation: str) -> Result:

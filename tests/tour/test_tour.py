@@ -3,17 +3,91 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 from architecture.source_tree import ROOT
+from guided_tour.__main__ import NEEDED
+
+# In the order in which they are first typed.
+LIFE = (
+    "init", "key", "policy", "new", "refine", "create-task-packet", "approve", "approvals", "check", "prepare", "claim",
+    "resume", "submit", "verdict", "merged", "board", "history", "log", "trace", "audit",
+)  # fmt: skip
+PICTURE = ROOT / "docs" / "tour.svg"
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
 
 
-def test_the_tour_plays_to_its_end() -> None:
+class Played(NamedTuple):
+    screen: str
+    drawing: bytes
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("tour")
+    drawing = folder / "tour.svg"
+    done = tour(folder, "--fast", "--record", str(drawing))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Played(done.stdout, drawing.read_bytes())
+
+
+def tour(folder: Path, *arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(folder)}
+    if path is not None:
+        environment["PATH"] = path
+    command = [sys.executable, "-m", "guided_tour", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
+    typed = re.findall(r"^\$ workpacket ([a-z-]+)", played.screen, re.MULTILINE)
+    assert tuple(dict.fromkeys(typed))[: len(LIFE)] == LIFE
+    for words in ("4 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
+        assert words in played.screen
+    assert "WP-1-Greeting-v1 is VALIDATED" in played.screen
+    assert re.search(r"^1 de\n2 fr\n1 it$", played.screen, re.MULTILINE)
+
+
+def test_it_leaves_a_repository_without_findings(played: Played) -> None:
+    (left,) = re.findall(r"^cd (\S+), and begin with: workpacket status$", played.screen, re.MULTILINE)
+    root = Path(left)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, str(ROOT / "tools" / "tour.py"), "--fast"]
-    played = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert played.returncode == 0, played.stdout + played.stderr
-    for code in ("registry_board_stale", "hint_text_left", "field_empty", "signature_malformed", "stub_old_family"):
-        assert code in played.stdout
-    assert "The repository is yours to look at:" in played.stdout
+    checked = subprocess.run(
+        [root.parent / "bin" / "workpacket", "check"], cwd=root, capture_output=True, env=environment, check=False
+    )
+    assert checked.returncode == 0, checked.stdout.decode()
+
+
+def test_the_picture_in_the_documentation_is_what_the_recipe_draws(played: Played) -> None:
+    assert PICTURE.read_bytes() == played.drawing, "look at what the commands show now, and run `just record`"
+
+
+def test_the_picture_is_well_formed_and_says_in_words_what_it_shows() -> None:
+    root = ET.fromstring(PICTURE.read_text("utf-8"))
+    space = "{http://www.w3.org/2000/svg}"
+    described = root.findtext(f"{space}desc")
+    assert described is not None
+    assert "workpacket approve" in described
+    shown = [text.text for text in root.iter(f"{space}text") if text.get("class") == "command"]
+    assert len([text for text in shown if text and text.startswith("$ ")]) == described.count("; ") + 1
+
+
+@pytest.mark.parametrize("missing", sorted(NEEDED))
+def test_a_missing_program_is_named_with_its_remedy(tmp_path: Path, missing: str) -> None:
+    for program in NEEDED.keys() - {missing}:
+        (tmp_path / program).symlink_to(shutil.which(program) or "")
+    done = tour(tmp_path, "--fast", path=str(tmp_path))
+    assert done.returncode == 6
+    assert done.stderr == f"tour: {missing} is missing; {NEEDED[missing]} and run this again\n"
+
+
+def test_help_says_how_to_leave_out_the_pauses(tmp_path: Path) -> None:
+    assert "--fast" in tour(tmp_path, "--help").stdout

@@ -1,4 +1,4 @@
-"""Four workers on one queue, killed, stopped and let go on, and the server killed under them: the histories hold.
+"""Four workers on one queue, killed, stopped, told to end, cut off, and the server killed under them: histories hold.
 
 Leases of 50 ms and pauses of 80 ms: a worker that was stopped has lost its lease before it goes on. What is asked of
 every history: no gap, no event of a zombie, no effect that succeeded twice, nothing lost that was acknowledged, and
@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from postgres.server import Server, programs
+from postgres.proxy import Proxy
+from postgres.server import Server, free_port, programs
 from proof.share import bounded
 from workpacket.runtime.events import Event
 from workpacket.runtime.postgres_queue import Offer, Queue
@@ -55,6 +56,10 @@ class Crew:
         time.sleep(seconds)
         self.workers[number].send_signal(signal.SIGCONT)
 
+    def tell_to_end(self, number: int) -> None:
+        """As whoever deploys a new version does; the worker hands its run over and is replaced."""
+        self.workers[number].send_signal(signal.SIGTERM)
+
     def replace_the_dead(self) -> None:
         for number, worker in enumerate(self.workers):
             if worker.poll() is not None:
@@ -82,7 +87,7 @@ def require_sound(events: list[Event]) -> None:
 def server() -> Iterator[Server]:
     if programs() is None:
         pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    server = Server({"fsync": "on"})
+    server = Server({"fsync": "on"}, port=free_port())
     try:
         server.start()
         yield server
@@ -95,7 +100,8 @@ def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed:
     chance = random.Random(seed)
     store = PostgresStore(server.url(), patience=20.0)
     queue = Queue(store)
-    crew = Crew(server.url(), tmp_path)
+    proxy = Proxy(server.port)
+    crew = Crew(server.url(port=proxy.port), tmp_path)
     offered: list[str] = []
     try:
         until = time.monotonic() + SECONDS
@@ -110,8 +116,15 @@ def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed:
             elif what < 0.65:
                 server.stop()
                 server.start()
+            elif what < 0.8:
+                proxy.cut()
+            elif what < 0.9:
+                proxy.lose_answer("SELECT 1")
+            else:
+                crew.tell_to_end(chance.randrange(WORKERS))
             crew.replace_the_dead()
         crew.end()
+        acts = proxy.lost, crew.started
         crew.workers = [crew.begin(lease=5.0)]
         deadline = time.monotonic() + 60 + SECONDS
         while any(job.state != "dead" for job in queue.jobs()) and time.monotonic() < deadline:
@@ -119,6 +132,9 @@ def test_no_history_is_wrong_whatever_dies(server: Server, tmp_path: Path, seed:
             time.sleep(0.2)
     finally:
         crew.end()
+        proxy.close()
+    assert acts[0] > 0, "no answer was lost, so nothing was shown"
+    assert acts[1] > WORKERS, "nobody died, so nothing was shown"
     stored: set[tuple[str, str]] = set()
     blocked = {job.stream for job in queue.jobs() if job.state == "dead" and job.reason}
     for stream in offered:

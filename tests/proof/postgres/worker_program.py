@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 import time
 
@@ -44,7 +45,8 @@ def main(url: str, acknowledged: str, lease_seconds: float, pause: float, seed: 
     store.notes = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     settings = Settings(actor="worker", lease_seconds=lease_seconds)
     worker = Worker(Runtime(store, settings), Queue(store), {"job": task}, idle=0.05, first_wait=0.05)
-    while True:
+    signal.signal(signal.SIGTERM, lambda _, __: worker.stop())
+    while not worker.stopping:
         worker.work(until_empty=True)
         time.sleep(0.05)
 

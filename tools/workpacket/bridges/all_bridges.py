@@ -8,7 +8,10 @@ from workpacket.bridges.foreign import Bridge
 
 # Form, and the module that has it as its constant `BRIDGE`.
 BRIDGES: dict[str, str] = {
+    "batch": "batch_bridge",
     "commit": "commit_bridge",
+    "role": "role_bridge",
+    "runstate": "runstate_bridge",
     "session": "session_bridge",
     "step": "step_bridge",
 }

@@ -19,7 +19,7 @@ from workpacket.bridges.batch_labels import label_after
 from workpacket.bridges.batch_phases import BatchUnderWay
 from workpacket.documents.batch_view import BatchView, NextBatch
 from workpacket.git.changes import status
-from workpacket.git.committing import commit, commit_with_trailer
+from workpacket.git.commits import commit_with_staged, commit_with_trailer
 from workpacket.git.revisions import head_commit
 from workpacket.git.rewriting import tree_of
 from workpacket.model.canonical import Json
@@ -47,7 +47,9 @@ def finish(desk: BatchDesk) -> None:
     begun = desk.facts.state.completing
     if begun is None:
         return
-    found = commit_with_trailer(desk.repository, TRAILER, begun.id) if desk.facts.seen.head else None
+    head = desk.facts.seen.head
+    before = commit_with_trailer(desk.repository, head, TRAILER, begun.id) if head else None
+    found = None if before is None else before.commit
     if found is None:
         head = head_commit(desk.repository) or ""
         if head != begun.head:  # somebody committed meanwhile: the file names the parent of its own commit
@@ -56,7 +58,7 @@ def finish(desk: BatchDesk) -> None:
             desk.record(records.COMPLETING, {**data, "view": view, "message": begun.message})
         desk.write(done=frozenset(begun.tasks))
         text = f"{begun.message}\n\n{TRAILER}: {begun.id}\n"
-        found = commit(desk.repository, text, _paths_of(desk, begun.tasks))
+        found = commit_with_staged(desk.repository, text, _paths_of(desk, begun.tasks))
     else:
         desk.write(done=frozenset(begun.tasks))
     held = desk.facts.preconditions(found, tree_of(desk.repository, found)).as_json()

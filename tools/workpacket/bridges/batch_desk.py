@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from workpacket.bridges import batch_records as records
 from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
 from workpacket.bridges.stream_log import StreamLog
+from workpacket.documents.batch import BatchCheckpoint
 from workpacket.documents.batch_writing import with_statuses, written
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.values import stored_text
 from workpacket.shell.moment import moment
 from workpacket.shell.transaction import Transaction
 from workpacket.text.yaml_edit import CannotEdit
@@ -43,9 +46,10 @@ class BatchDesk:
         found = self.transaction.workspace.work_tree.read(path)
         return None if found is None else found.data
 
-    def record(self, type_: str, data: Mapping[str, Json]) -> None:
+    def record(self, type_: str, data: Mapping[str, Json], payload: Json = None) -> None:
         """Append to the log; when this returns, the record is durable and the state is the one after it."""
-        self.facts.state.apply(self.log.append(type_, data, expected_version=self.facts.state.version))
+        version = self.facts.state.version
+        self.facts.state.apply(self.log.append(type_, data, expected_version=version, payload=payload))
 
     def write(self, done: frozenset[str] = frozenset()) -> None:
         """Bring the files to what the log says, both or none, and look again. Tasks in `done` get that status."""
@@ -70,7 +74,16 @@ class BatchDesk:
         reviewers: list[Json] = list(self.facts.reviewers)
         data: dict[str, Json] = {"digest": self.facts.checkpoint.source.digest, "adopted": adopted}
         view, held = self.facts.stated.as_json(), self.facts.preconditions().as_json()
-        self.record(records.IMPORTED, {**data, "view": view, "reviewers": reviewers, "preconditions": held})
+        self.record(
+            records.IMPORTED,
+            {**data, "view": view, "reviewers": reviewers, "preconditions": held},
+            payload=self._without_secrets(self.facts.checkpoint),
+        )
+
+    def _without_secrets(self, checkpoint: BatchCheckpoint) -> Json:
+        """What the file says, as it may be stored."""
+        values = cast("Json", checkpoint.root.plain()) if checkpoint.root is not None else None
+        return self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
 
     def restore(self) -> None:
         """Write the file anew from the log."""

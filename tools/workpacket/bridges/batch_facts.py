@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from workpacket.bridges.batch_records import KINDS, BatchState, Preconditions, fold, imported, stream_of
@@ -23,6 +23,7 @@ from workpacket.git.rewriting import tree_of
 from workpacket.runtime.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.examining import schemas
+from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -61,7 +62,7 @@ class BatchFacts(Value):
 
     @property
     def reviewers(self) -> tuple[str, ...]:
-        return _reviewers(self.checkpoint)
+        return self.checkpoint.reviewers if self.checkpoint is not None else ()
 
     def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
         """What a resume from now on has to find again."""
@@ -94,7 +95,7 @@ def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) ->
     contradictions: tuple[str, ...] = ()
     late = False
     if not state.version:
-        state = imported(stated, _reviewers(checkpoint))
+        state = imported(stated, checkpoint.reviewers if checkpoint is not None else ())
     elif checkpoint is None:
         late = bool(state.view.last_batch or state.view.next)
     elif different := differences(state.view, stated):
@@ -128,10 +129,18 @@ def require_whole(document: Document) -> None:
         fault = document.faults[0]
         line, column = source.line_and_column(fault.start)
         raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
-    for violation in schemas().violations(document.schema, document.root.plain()):
-        line, column = source.line_and_column(document.root.nearest(violation.path).start)
-        message = f"{source.path}:{line}:{column}: {violation.message}"
-        raise WorkpacketError(violation.code, message, hint=violation.hint)
+    for fault in misfits(document):
+        line, column = source.line_and_column(fault.start)
+        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", hint=fault.hint)
+
+
+def misfits(document: Document) -> Iterator[Fault]:
+    """What in a document that could be read does not fit the schema of its kind."""
+    root = document.root
+    for violation in schemas().violations(document.schema, root.plain()) if root is not None else ():
+        node = root.nearest(violation.path) if root is not None else None
+        span = node.span if node is not None else (0, 0)
+        yield Fault(violation.code, *span, violation.message, violation.hint)
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> Seen:
@@ -152,14 +161,6 @@ def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint
         _changes(repository, recorded.base_commit, base_commit) if moved else (),
         _configuration(checkpoint),
     )
-
-
-def _reviewers(checkpoint: BatchCheckpoint | None) -> tuple[str, ...]:
-    """Who reviews, by name, as the checkpoint says."""
-    node = checkpoint.at("checkpoint", "review_config", "reviewers") if checkpoint is not None else None
-    listed = node.items if node is not None and isinstance(node.value, list) else [node] if node is not None else []
-    named = (item.get("name") if item.mapping else item for item in listed)
-    return tuple(dict.fromkeys(node.text for node in named if node is not None and node.text))
 
 
 def _relation(repository: Repository, recorded: Preconditions, stated: str) -> str:

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from workpacket.bridges import importing
 from workpacket.bridges.batch_phases import PHASES, BatchUnderWay, outcome_named, phase_named
 from workpacket.bridges.stream_log import Record
-from workpacket.documents.batch_view import BatchView, view_of_json
+from workpacket.documents.batch_view import BatchView, view_of, view_of_json
+from workpacket.documents.batch_writing import document_of
 from workpacket.model.canonical import Json
 from workpacket.runtime.kinds import Data, Kind, Sensitivity
+from workpacket.text.node import Plain
 from workpacket.value import NOTHING, Value, replace
 
 IMPORTED = "batch.imported"
@@ -36,13 +39,17 @@ def stream_of(folder: str) -> str:
     return f"{STREAMS}{folder.replace('%', '%25').replace('@', '%40')}"
 
 
+def folder_of(stream: str) -> str:
+    return stream.removeprefix(STREAMS).replace("%40", "@").replace("%25", "%")
+
+
 def _kind(name: str, public: str, scan: str) -> Kind:
     fields: dict[str, Sensitivity] = dict.fromkeys(public.split(), "public")
     fields |= dict.fromkeys(scan.split(), "scan")
     return Kind(name, fields)
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, Kind] = importing.KINDS | {
     kind.type: kind
     for kind in (
         _kind(IMPORTED, "digest adopted", "view reviewers preconditions"),
@@ -92,7 +99,10 @@ class Completing(Value):
 
 @dataclass(slots=True)
 class BatchState:
-    """`earlier` are the views that the file may still show because its writer was killed."""
+    """`earlier` are the views that the file may still show because its writer was killed.
+
+    `stated` are the values of the file that was taken into the log last, `stated_view` what it said.
+    """
 
     version: int = 0
     view: BatchView = field(default_factory=BatchView)
@@ -102,6 +112,8 @@ class BatchState:
     recorded: Preconditions = field(default_factory=Preconditions)
     labels: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    stated: Mapping[str, Json] | None = None
+    stated_view: BatchView | None = None
     _writer: str = ""
 
     def apply(self, record: Record) -> None:
@@ -115,6 +127,14 @@ class BatchState:
             self.view = view_of_json(view)
         if "preconditions" in data:
             self.recorded = _preconditions(data["preconditions"])
+        if isinstance(record.payload, Mapping):
+            self.stated = record.payload
+        if record.type == importing.IMPORTED.type and self.stated is not None:
+            document = document_of(cast("Plain", dict(self.stated)))
+            self.view, self.recorded = view_of(document), Preconditions()
+            data = {"reviewers": list(document.reviewers)}
+        if record.type in _GENESES:
+            self.stated_view = self.view
         _REDUCERS.get(record.type, _nothing)(self, data)
         self.version = record.version
 
@@ -199,8 +219,10 @@ def _completed(state: BatchState, _: Data) -> None:
     state.notes = []
 
 
+_GENESES = frozenset({IMPORTED, importing.IMPORTED.type})
 _REDUCERS = {
     IMPORTED: _imported,
+    importing.IMPORTED.type: _imported,
     BEGUN: _begun,
     STAGES_BEGUN: _stages_begun,
     STAGES_ENDED: _stages_ended,

@@ -28,7 +28,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
     found: list[Placed] = []
     for head in store.heads(prefix):
         if not key or head.stream == prefix or head.stream.startswith(f"{prefix}/"):
-            found += imported(store, head.stream)
+            found += _held(store, bridge, head.stream)
     if not found:
         raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
                               hint=f"workpacket import {bridge.name} PATH")  # fmt: skip
@@ -38,3 +38,10 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
         raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} stands for several files: "
                               f"{', '.join(files)}", hint=f"name one of {', '.join(keys)}")  # fmt: skip
     return tuple(one.checkpoint for one in sorted(found, key=lambda one: one.position))
+
+
+def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
+    """What the stream holds: as it stands now if this store moves such streams, else what was imported."""
+    found = list(imported(store, stream))
+    own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
+    return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.bridges.importing import alike
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.contract import Store
 from workpacket.runtime.observations import Observations
@@ -60,6 +61,9 @@ class SessionBridge:
                 values = {**artifact.body, _ID: artifact.id}
                 return (Foreign(self.name, _stream(values), values),)
         return ()
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        return alike(held, found)
 
 
 BRIDGE = SessionBridge()

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from workpacket.runtime.contract import Append, Lease
+from workpacket.model.canonical import Json
+from workpacket.runtime.contract import Append, Lease, Store
 from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.kinds import Data, Kind, current
 from workpacket.runtime.redaction import clean_record
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.values import stored_text, value_of
 
 
 class Record(NamedTuple):
-    """A record as it is stored: what was secret in it is gone. `writer` is one command."""
+    """A record as it is stored: what was secret in it is gone. `writer` is one command; `payload` a foreign file."""
 
     type: str
     data: Data
     version: int
     writer: str
     actor: str
+    payload: Json = None
 
 
 class StreamLog:
@@ -35,13 +38,19 @@ class StreamLog:
 
     def records(self) -> list[Record]:
         """Every record, verified; `LogDamaged` or `NewerSchema` if one cannot be believed or understood."""
-        return [self._record(event) for event in self._store.read(self.stream)]
+        return records_of(self._store, self.stream, self._kinds)
 
-    def append(self, type_: str, data: Data, *, expected_version: int, lease: Lease | None = None) -> Record:
-        """Append one record if the stream is still where it was seen; `VersionConflict` if it is not."""
+    def append(
+        self, type_: str, data: Data, *, expected_version: int, lease: Lease | None = None, payload: Json = None
+    ) -> Record:
+        """Append one record if the stream is still where it was seen; `VersionConflict` if it is not.
+
+        A `payload` is stored as it is: whoever has one makes sure that it holds no secret.
+        """
         kind = self._kinds[type_]
         now = self._chosen.clock.now()
-        new = NewEvent(type_, clean_record(kind, data, self._chosen.redactor), kind.schema_version)
+        kept = None if payload is None else stored_text(payload).encode("utf-8")
+        new = NewEvent(type_, clean_record(kind, data, self._chosen.redactor), kind.schema_version, kept)
         request = Append(
             self.stream, (new,), self._writer, self._seq + 1, self._chosen.actor, now, now,
             fence=lease.token if lease is not None else None, expected_version=expected_version,
@@ -51,4 +60,15 @@ class StreamLog:
         return self._record(appended.events[0])
 
     def _record(self, event: Event) -> Record:
-        return Record(event.type, current(event, self._kinds), event.version, event.writer, event.actor)
+        return record_of(self._store, event, self._kinds)
+
+
+def record_of(store: Store, event: Event, kinds: Mapping[str, Kind]) -> Record:
+    payload = store.payload(event) if event.payload is not None else None
+    values = value_of(payload) if payload is not None else None
+    return Record(event.type, current(event, kinds), event.version, event.writer, event.actor, values)
+
+
+def records_of(store: Store, stream: str, kinds: Mapping[str, Kind]) -> list[Record]:
+    """Every record of a stream in these kinds; none of a stream that is not there."""
+    return [record_of(store, event, kinds) for event in store.read(stream)]

@@ -1,11 +1,14 @@
-"""What of a scan of batch scopes is still to be done. Pure: the facts are gathered by whoever scans."""
+"""What of a scan of batch scopes and roles is still to be done. Pure: the facts are gathered by whoever scans."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from workpacket.bridges.batch_facts import BatchFacts
+from workpacket.bridges.role_facts import RoleFacts
+from workpacket.bridges.role_records import Fields
+from workpacket.runtime.processes import is_certainly_dead
 
 
 class UnfinishedBatch(NamedTuple):
@@ -38,3 +41,37 @@ def _unfinished(facts: BatchFacts) -> UnfinishedBatch | None:
     problems = tuple(problem.code for problem in plan.problems)
     label = state.view.next.label if state.view.next is not None else ""
     return UnfinishedBatch(facts.folder, label, "", plan.batch, (*blocked, *problems))
+
+
+class UnfinishedRole(NamedTuple):
+    """A role with work left. `blocked_by` are the codes of what has to be settled first."""
+
+    path: str
+    fields: Fields
+    blocked_by: tuple[str, ...]
+
+
+def unfinished_roles(
+    scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], str] = lambda _: ""
+) -> tuple[UnfinishedRole, ...]:
+    """The roles whose work goes on, of one team or of all; those first that were at work last.
+
+    `caller` is who asks, if it had a role: what it holds itself is not busy.
+    """
+    found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
+    chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
+    return tuple(sorted(chosen, key=lambda one: (one.fields.updated, one.path), reverse=True))
+
+
+def _open_role(facts: RoleFacts, caller: str) -> UnfinishedRole:
+    lease = facts.lease
+    stops = {
+        "role_key_missing": not all(facts.fields),
+        "role_zombie": bool(facts.closed_by),
+        "role_twice": bool(facts.twins),
+        "role_identity_mismatch": facts.is_astray,
+        "view_conflict": bool(facts.contradictions),
+        "run_busy": lease is not None and lease.holder != caller and not is_certainly_dead(lease.holder),
+    }
+    blocked_by = tuple(code for code, stop in stops.items() if stop)
+    return UnfinishedRole(facts.path, facts.fields, blocked_by)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command
+from workpacket.cli.team_claims import let_go
 from workpacket.plans.turning import abandon
 
 
 def run(arguments: Arguments) -> int:
     reason = required(arguments, "reason")
-    return packet_command(arguments, lambda facts, packet: abandon(facts, packet, reason=reason))
+    return let_go(arguments, packet_command(arguments, lambda facts, packet: abandon(facts, packet, reason=reason)))
 
 
 COMMAND = Command(

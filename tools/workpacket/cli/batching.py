@@ -69,7 +69,7 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
         raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
     # The lock of the clone is held until the log and the files are written: one command at a time moves a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
-        desk = BatchDesk(repository, runtime, transaction, word, process_named(_owner(arguments)))
+        desk = BatchDesk(repository, runtime, transaction, word, holder_of(arguments))
         if action == "adopt":
             desk.take_over(adopted=True)
         elif action == "restore":
@@ -100,11 +100,12 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     end_stages(desk, phase, units, outcome, tasks=about, note=arguments.value("note"), accept=accept)
 
 
-def _owner(arguments: Arguments) -> int:
+def holder_of(arguments: Arguments) -> str:
+    """The process that the work is done by."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
         raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
-    return int(word) if word else os.getppid()
+    return process_named(int(word) if word else os.getppid())
 
 
 def _issue(arguments: Arguments, text: str) -> Json:

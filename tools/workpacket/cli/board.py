@@ -13,8 +13,12 @@ def run(arguments: Arguments) -> int:
     action = arguments.words[0] if arguments.words else ""
     if action == "show":
         return lasting(arguments, "board_view")
+    if action == "export":
+        from workpacket.cli.board_export import export
+
+        return export(arguments)
     if action not in {"sync", "move"}:
-        raise usage(arguments.command, "missing_argument", "it needs one of show, sync, move")
+        raise usage(arguments.command, "missing_argument", "it needs one of show, sync, move, export")
     from workpacket.cli.board_moves import move_entry, sync_board
 
     return sync_board(arguments) if action == "sync" else move_entry(arguments)
@@ -22,20 +26,24 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "board",
-    "show the board, draw it anew, or move an entry",
+    "show the board, draw it anew, move an entry, or write a page",
     run,
-    arguments="show | sync [WP_ID...] | move WP_ID LANE",
+    arguments="show | sync [WP_ID...] | move WP_ID LANE | export",
     description="""
 `sync` makes status lines, board and registry say what the log says, and adds missing sections. With --adopt it takes
-hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.""",
+hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.
+`show` puts the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
     options=(
         Option("adopt", "take hand edits over as moves, instead of undoing them"),
         Option("at", "show it as of this day or revision", value="DATE|REV"),
+        Option("out", "export: into this file, which must not exist yet; else to standard output", value="FILE"),
         Option("reason", "why, in words", value="TEXT"),
         Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
         Option("kind", "what kind of actor that is", choices=_KINDS),
     ),
     examples=(
+        "workpacket board show",
+        "workpacket board export --out board.html",
         "workpacket board sync",
         "workpacket board sync --adopt",
         'workpacket board move WP-1-Parser-v1 BLOCKED --reason "no test data"',

@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from workpacket.cli.checking import style_of
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
 from workpacket.cli.remembered import Output
 from workpacket.cli.show import log_at
 from workpacket.documents.register_text import entry_line
+from workpacket.git.repository import Repository
 from workpacket.ledger.fold import fold
+from workpacket.ledger.state import PacketState
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import SECTIONS, lane_of_token
+from workpacket.plans.facts import Facts
+from workpacket.report.board import Card, Column, columns
+from workpacket.report.board_screen import render_board
 from workpacket.report.json_report import render_envelope
+
+_SYNC = "next: workpacket board sync"
 
 
 def compute(arguments: Arguments) -> Output:
+    """What `board show` says."""
     repository = looking()
-    at = arguments.value("at")
-    lanes = {
-        name: fold(log_at(arguments, repository, packet.log, at)).lane if at else packet.lane
-        for name, packet in sorted(everything(repository).packets.items())
-    }
+    facts = everything(repository)
+    cards = [card for card, _ in cards_of(arguments, repository, facts)]
     if arguments.flag("json"):
-        shown: dict[str, Json] = {name: lane for name, lane in lanes.items() if lane}
-        return output(repository, render_envelope("board", exits.OK, [], {"lanes": shown}))
-    lines = []
-    for section in SECTIONS[1:]:
-        lines.append(f"## {section.heading}")
-        for name, token in lanes.items():
-            lane = lane_of_token(token)
-            if lane is not None and lane.section == section.key:
-                lines.append(entry_line(name, token))
-        lines.append("")
-    return output(repository, "\n".join([*lines, "next: workpacket board sync"]) + "\n")
+        lanes: dict[str, Json] = {card.id: card.lane for card in cards}
+        return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes}))
+    style = style_of(arguments)
+    board = columns(cards)
+    shown = render_board(board, style) if style.columns is not None else _plain(board)
+    unknown = sum(not packet.lane for packet in facts.packets.values())
+    then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
+    return output(repository, f"{shown}\n{then}\n")
+
+
+def cards_of(arguments: Arguments, repository: Repository, facts: Facts) -> Iterator[tuple[Card, str]]:
+    """Every packet that has a lane, by id, with the time of its last event."""
+    at = arguments.value("at")
+    for name, packet in sorted(facts.packets.items()):
+        state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
+        if state.lane:
+            last = max((event.at for event in state.history), default="")
+            yield Card(name, state.lane, _note(state)), last
+
+
+def _note(state: PacketState) -> str:
+    """Nothing that depends on the clock: a board that is shown again, or published, stays true."""
+    move = state.latest_moves[0] if len(state.latest_moves) == 1 else None
+    if state.lane == "IN_PROGRESS" and state.lease is not None and state.lease.holder:
+        return f"{state.lease.holder}" + (f", until {state.lease.expires_at}" if state.lease.expires_at else "")
+    if state.lane == "BLOCKED" and move is not None:
+        return " / until: ".join(filter(None, (move.text("reason"), move.text("until"))))
+    return f"by {state.superseded_by}" if state.superseded_by else ""
+
+
+def _plain(board: tuple[Column, ...]) -> str:
+    """Without a terminal, in the words of the board file."""
+    lines: list[str] = []
+    for column in board:
+        lines += [f"## {column.heading}", *(entry_line(card.id, card.lane) for card in column.cards), ""]
+    return "\n".join(lines)

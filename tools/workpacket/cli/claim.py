@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, packet_command
+from workpacket.cli.governing import ACTING
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.team_claims import claim_for_all
 from workpacket.plans.working import claim, renew
 from workpacket.shell.governing import here
 from workpacket.shell.work_done import branch_here
@@ -11,10 +12,10 @@ from workpacket.shell.work_done import branch_here
 
 def run(arguments: Arguments) -> int:
     if arguments.flag("renew"):
-        return packet_command(arguments, renew)
+        return claim_for_all(arguments, renew)
     branch = arguments.value("branch") or branch_here(here())
     worktree = arguments.value("worktree")
-    return packet_command(arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree))
+    return claim_for_all(arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree))
 
 
 COMMAND = Command(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments
-from workpacket.cli.store_door import answer, refuse
+from workpacket.cli.store_door import answer, open_runtime, refuse
 from workpacket.git.ignoring import is_ignored
 from workpacket.git.repository import find_repository
 from workpacket.git.run import run_git
@@ -16,9 +17,11 @@ from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
+from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
+from workpacket.runtime.health import contents_of
 from workpacket.runtime.opening import orphans_of
-from workpacket.runtime.place import OUTSIDE_GIT, store_path, work_tree_of
+from workpacket.runtime.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.sqlite_files import file_system_of
 from workpacket.runtime.sqlite_health import examine, suitability
@@ -29,14 +32,18 @@ from workpacket.runtime.values import value_of
 
 def carry_out(arguments: Arguments) -> int:
     path = store_path(Path.cwd())
+    place = str(path)
     try:
-        rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
+        if server_url():
+            place, rows = _on_server()
+        else:
+            rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
     except RuntimeFault as fault:
         return refuse(arguments, fault)
     bad = [row for row in rows if row.result == "block"]
     status = max((catalogue()[row.code].exit_code for row in bad), default=0)
     data: dict[str, Json] = {
-        "store": str(path),
+        "store": place,
         "checks": [
             {"check": row.name, "result": row.result, "code": row.code, "details": list(row.details)} for row in rows
         ],
@@ -57,12 +64,29 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
     try:
         yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
-        holders = [f"{lease.stream}: {lease.holder}" for lease in store.leases()]
-        yield CheckRow("leases", "pass", "", holders)
-        yield _row("left-over programs", [("orphan_alive", found) for found in _orphans(store)])
-        yield _row("secrets", [("redaction_failed", found) for found in _secrets(store)])
+        yield from _about_runs(store)
     finally:
         store.close()
+
+
+def _on_server() -> tuple[str, list[CheckRow]]:
+    """The same of a server, as far as it can be asked. The address is shown without its password."""
+    with open_runtime() as runtime:
+        from workpacket.runtime.postgres_health import examine_server
+        from workpacket.runtime.postgres_store import PostgresStore
+
+        store = cast(PostgresStore, runtime.store)
+        checks = list(examine_server(store))
+        rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
+        rows.append(_row("store", [(p.code, p.message) for p in contents_of(store)], f"{len(store.heads())} runs"))
+        return store.access.address.shown, [*rows, *_about_runs(store)]
+
+
+def _about_runs(store: Store) -> Iterator[CheckRow]:
+    holders = [f"{lease.stream}: {lease.holder}" for lease in store.leases()]
+    yield CheckRow("leases", "pass", "", holders)
+    yield _row("left-over programs", [("orphan_alive", found) for found in _orphans(store)])
+    yield _row("secrets", [("redaction_failed", found) for found in _secrets(store)])
 
 
 def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow:
@@ -89,10 +113,15 @@ def _sidecars_ignored() -> CheckRow:
         return CheckRow(name, "not_applicable", "", [])
     if is_ignored(find_repository(tree), f"{SIDECARS}/0.json"):
         return CheckRow(name, "pass", "", [SIDECARS])
-    return CheckRow(name, "warn", "dirty_worktree", [f"{SIDECARS} is not ignored by git: add /.runr/ to .gitignore"])
+    return CheckRow(
+        name,
+        "warn",
+        "dirty_worktree",
+        [f"{SIDECARS} is not ignored by git: workpacket init adds /.runr/ to .gitignore"],
+    )
 
 
-def _orphans(store: SQLiteStore) -> list[str]:
+def _orphans(store: Store) -> list[str]:
     """Programs at work for a run that nobody holds."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
@@ -105,7 +134,7 @@ def _orphans(store: SQLiteStore) -> list[str]:
     return found
 
 
-def _secrets(store: SQLiteStore) -> list[str]:
+def _secrets(store: Store) -> list[str]:
     """Records in which today's rules and environment find a secret that those of their time did not."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []

@@ -17,7 +17,8 @@ COMMAND = Command(
     run,
     description="""
 Reads the whole store and believes nothing: pages, hashes, index, what was acknowledged. Looks at the file system, the
-write lock, programs left over from dead attempts, secrets that were stored, and whether git would commit the store.""",
+write lock, programs left over from dead attempts, secrets that were stored, and whether git would commit the store.
+Where WORKPACKET_STORE names a server: its version, whether it keeps what it acknowledges, its clock, our rights.""",
     options=(Option("accept-rollback", "a backup was restored: accept that acknowledged events are gone"),),
     examples=("workpacket doctor", "workpacket doctor --json"),
 )

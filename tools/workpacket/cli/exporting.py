@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workpacket.bridges.exporting import export
 from workpacket.cli.importing import bridge_of
+from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, open_runtime, refuse
-from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
 from workpacket.runtime.errors import RuntimeFault
@@ -26,16 +26,7 @@ def carry_out(arguments: Arguments) -> int:
         "format": bridge.name, "keys": list(exported.keys), "lossy": list(bridge.lossy), "out": target,
     }  # fmt: skip
     if target:
-        _write(target, exported.data)
+        write_new(target, exported.data)
         return answer(arguments, f"{len(exported.data)} bytes written to {escape(target)}\n", data)
     text = exported.data.decode("utf-8")
     return answer(arguments, text, {**data, "text": text})
-
-
-def _write(target: str, data: bytes) -> None:
-    try:
-        with open(target, "xb") as file:
-            file.write(data)
-    except FileExistsError:
-        raise WorkpacketError("file_unwritable", f"{target} exists; nothing is written over it", path=target,
-                              hint="name another file, or remove the old one") from None  # fmt: skip

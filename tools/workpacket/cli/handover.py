@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.team_claims import let_go
 from workpacket.plans.working import release
 
 
 def run(arguments: Arguments) -> int:
     reason, to = required(arguments, "reason"), required(arguments, "to")
-    return packet_command(arguments, lambda facts, packet: release(facts, packet, reason=reason, to=to))
+    return let_go(
+        arguments, packet_command(arguments, lambda facts, packet: release(facts, packet, reason=reason, to=to))
+    )
 
 
 COMMAND = Command(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from workpacket.cli.options import Arguments, Command, usage
 from workpacket.model import exits
+from workpacket.model.canonical import Json
 from workpacket.report.door import escape
+from workpacket.report.json_report import render_envelope
 from workpacket.shell.governing import here
 from workpacket.shell.merge_driver import merge
 
@@ -24,10 +26,15 @@ def run(arguments: Arguments) -> int:
     merged = merge(here(), path, versions, int(words[4]) if words[4:] else _MARKER)
     # Git has made this file for us alone, and takes from it what the merge came to.
     Path(ours).write_bytes(merged.data)
+    status = exits.FINDINGS if merged.contradicts else exits.OK
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"path": path, "contradicts": merged.contradicts, "doubt": merged.doubt or ""}
+        sys.stdout.write(render_envelope("merge-driver", status, [], data))
+        return status
     if merged.doubt:
         sys.stderr.write(f"workpacket: {escape(path)}: merged without the log: {escape(merged.doubt)}\n")
         sys.stderr.write("next: workpacket board sync\n")
-    return exits.FINDINGS if merged.contradicts else exits.OK
+    return status
 
 
 COMMAND = Command(

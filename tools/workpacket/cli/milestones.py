@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workpacket.bridges.commit_selection import CommitSelection
+from workpacket.bridges.dependency_guard import DependencyGuard
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer
 from workpacket.git.repository import find_repository
@@ -20,7 +21,7 @@ def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
     if arguments.flag("token"):
         raise usage(arguments.command, "conflicting_options", "--token and --commit are both given")
     repository = find_repository(Path.cwd())
-    checkpoints = CommitCheckpoints(session, repository)
+    checkpoints = CommitCheckpoints(session, repository, DependencyGuard(session, repository))
     index = _number(arguments, session)
     point = checkpoints.reach(index, arguments.value("name"), cursor)
     data: dict[str, Json] = {

@@ -73,7 +73,8 @@ def terminal() -> tuple[bool, int | None, str]:
     if not wish and os.environ.get("TERM") == "dumb":
         wish = "never"
     try:
-        return True, os.get_terminal_size(sys.stdout.fileno()).columns, wish
+        # A terminal that nobody gave a size to (a pty of CI, of a container) says 0.
+        return True, os.get_terminal_size(sys.stdout.fileno()).columns or None, wish
     except OSError:
         return True, None, wish
 

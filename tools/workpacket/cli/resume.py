@@ -13,14 +13,19 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "resume",
-    "say what an unfinished run would go on with, and answer what it asks",
+    "go on with what is unfinished: say where and why, or what stops it",
     run,
     arguments="[ID]",
     description="""
-Without an id, every unfinished run is decided upon and nothing is written. With one, a question is put to the person at
+Without an id, everything unfinished is looked at: runs, sessions, batches, roles, steps, checkpoint commits. What would
+go on is said, and what stops the rest; --yes lets it go on, and at a terminal the person chooses. An agent's work is
+leased and recorded, and what the agent does next is printed. With the id of a run, a question is put to the person at
 the terminal, or answered by --yes; the answer holds for exactly the differences that were shown. Then the run goes on
 as it began: by its program, or by `workpacket run start NAME`.""",
     options=(
+        Option("team", "without an id: the roles of this team only", value="TEAM"),
+        Option("owner", "the process that does the work of an agent; else the one that called", value="PID"),
+        Option("instance", "who of several with a role writes; else that process", value="NAME"),
         Option("plan", "decide and show every check; write nothing"),
         Option("yes", "answer the question with yes"),
         Option("no", "answer the question with no"),
@@ -31,6 +36,7 @@ as it began: by its program, or by `workpacket run start NAME`.""",
     ),
     examples=(
         "workpacket resume",
+        "workpacket resume --team build --yes",
         "workpacket resume nightly@00000003 --plan",
         "workpacket resume nightly@00000003 --mark-done send-mail --note 'it is in the outbox'",
     ),

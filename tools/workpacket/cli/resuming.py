@@ -9,11 +9,13 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, one_run, open_runtime, refuse
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
-from workpacket.report.runs import CheckRow, RunRow, render_checks, render_runs
+from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.runtime import Choice, Runtime
 
+# Work that is no run, by how its id begins.
+OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
 SETTLEMENTS: tuple[tuple[str, Choice], ...] = (
     ("mark-done", "mark_done"),
     ("retry", "retry"),
@@ -25,8 +27,12 @@ def carry_out(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
         raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
     try:
+        if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
+            from workpacket.cli.continuing import carry_on  # reads every kind of checkpoint
+
+            return carry_on(arguments)
         with open_runtime() as runtime:
-            return _one(arguments, runtime) if arguments.words else _all(arguments, runtime)
+            return _one(arguments, runtime)
     except RuntimeFault as fault:
         return refuse(arguments, fault)
 
@@ -41,20 +47,6 @@ def cancel(arguments: Arguments) -> int:
             return answer(arguments, text, {"run": run, "state": state}, then=f"workpacket runs show {run}")
     except RuntimeFault as fault:
         return refuse(arguments, fault)
-
-
-def _all(arguments: Arguments, runtime: Runtime) -> int:
-    """Every unfinished run with what a resume would decide. Writes nothing."""
-    rows: list[RunRow] = []
-    decided: list[Json] = []
-    for line in runtime.runs():
-        if line.liveness == "completed":
-            continue
-        decision = runtime.plan(line.id)
-        rows.append(RunRow(line.id, line.liveness, f"{decision.action} {decision.code}".rstrip(), ""))
-        decided.append({"run": line.id, "state": line.liveness, "decision": decision.as_json()})
-    text = render_runs(rows, style_of(arguments)) if rows else "nothing is unfinished\n"
-    return answer(arguments, text, {"unfinished": decided}, then="workpacket resume ID --plan" if rows else "")
 
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:

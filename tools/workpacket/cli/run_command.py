@@ -33,6 +33,7 @@ The exit status of `run` is that of the stop reason: see `workpacket explain COD
         Option("code-version", "start: the version of the script; another one has to be confirmed", value="TEXT"),
         Option("from", "start: go on from this checkpoint only", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, good for one attempt", value="TOKEN"),
+        Option("allow-deps", "start: dependencies that may change, `*` for any characters", value="NAME", many=True),
         Option("fresh", "start: begin a new run even if an unfinished one exists"),
         Option("owner", "the process that owns the run, $$ of a script; else the one that called", value="PID"),
         Option("timeout", "step: stop the program after so many seconds", value="SECONDS"),

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import cast
 
@@ -13,6 +14,8 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, number_of, open_runtime, refuse
 from workpacket.cli.workspace import open_workspace
 from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape_lines
@@ -66,8 +69,8 @@ def _owner(arguments: Arguments) -> int:
 def _start(arguments: Arguments, runtime: Runtime) -> int:
     packet = arguments.value("packet")
     if packet:
-        _require_packet(packet)
-    request = RunRequest(packet=packet, inputs=_inputs(arguments), fresh=arguments.flag("fresh"))
+        require_packet(packet)
+    request = RunRequest(packet=packet, inputs=inputs_of(arguments), fresh=arguments.flag("fresh"))
     if arguments.value("key"):
         request["key"] = arguments.value("key")
     if arguments.flag("scope"):
@@ -78,6 +81,11 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
         request["checkpoint"] = arguments.value("from")
     if arguments.value("retry-token"):
         request["retry_token"] = arguments.value("retry-token")
+    if arguments.flag("allow-deps"):
+        request["allow_deps"] = arguments.values("allow-deps")
+    head = _head()
+    if head is not None:
+        request["base_commit"] = head
     try:
         state, cursor = scripted.start(runtime, arguments.words[0], **request)
     except ValueError as error:
@@ -90,7 +98,15 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
     return answer(arguments, f"{handle}\n", data)
 
 
-def _inputs(arguments: Arguments) -> dict[str, Json]:
+def _head() -> str | None:
+    """The commit at which the run begins: what changes later, committed or not, has changed since then."""
+    try:
+        return head_commit(find_repository(Path.cwd())) or ""
+    except WorkpacketError:
+        return None
+
+
+def inputs_of(arguments: Arguments) -> dict[str, Json]:
     inputs: dict[str, Json] = {}
     for word in arguments.all_of("input"):
         name, equals, value = word.partition("=")
@@ -100,7 +116,7 @@ def _inputs(arguments: Arguments) -> dict[str, Json]:
     return inputs
 
 
-def _require_packet(packet: str) -> None:
+def require_packet(packet: str) -> None:
     """Work is done from packets. From a stub nobody can start."""
     root = open_workspace().root
     folder = os.path.join(root, ".GOV")

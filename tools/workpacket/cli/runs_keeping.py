@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, number_of, one_run, open_runtime, refuse, run_named
+from workpacket.cli.store_door import answer, examine_any, number_of, one_run, open_runtime, refuse, run_named
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.runtime.catalog import removable
-from workpacket.runtime.errors import LogDamaged, RuntimeFault
-from workpacket.runtime.place import store_path
+from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
+from workpacket.runtime.health import stream_problems
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.place import server_url, store_path
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.sqlite_health import Problem, examine
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.sqlite_access import code_of
 from workpacket.runtime.transfer import export_lines, import_lines
 
 DAY = 86_400_000_000
@@ -26,6 +27,8 @@ DAY = 86_400_000_000
 def carry_out(arguments: Arguments, action: str) -> int:
     try:
         if action == "export" and arguments.flag("raw"):
+            if server_url():
+                raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
             return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
         with open_runtime(create=action == "import") as runtime:
             actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
@@ -51,7 +54,7 @@ def _raw_lines() -> Iterable[str]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield from connection.iterdump()
     except sqlite3.Error as error:
-        raise RuntimeFault(f"{path}: {error}", code="store_corrupt") from None
+        raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
@@ -74,7 +77,11 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
         lines = Path(arguments.words[0]).read_text("utf-8").splitlines()
     except UnicodeDecodeError:
         raise LogDamaged("import", 0, "the file is not UTF-8") from None
-    run = import_lines(runtime.store, lines)
+    try:
+        run = import_lines(runtime.store, lines)
+    except VersionConflict as conflict:
+        hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
+        raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs show {run}")
 
 
@@ -90,25 +97,15 @@ def _prune(arguments: Arguments, runtime: Runtime) -> int:
 
 def _verify(arguments: Arguments, runtime: Runtime) -> int:
     store = runtime.store
-    if not isinstance(store, SQLiteStore):
+    if isinstance(store, MemoryStore):
         return answer(arguments, "there is no store here\n", {"problems": [], "runs": 0})
     if arguments.words:
-        run = run_named(runtime, arguments.words[0])
-        problems, count = _problems_of(runtime, run), 1
+        problems, count = tuple(stream_problems(store, run_named(runtime, arguments.words[0]))), 1
     else:
-        problems, count = examine(store), len(store.heads())
+        problems, count = examine_any(store), len(store.heads())
     status = max((catalogue()[problem.code].exit_code for problem in problems), default=0)
     text = "".join(f"{problem.code}: {escape(problem.message)}\n" for problem in problems)
     listed: list[Json] = [{"code": problem.code, "message": problem.message} for problem in problems]
     then = catalogue()[problems[0].code].remedy if problems else ""
     return answer(arguments, text or f"{count} run{'s' * (count != 1)} verified\n",
                   {"problems": listed, "runs": count}, status=status, then=then)  # fmt: skip
-
-
-def _problems_of(runtime: Runtime, run: str) -> tuple[Problem, ...]:
-    try:
-        for event in runtime.store.read(run):
-            runtime.store.payload(event)
-    except RuntimeFault as fault:
-        return () if fault.code == "payload_erased" else (Problem(fault.code, fault.message),)
-    return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Mapping
 
 from workpacket.cli.checking import style_of
@@ -16,10 +15,9 @@ from workpacket.report.runs import RunRow, render_facts, render_runs, render_tim
 from workpacket.runtime.catalog import RunSummary
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.events import Event
+from workpacket.runtime.following import following
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.state import RunState
-
-LOOK_AGAIN = 0.2  # seconds between two looks of `tail --follow`
 
 
 def carry_out(arguments: Arguments, action: str) -> int:
@@ -102,13 +100,14 @@ def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterat
     """The last events, then those that come, until the run has ended."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
-    while True:
-        events = list(runtime.store.read(run, version))
-        version += len(events)
-        yield events
-        if not follow or runtime.summary(run).liveness != "live":
-            return
-        time.sleep(LOOK_AGAIN)
+    with following(runtime.store, run) as wait:
+        while True:
+            events = list(runtime.store.read(run, version))
+            version += len(events)
+            yield events
+            if not follow or runtime.summary(run).liveness != "live":
+                return
+            wait()
 
 
 def _diff(arguments: Arguments, runtime: Runtime) -> int:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
@@ -17,12 +18,15 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
+from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.health import Indexed, Problem, contents_of
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.observe import Observer
-from workpacket.runtime.place import store_path
+from workpacket.runtime.place import VARIABLE, server_url, store_path
 from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.runtime.server import require_driver
 
 
 def open_runtime(
@@ -31,9 +35,23 @@ def open_runtime(
 ) -> Runtime:  # fmt: skip
     """The runtime of this place. Commands that only look make no store where there is none."""
     settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=_observers(promise))
-    if not create and not store_path(Path.cwd()).exists():
+    if not create and not server_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
     return Runtime.open(None, settings)
+
+
+def require_server(arguments: Arguments) -> str:
+    """The URL of the server, for what a file has not: queues, rights."""
+    url = server_url()
+    if not url:
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} has to name a server: postgresql://...")
+    require_driver()
+    return url
+
+
+def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runtime:
+    require_server(arguments)
+    return open_runtime(create=True, lease_seconds=lease_seconds)
 
 
 def _observers(promise: bool) -> tuple[Observer, ...]:
@@ -55,6 +73,16 @@ def run_named(runtime: Runtime, word: str) -> str:
     if found:
         raise WorkpacketError("checkpoint_missing", f"{word!r} could be {', '.join(found)}", hint="name one of them")
     raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
+
+
+def examine_any(store: Store) -> tuple[Problem, ...]:
+    """All that is wrong with the store, by the one who knows its kind."""
+    if server_url():
+        return tuple(contents_of(cast(Indexed, store)))
+    from workpacket.runtime.sqlite_health import examine
+    from workpacket.runtime.sqlite_store import SQLiteStore
+
+    return examine(cast(SQLiteStore, store))
 
 
 def one_run(runtime: Runtime, arguments: Arguments) -> str:
@@ -80,10 +108,8 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
     hint = fault.hint or reason.remedy
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
     if arguments.flag("json"):
-        finding = [failure_finding(shown)]
-        sys.stdout.write(
-            render_envelope(arguments.command.name, reason.exit_code, finding, {**fault.details, "next": hint})
-        )
+        data: dict[str, Json] = {"facts": fault.details, "next": hint}
+        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [failure_finding(shown)], data))
     else:
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -19,6 +19,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "checkpoint_complete": ("mark", ("milestone_index", "commit")),
     "checkpoint_sidecar_write_failed": ("fail", ("sha", "error")),
     "resume_checkpoint_selected": ("mark", ("source", "sha")),
+    "lockfile_changed": ("mark", ("base",)),
     "effect.intended": ("begin", ("step", "target")),
     "effect.started": ("begin", ("step", "target")),
     "effect.succeeded": ("done", ("step", "target")),

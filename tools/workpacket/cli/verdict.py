@@ -7,6 +7,7 @@ import os
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, words_of
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.team_claims import let_go
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
@@ -21,7 +22,7 @@ def run(arguments: Arguments) -> int:
     if choice not in choices("verdict"):
         raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
     report = _report(arguments.value("report"))
-    return packet_command(
+    status = packet_command(
         arguments,
         lambda facts, packet: verdict(
             facts,
@@ -34,6 +35,7 @@ def run(arguments: Arguments) -> int:
         words=2,
         questions=(verdict_question(choice),),
     )
+    return status if choice == "CHANGES" else let_go(arguments, status)
 
 
 def _report(path: str) -> Json:

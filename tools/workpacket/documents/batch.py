@@ -52,6 +52,14 @@ class BatchCheckpoint(BatchDocument):
         return node is not None and node.value is True
 
     @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Who reviews, by name."""
+        node = self.at("checkpoint", "review_config", "reviewers")
+        listed = node.items if node is not None and isinstance(node.value, list) else [node] if node is not None else []
+        named = (item.get("name") if item.mapping else item for item in listed)
+        return tuple(dict.fromkeys(node.text for node in named if node is not None and node.text))
+
+    @property
     def deferred_issues(self) -> list[Node]:
         node = self.at("checkpoint", "deferred_issues")
         return node.items if node is not None else []

@@ -119,12 +119,12 @@ def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
 def differences(logged: BatchView, stated: BatchView) -> list[str]:
     """What the file says otherwise than the log, in words, one sentence a field."""
     found = []
-    in_file = stated.as_json()
+    said = stated.as_json()
     for name, ours in logged.as_json().items():
         if name == "groups":
             found += _regrouped(logged, stated)
-        elif in_file[name] != ours:
-            found.append(f"{name} is {_shown(in_file[name])} in the file and {_shown(ours)} in the log")
+        elif said[name] != ours:
+            found.append(f"{name} is {_shown(said[name])} in the file and {_shown(ours)} in the log")
     return found
 
 

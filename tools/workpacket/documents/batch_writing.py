@@ -44,16 +44,28 @@ def is_canonical(source: Source, values: Plain) -> bool:
 def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
     """The bytes of the checkpoint after it says what `view` says. `CannotEdit` if nothing but a person can do that."""
     if document is None:
-        return canonical({"checkpoint": _new(folder, view, words)})
+        return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
-    stated = plain.get("checkpoint") if isinstance(plain, dict) else None
-    if not isinstance(plain, dict) or not isinstance(stated, dict):
+    if not isinstance(plain, dict) or not isinstance(plain.get("checkpoint"), dict):
         raise CannotEdit(f"{document.path}:1:1: here is no checkpoint")
-    wanted = _wanted(stated, view, words)
+    wanted = brought_up(plain, folder, view, words)
     if is_canonical(document.source, plain):
-        return canonical({**plain, "checkpoint": wanted})
+        return canonical(wanted)
     text = yaml_text(document.source)
-    return reconciled(text, ("checkpoint",), wanted, is_batch_text).source.encode()
+    return reconciled(text, ("checkpoint",), wanted["checkpoint"], is_batch_text).source.encode()
+
+
+def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
+    """The values of the file after it says what `view` says; those of a new one if there is none."""
+    checkpoint = stated.get("checkpoint") if stated is not None else None
+    if stated is None or not isinstance(checkpoint, dict):
+        return {"checkpoint": _new(folder, view, words)}
+    return {**stated, "checkpoint": _wanted(checkpoint, view, words)}
+
+
+def document_of(values: Plain) -> BatchCheckpoint:
+    """The values of a file, as a document again."""
+    return BatchCheckpoint(Source.from_bytes("checkpoint.yaml", canonical(values)))
 
 
 def _new(folder: str, view: BatchView, words: Words) -> Values:

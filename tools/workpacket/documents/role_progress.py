@@ -7,7 +7,7 @@ and other notes lie beside the checkpoints and are told apart from them; nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +15,7 @@ from workpacket.documents.document import Text, TextAt, without_quotes
 from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
+from workpacket.model.lanes import lane_of_token
 from workpacket.text.fields import Item
 
 KEYS = ("feature", "team", "agent", "phase", "status", "last_action", "updated")
@@ -101,6 +102,8 @@ class RoleProgress(FrontedDocument):
             "status": _value(self.status),
             "is_checkpoint": self.is_checkpoint,
             "place": self.place(self.feature),
+            "phase": _value(self.phase),
+            "phase_place": self.place(self.phase),
             "status_place": self.place(self.status),
             "agent_place": self.place(self.agent),
             "finishes": self.finishes,
@@ -111,6 +114,26 @@ class RoleProgress(FrontedDocument):
         """Whether every field that the file has is empty or a placeholder, as in a template."""
         present = [text for key in ("feature", "team", "agent", "last_action") if (text := self.text_at(key))]
         return bool(present) and all(_PLACEHOLDER.match(text.value) for text in present)
+
+
+def closing_of(feature: str, finishing: Iterable[tuple[str, str]], lanes: Mapping[str, str]) -> str:
+    """What says that the feature is complete: a summary, or the lane of the packet whose id it is; '' if nothing does.
+
+    `finishing` are paths with the feature that each says is complete; `lanes` are the lanes of packets.
+    """
+    wanted = feature.casefold()
+    for path, finished in finishing:
+        if finished and finished.casefold() == wanted:
+            return path
+    known = {packet: lane for packet, lane in lanes.items() if wanted in {packet.casefold(), _base_of(packet)}}
+    if known and all((lane := lane_of_token(token)) is not None and not lane.unfinished for token in known.values()):
+        packet = max(known)
+        return f"{packet} is {known[packet]}"
+    return ""
+
+
+def _base_of(packet: str) -> str:
+    return re.sub(r"-v[1-9][0-9]*\Z", "", packet).casefold()
 
 
 def is_open(status: str) -> bool:

@@ -144,8 +144,10 @@ class RoleSummary(TypedDict):
     team: str
     agent: str
     status: str
+    phase: str
     is_checkpoint: bool
     place: Place
+    phase_place: Place
     status_place: Place
     agent_place: Place
     finishes: str

@@ -55,3 +55,9 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
     )  # fmt: skip
     answer = run_git(repository.root, "patch-id", "--stable", stdin=patch.output)
     return answer.text.split(" ", 1)[0] or None
+
+
+def files_ending(repository: Repository, ending: str) -> list[str]:
+    """The files whose name ends so, known to git or not, in any folder; those that git ignores are left out."""
+    answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})

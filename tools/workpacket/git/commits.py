@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
 from workpacket.git.run import run_git
 
 # Hooks of the user run inside `git commit`: linters, tests.
-_HOOKS_SECONDS = 900.0
+_HOOKS_SECONDS = 1800.0
 
 
 class Commit(NamedTuple):
@@ -30,6 +31,17 @@ def commit_paths(repository: Repository, message: str, paths: Sequence[str]) -> 
         repository.root, "commit", "--quiet", "--only", f"--message={message}", *named,
         stdin=listed, timeout=_HOOKS_SECONDS,
     )  # fmt: skip
+
+
+def commit_with_staged(repository: Repository, message: str, paths: Sequence[str]) -> str:
+    """Commit these paths, deletions included, together with what is staged; the new commit. Hooks run as ever."""
+    if paths:
+        run_git(repository.root, "add", "--all", "--", *paths)
+    run_git(
+        repository.root, "commit", "--quiet", "--cleanup=verbatim", "--file=-",
+        stdin=message.encode("utf-8", "surrogateescape"), timeout=_HOOKS_SECONDS,
+    )  # fmt: skip
+    return commit_of(repository, "HEAD")
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from workpacket.git.changes import patch_id
+import re
+
+from workpacket.git.changes import changed_paths, patch_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import merge_base
 from workpacket.git.run import run_git
+
+_REVERTED = re.compile(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
+# A command line has room for so many names; the commits looked at are those that touch any of them.
+_PATHS = 200
 
 
 def tree_of(repository: Repository, commit: str) -> str:
@@ -27,6 +33,34 @@ def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
     present = set(_patch_ids(repository, base, head))
     wanted = _patch_ids(repository, base, commit)
     return bool(wanted) and (set(wanted) <= present or patch_id(repository, base, commit) in present)
+
+
+def taken_back(repository: Repository, commit: str, head: str) -> bool:
+    """Whether the last word on the change of `commit`, an ancestor of `head`, is that it was undone: by a commit with
+    the opposite change, or one that says that it reverts this one."""
+    parent = _resolved(repository, f"{commit}^")
+    if parent is None:
+        return False
+    paths = [changed.path for changed in changed_paths(repository, parent, commit)][:_PATHS]
+    forwards, backwards = patch_id(repository, parent, commit), patch_id(repository, commit, parent)
+    log = run_git(
+        repository.root, "log", "-z", "--reverse", "--no-merges", "--format=%H%n%B", f"{commit}..{head}", "--", *paths
+    )
+    standing = {commit}  # commits whose change is in force: this one, and those that brought it again
+    for record in filter(None, log.text.split("\0")):
+        later, _, message = record.partition("\n")
+        change = patch_id(repository, f"{later}^", later)
+        reverted = next((one for one in _REVERTED.findall(message)), "")
+        if change == backwards or reverted in standing:
+            standing.clear()
+        elif change == forwards or (reverted and not standing):
+            standing.add(later)
+    return not standing
+
+
+def _resolved(repository: Repository, name: str) -> str | None:
+    answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False)
+    return answer.text.strip() if answer.status == 0 else None
 
 
 def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:

@@ -51,6 +51,7 @@ class LifecyclePolicy(Value):
     satisfied_by: tuple[str, ...] = ("VALIDATED", "MERGE_PENDING")
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
+    claim_store: str = ""
     checklist: tuple[ChecklistItem, ...] = ()
     gates: tuple[AddedGate, ...] = ()
     origins: Mapping[str, str] = NOTHING
@@ -81,7 +82,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
 
 
 def _value(key: str, node: Node) -> object:
-    if key in {"target_branch", "branch_pattern"}:
+    if key in {"target_branch", "branch_pattern", "claim_store"}:
         return node.value if isinstance(node.value, str) and node.value else None
     if key == "lease_hours":
         return node.value if type(node.value) is int and node.value > 0 else None

@@ -1,33 +1,68 @@
-"""`init`: the files with which a repository begins to be governed. What is there already is left as it is."""
+"""The files with which a repository begins to be governed, as `init` writes them now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from workpacket.documents.packet_text import PacketText, render_packet
 from workpacket.documents.refinement_text import RefinementText, render_refinement
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH, empty_board, empty_registry
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
 from workpacket.lifecycle.policy import POLICY_PATH
-from workpacket.model.canonical import Json
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.plan import FileChange, Moment, Plan
-from workpacket.plans.drafting import Planned
+from workpacket.plans.dialects import HANDSHAKE, SPEC_KITTY, Dialect, guide, without_just
+from workpacket.plans.editors import POLICY_SCHEMA, SETTINGS_PATH, schema_paths, settings_text
 from workpacket.plans.protocols import protocols
+from workpacket.value import NOTHING, Value
 
 GOV_JUST = ".GOV/gov.just"
+ATTRIBUTES = ".GOV/.gitattributes"
 STUB_TEMPLATE = ".GOV/templates/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = ".GOV/spec/SPEC_v1.md"
+PRE_COMMIT = ".pre-commit-config.yaml"
+WORKFLOW = ".github/workflows/workpacket.yml"
 
-_POLICY = """# What this repository decides. In force is this file as the main branch holds it, not as it lies here.
+# Files of a group are written when the group is asked for; those that are there are kept up to date.
+Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
+GROUPS: tuple[Group, ...] = ("skills", "pre-commit", "workflow", "vscode")
+
+
+class Package(Value):
+    """What the package holds for `init`: texts that are copied as they are, and what it knows of older versions.
+
+    `shipped` holds, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
+    AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
+    """
+
+    gov_just: str
+    pre_commit: str
+    workflow: str
+    instructions: str
+    skills: Mapping[str, str] = NOTHING
+    schemas: Mapping[str, str] = NOTHING
+    shipped: Mapping[str, frozenset[str]] = NOTHING
+
+
+class StarterFile(Value):
+    """One file. `ours` is replaced by its next version as long as nobody edited it; what is not is written once."""
+
+    path: str
+    text: str
+    ours: bool = True
+    group: Group = ""
+
+
+_POLICY = """#:schema ../schemas/policy.schema.json
+# What this repository decides. In force is this file as the main branch holds it, not as it lies here.
 [check]
-profile = "strict"
+profile = "{profile}"
 
 [lifecycle]
 lease_hours = 72
 satisfied_by = ["VALIDATED", "MERGE_PENDING"]
 roadmap_headings = ["roadmap"]
-branch_pattern = "wp/{id}"
+branch_pattern = "wp/{{id}}"
 """
 
 _SPECIFICATION = """# Specification
@@ -54,41 +89,49 @@ log/** -text
 attestations/** -text
 """
 
-_README = """# Governance
-
-| folder | what |
-|---|---|
-| `spec/` | the specification; `roles_shared/SPEC_CURRENT.md` names the version in force |
-| `task_packets/stubs/` | the backlog |
-| `task_packets/` | the packets |
-| `refinements/` | what was found out before a packet was activated, and the user's word on it |
-| `roles_shared/` | task board and traceability registry, drawn from the log |
-| `log/` | what happened, one file an event; never edited |
-| `policy/` | what this repository decides |
-| `roles/`, `templates/` | how to work here |
-
-`workpacket status` shows where everything stands, `workpacket why WP_ID` what a packet waits for.
-"""
+# When the templates were made; a date of the day would make every copy another text.
+_TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
-def starting_files(moment: Moment, gov_just: str) -> Iterator[tuple[str, str]]:
-    """Path and text of every file."""
-    yield ".GOV/README.md", _README
-    yield ".GOV/.gitattributes", _ATTRIBUTES
-    yield POLICY_PATH, _POLICY
-    yield SPEC_POINTER, f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
-    yield FIRST_SPECIFICATION, _SPECIFICATION
-    yield BOARD_PATH, empty_board()
-    yield REGISTRY_PATH, empty_registry()
-    yield GOV_JUST, gov_just
-    yield from protocols()
-    yield from templates(moment.now)
+def starting_files(dialect: Dialect, package: Package, *, found_governed: bool = False) -> Iterator[StarterFile]:
+    """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
+    profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
+    yield StarterFile(".GOV/README.md", guide(dialect))
+    yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
+    yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
+    yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
+    pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
+    yield StarterFile(SPEC_POINTER, pointer, ours=False)
+    yield StarterFile(FIRST_SPECIFICATION, _SPECIFICATION, ours=False)
+    yield StarterFile(BOARD_PATH, empty_board(), ours=False)
+    yield StarterFile(REGISTRY_PATH, empty_registry(), ours=False)
+    for path, text in protocols():
+        yield StarterFile(path, text if dialect == HANDSHAKE else without_just(text, package.gov_just))
+    for path, text in dialect_files(dialect, package):
+        yield StarterFile(path, text)
+    for path, text in package.skills.items():
+        yield StarterFile(path, text, group="skills")
+    yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
+    yield StarterFile(WORKFLOW, package.workflow, group="workflow")
+    yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
+    for kind, path in schema_paths():
+        if path != POLICY_SCHEMA:
+            yield StarterFile(path, package.schemas[kind], group="vscode")
 
 
-def templates(now: str) -> Iterator[tuple[str, str]]:
+def dialect_files(dialect: Dialect, package: Package) -> Iterator[tuple[str, str]]:
+    """Path and text of what only this dialect has."""
+    if dialect == HANDSHAKE:
+        yield GOV_JUST, package.gov_just
+        yield from _templates()
+    elif dialect == SPEC_KITTY:
+        yield ".GOV/templates/WORK_PACKAGE_TEMPLATE.md", _WORK_PACKAGE
+
+
+def _templates() -> Iterator[tuple[str, str]]:
     """What `new`, `refine` and `activate` write, to look at and to fill in by hand."""
     name = WorkPacketId("WP-1-Name-v1")
-    todo = "TODO"
+    now, todo = _TEMPLATES_MADE, "TODO"
     yield (
         STUB_TEMPLATE,
         render_stub(StubText(name, now, todo, todo, todo, in_scope=(todo,), acceptance_criteria=(todo,))),
@@ -112,25 +155,31 @@ def templates(now: str) -> Iterator[tuple[str, str]]:
     yield ".GOV/templates/TASK_PACKET_TEMPLATE.md", render_packet(packet)
 
 
-def init(moment: Moment, present: Mapping[str, bool], gov_just: str, *, has_key: bool = False) -> Planned:
-    """`present` says which of the files are there. Where a specification is named, no first one is written.
+_WORK_PACKAGE = """---
+work_package_id: WP01
+title: What is to be done
+lane: planned
+dependencies: []
+subtasks: [T001]
+owned_files:
+- src/example/**
+history:
+- timestamp: '2026-01-01T00:00:00Z'
+  actor: TODO
+  action: created
+---
 
-    `has_key`: whether the person has made a key for approvals before.
-    """
-    files = dict(starting_files(moment, gov_just))
-    if present.get(SPEC_POINTER):
-        files.pop(FIRST_SPECIFICATION)
-    new = {path: text for path, text in files.items() if not present.get(path)}
-    changes = tuple(FileChange(path, None, text.encode()) for path, text in new.items())
-    kept: list[Json] = [path for path in files if path not in new]
-    said = f"{len(new)} files written below .GOV" + (
-        f", {len(kept)} were there and are left as they are" if kept else ""
-    )
-    key = "" if has_key else "workpacket key init, then: "
-    then = (
-        f"write {FIRST_SPECIFICATION}, then: {key}workpacket policy trust, then: git add .GOV && git commit -m "
-        "'Governance', on the main branch, then: workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
-    )
-    data: dict[str, Json] = {"written": list(new), "kept": kept}
-    notes = (f"so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",)
-    return Planned(Plan("init", moment.tx, changes), said, then, data, notes)
+# Work package: what is to be done
+
+Copy this file to `kitty-specs/<mission>/tasks/WP01-<slug>.md`.
+
+### T001: the first part
+
+## Definition of Done
+
+- [ ] What shows that it is done.
+
+## Reviewer Guidance
+
+- What to look at.
+"""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import cast
 
 from workpacket.documents.document import without_quotes
-from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, is_open
+from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.summary import RoleSummary
 from workpacket.model.findings import Edit, Finding
+from workpacket.rules.files import Files
 from workpacket.rules.repository import Repository
-from workpacket.rules.rule import DocumentRule, RepositoryRule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule
+from workpacket.rules.settings import SETTINGS, phases_of
 from workpacket.text.fault import Fault
+from workpacket.text.source import Source
+from workpacket.text.toml_strict import load_toml
 
 _TIME = re.compile(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
 # Words that people write for a status, besides other spellings of it.
@@ -87,7 +93,7 @@ class RoleStatusUnknown(RoleRule):
         yield self.fault(status.span, f"the status is {status.value!r}", hint=hint, edits=edits)
 
 
-class RolePhaseForeign(RoleRule):
+class RolePhaseForeign(ReferenceRule):
     """Phase outside of the team's vocabulary
 
     Reports that group by phase leave the checkpoint out, and a resumed session does not know which step comes next.
@@ -95,14 +101,34 @@ class RolePhaseForeign(RoleRule):
     Remedy: write one of the team's phases; what is finished says so in `status`.
     """
 
+    family = "document"
     severity = "warning"
     strict_severity = "warning"
+    kinds = ("role_progress",)
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
-        phase = document.phase
-        if document.is_checkpoint and phase is not None and phase.value and phase.value not in PHASES:
-            hint = f"write one of {', '.join(PHASES)}"
-            yield self.fault(phase.span, f"the phase {phase.value!r} is none of the team's", hint=hint)
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        if summary["is_checkpoint"]:
+            yield from ((path, True) for path, _ in SETTINGS)
+
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+        role = cast("RoleSummary", summary)
+        if not role["is_checkpoint"] or not role["phase"]:
+            return
+        phases = _vocabularies(*(files[name].source for name, _ in SETTINGS)).get(role["team"], PHASES)
+        if role["phase"] not in phases:
+            message = f"the phase {role['phase']!r} is none of the team's"
+            yield self.finding(path, role["phase_place"], message, hint=f"write one of {', '.join(phases)}")
+
+
+@lru_cache(maxsize=4)
+def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
+    """The phases of teams, from the files that may say them."""
+    for source, (_, below) in zip(sources, SETTINGS, strict=True):
+        root = load_toml(source).root if source is not None else None
+        node = root.get(*below) if root is not None else None
+        if node is not None:
+            return phases_of(node)
+    return {}
 
 
 class RoleIdentityMismatch(RoleRule):
@@ -151,18 +177,20 @@ class RoleZombie(RepositoryRule):
 
     Resuming goes on with work that was finished long ago.
 
-    Remedy: set its status to complete.
+    Remedy: set its status to complete, or `workpacket progress close FEATURE`.
     """
 
     def check(self, repository: Repository) -> Iterator[Finding]:
-        finished: dict[str, str] = {}
-        for path, role in sorted(repository.roles.items()):
-            if role["finishes"]:
-                finished.setdefault(role["finishes"].casefold(), path)
+        finishing = [(path, role["finishes"]) for path, role in sorted(repository.roles.items()) if role["finishes"]]
+        closing: dict[str, str] = {}
         for path, role in repository.roles.items():
-            evidence = finished.get(role["feature"].casefold())
-            if role["is_checkpoint"] and evidence is not None and is_open(role["status"]):
-                message = f"the status is {role['status']}, but {role['feature']} is complete ({evidence})"
+            feature = role["feature"]
+            if not role["is_checkpoint"] or not feature or not is_open(role["status"]):
+                continue
+            if feature not in closing:
+                closing[feature] = closing_of(feature, finishing, repository.lanes)
+            if closing[feature]:
+                message = f"the status is {role['status']}, but {feature} is complete ({closing[feature]})"
                 yield self.finding(path, role["status_place"], message, hint="set the status to complete")
 
 

@@ -15,6 +15,10 @@ from workpacket.value import NOTHING, Value
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
 FEWEST_WORDS = 3
+# The files that may hold the settings, and where in them; the first that does is in force.
+POLICY = ".GOV/policy/policy.toml"
+PROJECT = "pyproject.toml"
+SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket")))
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
@@ -33,6 +37,8 @@ class Ignore(Value):
 class Settings(Value):
     """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand.
 
+    `phases` are the words that a team has for the phases of its work, of teams that have their own.
+
     `faults` are what of it could not be read, or does not fit its schema, and is therefore not in force.
     """
 
@@ -42,6 +48,7 @@ class Settings(Value):
     where: str = ""
     places: Mapping[str, tuple[int, int]] = NOTHING
     faults: tuple[Finding, ...] = ()
+    phases: Mapping[str, tuple[str, ...]] = NOTHING
 
 
 def settings_of(root: Node, source: Source) -> Settings:
@@ -56,7 +63,16 @@ def settings_of(root: Node, source: Source) -> Settings:
         ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
         where=source.path,
         places={code: source.line_and_column(node.start) for code, node in severities.items()},
+        phases=phases_of(root),
     )
+
+
+def phases_of(root: Node) -> dict[str, tuple[str, ...]]:
+    """The vocabularies of phases that a policy states, by team."""
+    table = root.get("phases")
+    teams = table.mapping if table is not None else {}
+    said = {team: tuple(item.text for item in node.items if item.text) for team, node in teams.items() if node.items}
+    return {team: words for team, words in said.items() if words}
 
 
 def _level_named(node: Node) -> Level | None:

@@ -13,6 +13,13 @@ from workpacket.runtime.events import Event, NewEvent, sealed
 from workpacket.runtime.values import address_of
 
 
+def name_was_used(stream: str) -> VersionConflict:
+    return VersionConflict(
+        f"{stream} was removed by retention; its name is not used again",
+        code="key_conflict", hint="give the run another key, or none: it is numbered then",
+    )  # fmt: skip
+
+
 def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: bool) -> None:
     """A repeated request must say what it said the first time."""
     wanted = [(new.type, new.type_version, new.data, _address(new)) for new in request.events]

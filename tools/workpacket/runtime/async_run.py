@@ -7,7 +7,6 @@ keys when they are called, not when they begin, so the keys are the same in ever
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -15,11 +14,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 from workpacket.model.canonical import Json
 from workpacket.runtime.effects import Plan, Recovery
 from workpacket.runtime.errors import NotDone
-from workpacket.runtime.retry import Retry
 from workpacket.runtime.run import BaseRun, Call, takes_key
 from workpacket.runtime.session import SavedCheckpoint, Session
 from workpacket.runtime.steps import Pending
-from workpacket.runtime.values import Codec
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,19 +39,6 @@ class AsyncRun(BaseRun):
         # Shielded: however the task was cancelled, how the run ended is written down.
         await asyncio.shield(asyncio.to_thread(self._session.end, error))
         return False
-
-    def using(
-        self,
-        *,
-        retry: Retry | None = None,
-        version: str | None = None,
-        changed: Literal["block", "redo"] | None = None,
-        codec: Codec[Any] | None = None,
-    ) -> AsyncRun:
-        """This run with other options for the steps called through the result."""
-        run = copy.copy(self)
-        run._options = self._configured(retry, version, changed, codec)
-        return run
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from workpacket.runtime.errors import RunBlocked, RunCancelled
+from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.recorder import Recorder
 
 FRESH = 0.005  # seconds for which what was just read of the log is taken to be the present
@@ -14,6 +15,7 @@ SLICE = 0.2
 @dataclass(slots=True)
 class Boundary:
     recorder: Recorder
+    leaving: Callable[[], bool] = bool  # whether whoever does this run is told to end: by default never
 
     def check_now(self) -> None:
         """The same as `check` on a fresh view of the log."""
@@ -21,7 +23,7 @@ class Boundary:
         self.check()
 
     def check(self) -> None:
-        """Raise if the run was cancelled or its deadline has passed."""
+        """Raise if the run was cancelled or handed over, or its deadline has passed."""
         recorder = self.recorder
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()
@@ -29,6 +31,8 @@ class Boundary:
             raise RunBlocked(f"{recorder.stream} is finished; nothing is added to it", code="step_changed")
         if recorder.state.cancel_reason is not None:
             raise RunCancelled(recorder.state.cancel_reason)
+        if self.leaving():
+            raise HandedOver
         until = recorder.state.budget.get("until")
         if isinstance(until, int) and recorder.clock.now() > until:
             raise RunBlocked("the deadline of the run has passed", code="timeout")

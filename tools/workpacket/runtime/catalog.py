@@ -54,16 +54,16 @@ def stream_prefix(name: str, packet: str) -> str:
     return f"{packet}/{name}@" if packet else f"{name}@"
 
 
-def next_in_line(stream: str, prefix: str) -> str:
-    """The name of the run after `stream`; '' stands for none before it."""
-    number = stream.removeprefix(prefix)
+def next_in_line(store: Store, prefix: str) -> str:
+    """The name of the next run. A number is never given twice, also after the run that had it was removed."""
+    number = newest_numbered(store, prefix, removed=True).removeprefix(prefix)
     return f"{prefix}{int(number) + 1 if number.isdigit() else 1:08d}"
 
 
-def newest_numbered(store: Store, prefix: str) -> str:
-    """The newest run of this name that was numbered, not keyed, by us."""
+def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
+    """The newest run of this name that was numbered, not keyed, by us; `removed`: also if retention removed it."""
     for limit in (20, None):  # keyed runs stand between the numbered ones, but seldom many
-        for head in store.heads(f"{prefix}0", newest_first=True, limit=limit):
+        for head in store.heads(f"{prefix}0", newest_first=True, limit=limit, removed=removed):
             if len(head.stream) == len(prefix) + 8 and head.stream[len(prefix) :].isdigit():
                 return head.stream
     return ""

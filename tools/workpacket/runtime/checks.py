@@ -4,7 +4,7 @@
   2 its schema is known              9 the work tree holds no foreign changes
   3 nobody else holds the run       10 task, dependencies and configuration are the recorded ones
   4 it was not cancelled            11 the inputs are the recorded ones
-  5 it is not finished              12 the scope is the recorded one or narrower
+  5 it is not finished              12 scope and leave for dependencies are as recorded or narrower
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model.canonical import Json
+from workpacket.model.name_patterns import covers
 from workpacket.runtime.observations import Observations, ResumePolicy, changed_keys
 from workpacket.runtime.state import CheckpointRecord, RunState
 
@@ -153,8 +154,15 @@ def inputs_same(case: Case) -> Verdict:
 
 
 def scope_within(case: Case) -> Verdict:
+    more_leave = [
+        f"--allow-deps {wanted}"
+        for wanted in case.seen.allow_deps or ()
+        if not any(covers(given, wanted) for given in case.state.allow_deps)
+    ]
+    if more_leave:
+        return _block("scope_widened", *more_leave)
     if case.seen.scope is None:
-        return NOT_APPLICABLE
+        return NOT_APPLICABLE if case.seen.allow_deps is None else PASS
     wider = sorted(set(case.seen.scope) - set(case.state.scope)) if case.state.scope else []
     dropped = not case.seen.scope and case.state.scope
     if dropped:

@@ -84,8 +84,11 @@ class Store(Protocol):
         """Forget the payload with this address wherever it is used. True if there was one."""
         ...
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
-        """The streams whose name begins with `prefix`, in order of their names."""
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
+        """The streams whose name begins with `prefix`, in order of their names; with `removed` also those that were
+        removed, whose names are not used again."""
         ...
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:

@@ -93,6 +93,11 @@ class NotDone(Exception):
     """Raise it in an effect when the effect certainly did not happen: then it may be tried again."""
 
 
+class HandedOver(BaseException):
+    """The worker is told to end: its run ends at a boundary, and another worker goes on. See `RunCancelled` for why
+    it is not an `Exception`."""
+
+
 class RunCancelled(BaseException):
     """The run was cancelled at a boundary. Not an `Exception`, so that a broad `except` in a step does not eat it."""
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import LogDamaged
+from workpacket.runtime.errors import LogDamaged, PayloadErased
 from workpacket.runtime.json_text import quoted, value_in
 from workpacket.runtime.values import address_of
 
@@ -123,8 +123,16 @@ def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str
         yield chain.check(event)
 
 
-def require_payload(event: Event, stored: object) -> bytes:
-    """The payload's bytes, if they are the ones the event vouches for. A damaged store may give anything."""
+def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
+    """What was found for the event, in the first column: the payload that it vouches for, or None if it was erased.
+
+    A damaged store may give anything.
+    """
+    if found is None:
+        raise LogDamaged(event.stream, event.version, "its payload is missing")
+    stored = found[0]
+    if stored is None:
+        raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
     if not isinstance(stored, bytes) or address_of(stored) != event.payload:
         raise LogDamaged(event.stream, event.version, "its payload does not have its address")
     return stored

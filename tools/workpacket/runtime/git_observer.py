@@ -11,7 +11,7 @@ from workpacket.git.changes import status
 from workpacket.git.commits import commit_with_trailer
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor
-from workpacket.git.rewriting import holds_changes_of, tree_of, trees_before
+from workpacket.git.rewriting import holds_changes_of, taken_back, tree_of, trees_before
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
 from workpacket.runtime.errors import RunBlocked
@@ -60,7 +60,7 @@ class GitObserver:
             return "exact"
         known = self._exists(commit)
         if known and is_ancestor(self._repository, commit, head):
-            return "ahead"
+            return "unreachable" if taken_back(self._repository, commit, head) else "ahead"
         if tree and tree in trees_before(self._repository, head, commit if known else ""):
             return "content_equal"
         if known and holds_changes_of(self._repository, commit, head):

@@ -65,13 +65,13 @@ _EFFECT = "effect step kind args_hash"
 CORE: tuple[Kind, ...] = (
     _kind(
         "run.started",
-        "inputs scope code_version budget repository workdir fork_of carried_from",
-        scan="name packet",
+        "inputs scope code_version budget repository workdir fork_of carried_from base_commit",
+        scan="name packet allow_deps",
     ),
     _kind(
         "attempt.started",
         "attempt decision interrupted inputs code_version scope budget repository workdir",
-        scan="holder",
+        scan="holder allow_deps",
         drop="env argv",
     ),
     _kind("step.started", "step processes"),
@@ -89,6 +89,7 @@ CORE: tuple[Kind, ...] = (
     _kind("checkpoint_complete", "checkpoint milestone_index commit tree changed found sidecar_written"),
     _kind("checkpoint_sidecar_write_failed", "sha", scan="path error"),
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
+    _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
     _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),

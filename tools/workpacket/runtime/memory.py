@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from workpacket.runtime.admission import (
     events_to_store,
+    name_was_used,
     require_fence,
     require_next_in_sequence,
     require_same_as_stored,
     require_version,
 )
 from workpacket.runtime.contract import Append, Appended, Head, Lease
-from workpacket.runtime.errors import LeaseHeld, LeaseLost, LogDamaged, PayloadErased, VersionConflict
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.events import GENESIS, Event, require_payload, verified
 from workpacket.runtime.index import IndexEntry, entry_of, index_of
 from workpacket.runtime.ticks import Clock, SystemClock
@@ -30,7 +31,7 @@ class MemoryStore:
         self._payloads: dict[str, bytes | None] = {}
         self._leases: dict[str, tuple[int, str, float]] = {}
         self._index: dict[tuple[str, str, str], IndexEntry] = {}
-        self._removed: set[str] = set()
+        self._removed: dict[str, Head] = {}
 
     def append(self, request: Append) -> Appended:
         with self._lock:
@@ -60,7 +61,7 @@ class MemoryStore:
 
     def _require_name_is_free(self, stream: str) -> None:
         if stream in self._removed:
-            raise VersionConflict(f"{stream} was removed by retention; its name is not used again")
+            raise name_was_used(stream)
 
     def _keep(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
         for payload in payloads:
@@ -87,12 +88,8 @@ class MemoryStore:
         if event.payload is None:
             return None
         with self._lock:
-            if event.payload not in self._payloads:
-                raise LogDamaged(event.stream, event.version, "its payload is missing")
-            stored = self._payloads[event.payload]
-        if stored is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, stored)
+            found = (self._payloads[event.payload],) if event.payload in self._payloads else None
+        return require_payload(event, found)
 
     def erase(self, digest: str) -> bool:
         with self._lock:
@@ -101,12 +98,14 @@ class MemoryStore:
                 self._payloads[digest] = None
             return found
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
         with self._lock:
-            names = sorted(self._streams)
+            names = sorted({**self._streams, **(self._removed if removed else {})})
             names = [name for name in names[bisect_left(names, prefix) :] if name.startswith(prefix)]
             names = (names[::-1] if newest_first else names)[:limit]
-            return tuple(head for name in names if (head := self.head(name)) is not None)
+            return tuple(head for name in names if (head := self.head(name) or self._removed.get(name)) is not None)
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
         with self._lock:
@@ -183,8 +182,8 @@ class MemoryStore:
             events = self._streams.get(stream, [])
             if not events or events[-1].hash != head:
                 raise VersionConflict(f"{stream} is not at the head that was to be removed")
+            self._removed[stream] = Head(stream, events[-1].version, head, _highest_fence(events))
             del self._streams[stream]
-            self._removed.add(stream)
             self._leases.pop(stream, None)
             self._index = {key: entry for key, entry in self._index.items() if entry.stream != stream}
             for event in events[:-1]:

@@ -31,6 +31,7 @@ class Observations:
     digests: Mapping[str, str] | None = None
     inputs: Mapping[str, str] | None = None
     scope: tuple[str, ...] | None = None
+    allow_deps: tuple[str, ...] | None = None
     environment: Mapping[str, str] | None = None
     budget: Mapping[str, Json] | None = None
     now: int = 0

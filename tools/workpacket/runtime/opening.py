@@ -20,7 +20,7 @@ from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import Wanted
 from workpacket.runtime.secret_rules import names_a_secret
-from workpacket.runtime.session import Ask, Session, token_hash
+from workpacket.runtime.session import Ask, Lent, Session, token_hash
 from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock
 from workpacket.runtime.values import stored_text
@@ -40,20 +40,25 @@ class Opening:
     ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
     holder: str = ""  # who is to hold the runs; this process if it is not said
-    lease: Lease | None = None  # of the stream that is to be opened, if it was taken before
+    lent: Lent | None = None  # the lease of the stream that is to be opened, if it was taken before
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
     def open(self, wanted: Wanted) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
-        if not stream or self.store.head(stream) is None:
-            return self._begin(stream or next_in_line("", prefix), wanted)
+        if not stream or not self._exists(stream):
+            return self._begin(stream or next_in_line(self.store, prefix), wanted)
         if wanted.key:
             return self.resume(stream, wanted)
         if wanted.fresh or self._is_finished(stream):
-            return self._begin(next_in_line(stream, prefix), wanted)
+            return self._begin(next_in_line(self.store, prefix), wanted)
         return self.resume(stream, wanted)
+
+    def _exists(self, stream: str) -> bool:
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.begun
+        return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
         """Nothing follows run.completed, so that event is enough to know. What is damaged is for `resume` to say."""
@@ -84,12 +89,12 @@ class Opening:
             "workdir": wanted.workdir or "",
             "budget": dict(wanted.budget),
         }
+        data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = Draft("run.started", data, stored_text(cleaned).encode("utf-8"))
         try:
             recorder.record(draft, expected_version=0)
         except BaseException:
-            if recorder.lease is not None:
-                self.store.release(recorder.lease)
+            self._give_up(recorder.lease)
             raise
         return self._session(recorder)
 
@@ -120,8 +125,7 @@ class Opening:
                 raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)
         except BaseException:
-            if lease is not None:
-                self.store.release(lease)
+            self._give_up(lease)
             raise
 
     def _decided(self, stream: str, wanted: Wanted, seen: Observations) -> tuple[RunState, Decision]:
@@ -139,6 +143,7 @@ class Opening:
             code_version=wanted.code_version,
             inputs=None if wanted.inputs is None else hashes_by_key(wanted.inputs),
             scope=wanted.scope,
+            allow_deps=wanted.allow_deps,
             budget=wanted.budget or None,
             now=self.clock.now(),
             retry_token_hash=token_hash(wanted.retry_token) if wanted.retry_token else "",
@@ -202,8 +207,8 @@ class Opening:
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def _take_lease(self, stream: str) -> Lease:
-        if self.lease is not None and self.lease.stream == stream:
-            return self.lease
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.lease
         holder = self.holder or this_process()
         try:
             return self.store.acquire(stream, holder, self.lease_seconds)
@@ -215,14 +220,17 @@ class Opening:
                 raise  # a program it started is at work; what it does is recorded when it ends
             return self.store.acquire(stream, holder, self.lease_seconds, over=token)
 
+    def _give_up(self, lease: Lease | None) -> None:
+        if lease is not None and self.lent is None:
+            self.store.release(lease)
+
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
         return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
     def _finished(self, recorder: Recorder) -> Session:
         """Only stored results are given out, so nobody else has to wait for it."""
-        if recorder.lease is not None:
-            self.store.release(recorder.lease)
-            recorder.lease = None
+        self._give_up(recorder.lease)
+        recorder.lease = None
         return Session(recorder, self.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
@@ -230,7 +238,7 @@ class Opening:
         return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:
-        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids)
+        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent)
         session.keep_lease()
         return session
 
@@ -255,7 +263,11 @@ def _said(wanted: Wanted) -> dict[str, Json]:
         "repository": wanted.repository,
         "workdir": wanted.workdir,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in said.items() if value is not None} | _dependencies(wanted)
+
+
+def _dependencies(wanted: Wanted) -> dict[str, Json]:
+    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
 
 
 def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:

@@ -1,11 +1,16 @@
-"""Where the store of a project lies: in the git common dir, which worktrees share and `git clean` spares."""
+"""Where the store of a project lies: in the git common dir, which worktrees share and `git clean` spares.
+
+`WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 
+VARIABLE = "WORKPACKET_STORE"
 STORE = Path("workpacket") / "runs.db"
 OUTSIDE_GIT = Path(".workpacket") / "runs.db"
 
@@ -26,7 +31,17 @@ def git_common_dir(work_tree: Path) -> Path:
     return (git_dir / _single_line(common)).resolve() if common.exists() else git_dir
 
 
+def server_url() -> str:
+    """The URL of the server that keeps the runs here; '' if a file does."""
+    named = os.environ.get(VARIABLE, "")
+    return named if "://" in named else ""
+
+
 def store_path(start: Path) -> Path:
+    """The file that keeps the runs of this folder, if no server does."""
+    named = os.environ.get(VARIABLE, "")
+    if named and "://" not in named:
+        return Path(named)
     work_tree = work_tree_of(start)
     return start / OUTSIDE_GIT if work_tree is None else git_common_dir(work_tree) / STORE
 

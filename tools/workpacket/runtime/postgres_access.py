@@ -38,6 +38,10 @@ _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ((psycopg.DataError,), "storage_unsuitable", ""),
 )
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
+# libpq passes on no code of a refusal to connect, only the words of the server.
+_REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "is not permitted to log in",
+             "certificate", "pg_hba.conf rejects", "permission denied for database")  # fmt: skip
+_COLLISIONS = 3  # how often two may insert the same at the same moment; after that it is no coincidence
 
 
 class Access:
@@ -56,6 +60,7 @@ class Access:
             timeout=max(patience, 1.0),
             reconnect_timeout=2.0,
             kwargs={"autocommit": True, "prepare_threshold": 0},
+            configure=_by_index,
             name="workpacket",
             open=False,
         )
@@ -108,11 +113,14 @@ class Access:
         """`act`, repeated while what failed may pass."""
         until = time.monotonic() + self.patience
         wait = 0.01
+        collisions = 0
         while True:
             try:
                 return act()
             except BROKEN_OFF + LOST as error:
-                if isinstance(error, _FULL + _NEVER) or time.monotonic() + wait > until:
+                collisions += isinstance(error, errors.UniqueViolation)
+                lasting = isinstance(error, _FULL) or _refused(error) or collisions > _COLLISIONS
+                if lasting or time.monotonic() + wait > until:
                     raise
             time.sleep(wait)
             wait = min(wait * 2, 0.5)
@@ -148,6 +156,10 @@ class Access:
     def translated(self, error: Exception) -> RuntimeFault:
         """A failure of the server under the name of what the user can do about it."""
         place = f"{self.address.shown}: {str(error).strip()}"
+        if _refused(error):
+            return StoreUnavailable(
+                place, code="store_read_only", hint="let the server know this user, or correct the URL"
+            )
         if isinstance(error, _OTHER_VERSION):
             return NewerSchema(f"{place}: the tables are of another version than this program")
         if isinstance(error, errors.IoError):
@@ -160,3 +172,18 @@ class Access:
     def close(self) -> None:
         if os.getpid() == self._process:
             self._pool.close()
+
+
+def _by_index(connection: Connection) -> None:
+    """A plan made while a table had ten rows is kept by this connection when it has ten million."""
+    connection.execute("SET enable_seqscan = off")
+
+
+def _refused(error: Exception) -> bool:
+    """Whether the server knows us and does not want us: asking again changes nothing."""
+    if isinstance(error, _NEVER):
+        return True
+    if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:
+        return False
+    asked_for_password = error.pgconn is not None and error.pgconn.needs_password
+    return asked_for_password or any(words in str(error) for words in _REFUSALS)

@@ -26,8 +26,13 @@ JOBS = (
         END IF;
         RETURN FOUND;
     END $$""",
-    # Jobs whose time has come, and jobs whose worker has lost its lease, wait again. A worker that has just given up
-    # the lease of its run is about to say what became of the job, so it is given a second.
+    # The lease of a run is given up with the job, in one transaction.
+    """CREATE FUNCTION {s}.give_up(p_project integer, p_stream text, p_token bigint) RETURNS void LANGUAGE plpgsql
+    AS $$ BEGIN
+        UPDATE streams SET ends = least(ends, moment())
+            WHERE project = p_project AND name = p_stream AND token = p_token;
+    END $$""",
+    # Jobs whose time has come, and jobs whose worker has lost its lease, wait again.
     f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
@@ -38,14 +43,14 @@ JOBS = (
             detail = 'its worker ended without a word' WHERE id IN (
             SELECT j.id FROM jobs j LEFT JOIN streams s ON s.project = j.project AND s.name = j.stream
             WHERE j.project = p_project AND j.queue = p_queue AND j.state = 'claimed'
-            AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at - interval '1 second')
+            AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at)
             FOR UPDATE OF j SKIP LOCKED);
     END $$""",
     # The job `p_done` is finished in the same transaction: one commit a job.
     f"""CREATE FUNCTION {{s}}.claim_1(
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
-        OUT tries_allowed integer)
+        OUT tries_allowed integer, OUT begun boolean)
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE
         j jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
@@ -53,11 +58,10 @@ JOBS = (
         PERFORM require_level(p_project, 2);
         PERFORM set_config('synchronous_commit', 'off', true);
         IF p_done IS NOT NULL THEN
-            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token;
+            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token
+                RETURNING * INTO j;
+            IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
         END IF;
-        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
-            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
-            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
         LOOP
             SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
                 AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)
@@ -69,33 +73,47 @@ JOBS = (
                     OR (SELECT count(*) FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
                         AND lane = j.lane) >= j.lane_limit
                 THEN
+                    -- Look once which others are full too, so that a thousand of them are passed over in one go.
+                    IF cardinality(full_lanes) = 0 THEN
+                        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
+                            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
+                            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
+                    END IF;
                     full_lanes := full_lanes || j.lane; CONTINUE;
                 END IF;
             END IF;
-            SELECT * INTO taken FROM acquire_1(p_project, j.stream, p_holder, p_seconds, NULL, '');
+            SELECT * INTO taken FROM take_lease(p_project, j.stream, p_holder, p_seconds, NULL, '');
             IF taken.outcome <> 'taken' THEN  -- somebody works on the run without the queue
                 passed := passed || j.id; CONTINUE;
             END IF;
             UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;
             job := j.id; stream := j.stream; request := j.request; number := taken.number; try := j.tries + 1;
-            tries_allowed := j.max_tries;
+            tries_allowed := j.max_tries; begun := taken.begun;
             RETURN;
         END LOOP;
     END $$""",
     f"""CREATE FUNCTION {{s}}.settle_1(
         p_project integer, p_job bigint, p_token bigint, p_state text, p_delay double precision, p_reason text,
         p_detail text, p_untried boolean) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {_DEFINER} AS $$
+    DECLARE j jobs;
+    BEGIN
         PERFORM require_level(p_project, 2);
         IF p_state = 'done' THEN
             PERFORM set_config('synchronous_commit', 'off', true);
-            DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token;
-            RETURN FOUND;
+            DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token
+                RETURNING * INTO j;
+        ELSE
+            UPDATE jobs SET state = p_state, due = moment() + make_interval(secs => p_delay), reason = p_reason,
+                detail = p_detail, tries = tries - p_untried::integer
+                WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token RETURNING * INTO j;
         END IF;
-        UPDATE jobs SET state = p_state, due = moment() + make_interval(secs => p_delay), reason = p_reason,
-            detail = p_detail, tries = tries - p_untried::integer
-            WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token;
-        RETURN FOUND;
+        IF NOT FOUND THEN RETURN false; END IF;
+        PERFORM give_up(p_project, j.stream, p_token);
+        IF p_state = 'waiting' THEN
+            PERFORM pg_notify('workpacket_jobs', p_project || ' ' || j.queue);
+        END IF;
+        RETURN true;
     END $$""",
     f"""CREATE FUNCTION {{s}}.revive_1(p_project integer, p_job bigint) RETURNS boolean
     LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN

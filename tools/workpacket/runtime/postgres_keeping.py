@@ -27,31 +27,37 @@ KEEPING = (
         UPDATE payloads SET bytes = NULL WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
         RETURN FOUND;
     END $$""",
-    f"""CREATE FUNCTION {{s}}.remove_1(p_project integer, p_stream text, p_head bytea) RETURNS boolean
+    # Who asks again because the answer was lost is told what was done: `request` is the same then.
+    f"""CREATE FUNCTION {{s}}.remove_1(p_project integer, p_stream text, p_head bytea, p_request text) RETURNS boolean
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 3);
         SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
         IF s.version IS NULL OR s.version = 0 OR s.hash <> p_head THEN RETURN false; END IF;
-        IF s.state = 'removed' THEN RETURN false; END IF;
-        UPDATE streams SET state = 'removed', ends = '-infinity' WHERE id = s.id;
+        IF s.state = 'removed' THEN RETURN s.request = p_request; END IF;
+        UPDATE streams SET state = 'removed', ends = '-infinity', request = p_request WHERE id = s.id;
         DELETE FROM events WHERE stream = s.id AND version < s.version;
         DELETE FROM entries WHERE stream = s.id;
         DELETE FROM payloads WHERE stream = s.id;
         RETURN true;
     END $$""",
-    # A restore is one transaction of three calls; until the last of them nobody can see the stream or add to it.
-    f"""CREATE FUNCTION {{s}}.arrive_1(p_project integer, p_stream text) RETURNS bigint
+    # A restore is one transaction of three calls; until the last of them nobody can see the stream or add to it. 0 is
+    # the answer to who asks again after all of it was done.
+    f"""CREATE FUNCTION {{s}}.arrive_1(p_project integer, p_stream text, p_request text) RETURNS bigint
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 2);
-        INSERT INTO streams(project, name, state) VALUES (p_project, p_stream, 'arriving')
+        INSERT INTO streams(project, name, state, request) VALUES (p_project, p_stream, 'arriving', p_request)
             ON CONFLICT DO NOTHING RETURNING * INTO s;
         IF s.id IS NULL THEN
-            UPDATE streams SET state = 'arriving' WHERE project = p_project AND name = p_stream AND version = 0
-                AND state = 'live' RETURNING * INTO s;
+            UPDATE streams SET state = 'arriving', request = p_request WHERE project = p_project AND name = p_stream
+                AND version = 0 AND state = 'live' RETURNING * INTO s;
+        END IF;
+        IF s.id IS NULL THEN
+            RETURN (SELECT 0 FROM streams WHERE project = p_project AND name = p_stream AND state = 'live'
+                AND version > 0 AND request = p_request);
         END IF;
         RETURN s.id;
     END $$""",

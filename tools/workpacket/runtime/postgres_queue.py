@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import stream_prefix
-from workpacket.runtime.contract import Lease
+from workpacket.runtime.contract import Lease, Store
+from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.ids import random_id
+from workpacket.runtime.postgres_following import News
 from workpacket.runtime.postgres_store import PostgresStore
 from workpacket.runtime.values import stored_text
 
@@ -34,7 +36,7 @@ class Offer(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job: the run it is about, and the lease that was taken with it."""
+    """A claimed job: the run it is about, whether that was begun before, and the lease that was taken with it."""
 
     id: int
     name: str
@@ -44,6 +46,7 @@ class Job(NamedTuple):
     attempt: int
     max_tries: int
     lease: Lease
+    begun: bool
 
 
 class Waiting(NamedTuple):
@@ -80,7 +83,7 @@ class Queue:
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
         """Take the next job and the lease of its run; `finished` leaves the queue in the same transaction."""
         done = (finished.id, finished.lease.token) if finished is not None else (None, None)
-        job, stream, request, token, attempt, max_tries = self.store.access.one(
+        job, stream, request, token, attempt, max_tries, begun = self.store.access.one(
             "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
             (self.store.project, self.name, holder, seconds, *done),
         )
@@ -88,7 +91,7 @@ class Queue:
             return None
         said = json.loads(request)
         lease = Lease(stream, token, holder, seconds)
-        return Job(job, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease)
+        return Job(job, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease, begun)
 
     def finish(self, job: Job) -> bool:
         return self._settle(job, "done")
@@ -116,6 +119,10 @@ class Queue:
         """Let wait again what was delayed until now, and what was claimed by a worker that lost its lease."""
         self.store.access.one("SELECT {s}.refresh_1(%s, %s)", (self.store.project, self.name))
 
+    def news(self) -> News:
+        """For who waits for the next job."""
+        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}")
+
     def revive(self, job: int) -> bool:
         """Let a dead job wait again, with all its tries."""
         return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
@@ -128,3 +135,10 @@ class Queue:
             (self.store.project, self.name),
         )
         return tuple(Waiting(*row) for row in rows)
+
+
+def queue_of(store: Store, name: str) -> Queue:
+    """The queue of that name; a store in a file has none."""
+    if not isinstance(store, PostgresStore):
+        raise StoreUnavailable("only a store on a server has queues", code="storage_unsuitable")
+    return Queue(store, name)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workpacket.runtime.contract import Head, Lease
-from workpacket.runtime.errors import LogDamaged, PayloadErased
+from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.postgres_access import Access
+from workpacket.runtime.postgres_following import Follower
 from workpacket.runtime.postgres_migrations import prepare_schema
 from workpacket.runtime.postgres_url import address_of_url
 
@@ -27,7 +28,7 @@ _PAGE = (
     "AND v.version > %s AND v.version <= %s WHERE s.project = %s AND s.name = %s AND s.state = 'live' "
     "ORDER BY v.version LIMIT %s"
 )
-_LATEST = (
+LATEST = (
     _EVENT + ", n.version, n.key, n.status, s.version FROM {s}.streams s CROSS JOIN LATERAL ("
     "SELECT * FROM {s}.entries e WHERE e.stream = s.id AND e.kind = %s ORDER BY e.version DESC LIMIT 1) n "
     "LEFT JOIN {s}.events v ON v.stream = s.id AND v.version = n.version "
@@ -41,7 +42,7 @@ _NEWEST = (
 )
 _HEADS = (
     "SELECT name, version, encode(hash, 'hex'), fence FROM {s}.streams WHERE project = %s AND name >= %s AND name < %s "
-    "AND state = 'live' AND version > 0 ORDER BY name"
+    "AND version > 0 "
 )
 _LEASE = (
     "SELECT name, token, holder, extract(epoch FROM ends - {s}.moment())::float8 FROM {s}.streams "
@@ -109,19 +110,21 @@ class ReadablePostgres:
             "WHERE s.project = %s AND s.name = %s",
             (bytes.fromhex(event.payload), self.project, event.stream),
         )
-        if found is None:
-            raise LogDamaged(event.stream, event.version, "its payload is missing")
-        if found[0] is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, found[0])
+        return require_payload(event, found)
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
-        parameters = (self.project, prefix, prefix + _LAST, limit)
-        if newest_first:
-            rows = self.access.rows(_HEADS + " DESC LIMIT %s", parameters)
-        else:
-            rows = self.access.rows(_HEADS + " LIMIT %s", parameters)
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
+        rows = self.access.rows(
+            _HEADS + ("AND state <> 'arriving'" if removed else "AND state = 'live'")
+            + f" ORDER BY name {'DESC' if newest_first else 'ASC'} LIMIT %s",
+            (self.project, prefix, prefix + _LAST, limit),
+        )  # fmt: skip
         return tuple(Head(*row) for row in rows)
+
+    def follower(self, stream: str) -> Follower:
+        """For who waits for the stream to grow; `following.following` is the door to it."""
+        return Follower(self.access, self.project, stream)
 
     # ---- index ---------------------------------------------------------------------------------------------------
 
@@ -137,8 +140,12 @@ class ReadablePostgres:
         )
         return tuple(IndexEntry(*row) for row in rows)
 
+    def index_kinds(self) -> tuple[str, ...]:
+        rows = self.access.rows("SELECT DISTINCT kind FROM {s}.entries WHERE project = %s", (self.project,))
+        return tuple(kind for (kind,) in rows)
+
     def latest(self, kind: str, stream: str) -> Event | None:
-        found = self.access.row(_LATEST, (kind, self.project, stream))
+        found = self.access.row(LATEST, (kind, self.project, stream))
         if found is None:
             return None
         version, key, status, head = found[14:]

@@ -30,13 +30,14 @@ def let_in(access: Access, role: str, right: Right) -> None:
     access.doing(lambda connection: _let_in(access, connection, role, right))
 
 
-def shut_out(access: Access, role: str) -> None:
-    """Take the right away. What the role may call is left, and refuses it."""
-    access.row(
+def shut_out(access: Access, role: str) -> bool:
+    """Take the right away; whether there was one. What the role may call is left, and refuses it."""
+    gone = access.row(
         "DELETE FROM {s}.members m USING {s}.projects p WHERE p.id = m.project AND p.name = %s AND m.role = %s "
         "RETURNING m.role",
         (access.address.project, role),
     )
+    return gone is not None
 
 
 def _let_in(access: Access, connection: Connection, role: str, right: Right) -> None:

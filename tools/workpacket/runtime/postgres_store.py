@@ -12,6 +12,7 @@ from typing import Any, LiteralString, NamedTuple
 
 from workpacket.runtime.admission import (
     events_to_store,
+    name_was_used,
     require_fence,
     require_next_in_sequence,
     require_same_as_stored,
@@ -23,12 +24,13 @@ from workpacket.runtime.events import GENESIS, Event, verified
 from workpacket.runtime.ids import random_id
 from workpacket.runtime.index import entry_of
 from workpacket.runtime.postgres_access import Connection
+from workpacket.runtime.postgres_arrays import number_array, text_array
 from workpacket.runtime.postgres_reading import ReadablePostgres
 from workpacket.runtime.values import address_of
 
 _APPEND: LiteralString = (
     "SELECT * FROM {s}.append_1(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, "
-    "%s::text[], %s::int[], %s::text[], %b::bytea[], %b::bytea[], %b::bytea[], %s::text[], %s::text[], %s::text[])"
+    "%s::text[], %s::int[], %s::text[], %s::text[], %b, %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])"
 )
 _BRING: LiteralString = (
     "SELECT {s}.bring_1(%s, %s, %s::bigint[], %s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], "
@@ -90,15 +92,16 @@ class PostgresStore(ReadablePostgres):
             request.actor,
             request.occurred_at,
             request.recorded_at,
-            [event.type for event in new],
-            [event.type_version for event in new],
-            [event.data for event in new],
-            [_digest(event.payload) for event in new],
-            [event.payload for event in request.events],
-            [bytes.fromhex(event.hash) for event in new],
-            [entry and entry.kind for entry in entries],
-            [entry and entry.key for entry in entries],
-            [entry and entry.status for entry in entries],
+            text_array(event.type for event in new),
+            number_array(event.type_version for event in new),
+            text_array(event.data for event in new),
+            text_array(event.payload for event in new),
+            b"".join([event.payload or b"" for event in request.events]),
+            number_array(len(event.payload or b"") for event in request.events),
+            text_array(event.hash for event in new),
+            text_array(entry and entry.kind for entry in entries),
+            text_array(entry and entry.key for entry in entries),
+            text_array(entry and entry.status for entry in entries),
         )
 
     def _remember(self, stream: str, version: int, head: str) -> None:
@@ -115,7 +118,7 @@ class PostgresStore(ReadablePostgres):
     def _refuse(request: Append, answer: _Answer) -> None:
         """Word the refusal with the rules that all stores share; each of them raises here."""
         if answer.outcome == "removed":
-            raise VersionConflict(f"{request.stream} was removed by retention; its name is not used again")
+            raise name_was_used(request.stream)
         if answer.outcome == "gap":
             require_next_in_sequence(request, answer.number)
         if answer.outcome == "fence":
@@ -192,17 +195,22 @@ class PostgresStore(ReadablePostgres):
         stream = taken[0].stream
         checked = list(verified(stream, taken))
         addressed = {address_of(payload): payload for payload in payloads}
-        self.access.doing(lambda connection: self._restore(connection, checked, addressed))
+        request = random_id()
+        self.access.doing(lambda connection: self._restore(connection, request, checked, addressed))
 
-    def _restore(self, connection: Connection, events: Sequence[Event], payloads: dict[str, bytes]) -> None:
+    def _restore(
+        self, connection: Connection, request: str, events: Sequence[Event], payloads: dict[str, bytes]
+    ) -> None:
         stream = events[0].stream
         statement = self.access.statement
         with connection.transaction():
             (place,) = connection.execute(
-                statement("SELECT {s}.arrive_1(%s, %s)"), (self.project, stream)
+                statement("SELECT {s}.arrive_1(%s, %s, %s)"), (self.project, stream, request)
             ).fetchone() or (None,)
             if place is None:
                 raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+            if place == 0:
+                return  # done before; only the answer was lost
             for first in range(0, len(events), _AT_ONCE):
                 connection.execute(statement(_BRING), _columns(self.project, place, events[first : first + _AT_ONCE]))
             addresses = list(payloads)
@@ -216,7 +224,8 @@ class PostgresStore(ReadablePostgres):
 
     def remove(self, stream: str, head: str) -> None:
         self.access.require_writable()
-        (done,) = self.access.one("SELECT {s}.remove_1(%s, %s, %b)", (self.project, stream, bytes.fromhex(head)))
+        asked = (self.project, stream, bytes.fromhex(head), random_id())
+        (done,) = self.access.one("SELECT {s}.remove_1(%s, %s, %b, %s)", asked)
         self._heads.pop(stream, None)
         if not done:
             raise VersionConflict(f"{stream} is not at the head that was to be removed")

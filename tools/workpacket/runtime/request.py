@@ -24,6 +24,8 @@ class RunRequest(TypedDict, total=False):
     deadline: datetime  # when it has to be over
     checkpoint: str  # go on from this checkpoint only; if it is missing, refuse
     retry_token: str  # the token of a checkpoint; good for one attempt
+    allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
+    base_commit: str  # the commit at which a new run begins, '' before the first one
     fresh: bool  # begin a new run even if an unfinished one exists
 
 
@@ -42,11 +44,13 @@ class Wanted:
     budget: Mapping[str, Json] = field(default_factory=dict)
     checkpoint: str = ""
     retry_token: str = ""
+    allow_deps: tuple[str, ...] | None = None
+    base_commit: str | None = None
     fresh: bool = False
 
 
 def wanted_run(name: str, request: RunRequest, workdir: str | None) -> Wanted:
-    scope = request.get("scope")
+    scope, allow_deps = request.get("scope"), request.get("allow_deps")
     return Wanted(
         name,
         packet=request.get("packet", ""),
@@ -59,6 +63,8 @@ def wanted_run(name: str, request: RunRequest, workdir: str | None) -> Wanted:
         budget=_budget(request),
         checkpoint=request.get("checkpoint", ""),
         retry_token=request.get("retry_token", ""),
+        allow_deps=None if allow_deps is None else tuple(allow_deps),
+        base_commit=request.get("base_commit"),
         fresh=request.get("fresh", False),
     )
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.calls import Scope, argument_hashes, name_and_function
@@ -64,20 +64,23 @@ class BaseRun:
         """The steps and effects of this attempt that an earlier one may have begun already."""
         return (*self._session.steps.repeated, *self._session.effects.repeated)
 
-    def _configured(
+    def using(
         self,
-        retry: Retry | None,
-        version: str | None,
-        changed: Literal["block", "redo"] | None,
-        codec: Codec[Any] | None,
-    ) -> Options:
-        present = self._options
-        return Options(
+        *,
+        retry: Retry | None = None,
+        version: str | None = None,
+        changed: Literal["block", "redo"] | None = None,
+        codec: Codec[Any] | None = None,
+    ) -> Self:
+        """This run with other options for the steps called through the result."""
+        present, run = self._options, copy.copy(self)
+        run._options = Options(
             retry or present.retry,
             present.version if version is None else version,
             changed or present.changed,
             codec or present.codec,
         )
+        return run
 
     def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         name, function, rest = name_and_function(first, args)
@@ -100,19 +103,6 @@ class Run(BaseRun):
     ) -> Literal[False]:
         self._session.end(error)
         return False
-
-    def using(
-        self,
-        *,
-        retry: Retry | None = None,
-        version: str | None = None,
-        changed: Literal["block", "redo"] | None = None,
-        codec: Codec[Any] | None = None,
-    ) -> Run:
-        """This run with other options for the steps called through the result."""
-        run = copy.copy(self)
-        run._options = self._configured(retry, version, changed, codec)
-        return run
 
     # ---- steps ---------------------------------------------------------------------------------------------------
 

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.contract import Lease, Store
+from workpacket.runtime.contract import Store
 from workpacket.runtime.decide import Decision
-from workpacket.runtime.errors import RunBlocked, StoreUnavailable
+from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.observations import ResumePolicy
 from workpacket.runtime.observe import Observer
 from workpacket.runtime.opening import LEASE_SECONDS, Opening
-from workpacket.runtime.place import store_path, work_tree_of
+from workpacket.runtime.place import server_url, store_path, work_tree_of
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.recorder import Draft, Recorder
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.request import RunRequest, Wanted, wanted_run
 from workpacket.runtime.run import Run
+from workpacket.runtime.server import store_on_server
+from workpacket.runtime.session import Lent
 from workpacket.runtime.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.ticks import Clock, SystemClock
 
@@ -56,11 +58,12 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """The runtime of the project around the present folder, of a given file, or of a postgresql:// URL."""
+        """The runtime of a given file or postgresql:// URL; else of WORKPACKET_STORE, else of this folder's project."""
         settings = settings or Settings()
+        where = where or server_url() or None
         if isinstance(where, str) and "://" in where:
             # Runs of several machines: where the work tree lies says nothing about whose run it is.
-            return cls(_on_server(where), settings)
+            return cls(store_on_server(where), settings)
         from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
 
         here = Path.cwd()
@@ -82,9 +85,9 @@ class Runtime:
         """Begin a run, or go on with the unfinished one of this name. `RunRequest` lists what can be said."""
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
-    def run_leased(self, lease: Lease, name: str, **request: Unpack[RunRequest]) -> Run:
-        """`run`, under a lease of its stream that was taken before: a worker takes it with the job."""
-        return Run(replace(self._opening(), lease=lease).open(wanted_run(name, request, self._workdir)))
+    def run_lent(self, lent: Lent, name: str, **request: Unpack[RunRequest]) -> Run:
+        """`run`, under a lease of its stream that was taken before and is given up after: a worker's, with the job."""
+        return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
         """The same for async code: `async with rt.async_run(...) as run`."""
@@ -205,15 +208,3 @@ class Runtime:
         state = state_of(self.store, self._existing(run_id))
         chosen = self.settings
         return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-
-
-def _on_server(url: str) -> Store:
-    if url.partition("://")[0] not in {"postgresql", "postgres"}:
-        raise StoreUnavailable(f"there is no store for {url.partition(':')[0]} URLs", code="storage_unsuitable")
-    try:
-        from workpacket.runtime.postgres_store import PostgresStore  # psycopg only when it is used
-    except ImportError as error:
-        raise StoreUnavailable(
-            f"the store needs {error.name}", code="storage_unsuitable", hint="pip install 'workpacket[postgres]'"
-        ) from None
-    return PostgresStore(url)

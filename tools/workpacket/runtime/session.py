@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.boundary import Boundary
 from workpacket.runtime.calls import Scope, arguments_hash
 from workpacket.runtime.contract import Lease
 from workpacket.runtime.effects import KEYED, Effects, Plan, Recovery, identity
-from workpacket.runtime.errors import LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.jcs import jcs_hash
 from workpacket.runtime.milestones import Prepared
@@ -43,6 +43,17 @@ class SavedCheckpoint:
     token: str = ""
 
 
+class Lent(NamedTuple):
+    """A lease that a worker took with the job, and gives up with it.
+
+    `begun`: whether the run existed when it was taken. `leaving`: whether the worker is told to end.
+    """
+
+    lease: Lease
+    begun: bool
+    leaving: Callable[[], bool]
+
+
 @dataclass(slots=True)
 class Session:
     recorder: Recorder
@@ -51,6 +62,7 @@ class Session:
     ask: Ask | None = None
     ids: Ids = random_id
     replay_only: bool = False
+    lent: Lent | None = None
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
@@ -58,7 +70,7 @@ class Session:
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.boundary = Boundary(self.recorder)
+        self.boundary = Boundary(self.recorder, self.lent.leaving) if self.lent else Boundary(self.recorder)
         self.steps = Steps(self.recorder, self.boundary)
         self.effects = Effects(self.recorder, self.boundary)
         self.root = Scope(self)
@@ -103,7 +115,7 @@ class Session:
     def release(self) -> None:
         self._over.set()
         lease: Lease | None = self.recorder.lease
-        if lease is not None:
+        if lease is not None and self.lent is None:
             with suppress(RuntimeFault):  # a lease that cannot be given up ends by itself
                 self.recorder.store.release(lease)
 
@@ -224,6 +236,8 @@ def stop_code(error: BaseException) -> str:
     """The stop reason that an exception stands for."""
     if isinstance(error, RuntimeFault):
         return error.code
+    if isinstance(error, HandedOver):
+        return "handed_over"
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
         return "user_stopped"
     return "worker_timeout" if isinstance(error, TimeoutError) else "worker_failed"

@@ -56,10 +56,22 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_CANTOPEN: "store_read_only",
     sqlite3.SQLITE_PERM: "store_read_only",
 }
+# A new process needs 32 KiB beside the log before it can read. On a full disk this fails first, as an error of I/O; but
+# nothing was written, and nothing is wrong with the disk.
+_NO_ROOM_TO_OPEN = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 # A damaged file can hold names that are no text at all; the sqlite3 module has no error of its own for that.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+def code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
+    """The stop reason that a failure of SQLite is."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if code == _NO_ROOM_TO_OPEN:
+        return "disk_full"
+    primary = code & 0xFF
+    return "storage_failed" if primary == sqlite3.SQLITE_IOERR else _UNAVAILABLE.get(primary, "store_corrupt")
 
 
 class Access:
@@ -161,14 +173,12 @@ class Access:
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
         """A failure of SQLite under the name of what the user can do about it."""
-        primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        code = code_of(error)
         place = f"{self.path}: {error}"
-        if primary == sqlite3.SQLITE_IOERR:
+        if code == "storage_failed":
             self._poison = str(error)
             return StorageFailed(place)
-        if primary in _UNAVAILABLE:
-            return StoreUnavailable(place, code=_UNAVAILABLE[primary])
-        return StoreCorrupt(place)
+        return StoreCorrupt(place) if code == "store_corrupt" else StoreUnavailable(place, code=code)
 
     def close(self) -> None:
         with self.thread_lock:

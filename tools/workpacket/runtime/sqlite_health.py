@@ -5,25 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from workpacket.runtime.errors import LogDamaged, RuntimeFault, StoreCorrupt, StoreUnavailable
-from workpacket.runtime.events import Event
-from workpacket.runtime.index import IndexEntry, index_of
+from workpacket.runtime.errors import RuntimeFault, StoreCorrupt, StoreUnavailable
+from workpacket.runtime.health import Problem, contents_of
 from workpacket.runtime.sqlite_access import Access
 from workpacket.runtime.sqlite_files import file_system_of, sync_folder
 from workpacket.runtime.sqlite_store import SQLiteStore
 
 VOLATILE = frozenset({"tmpfs", "ramfs"})
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong; `code` is a stop reason."""
-
-    code: str
-    message: str
 
 
 def examine(store: SQLiteStore) -> tuple[Problem, ...]:
@@ -33,10 +23,7 @@ def examine(store: SQLiteStore) -> tuple[Problem, ...]:
         with store.access.reading as db:
             problems += _pages(db)
             problems += _anchor(store.access)
-        kept: list[Event] = []
-        for head in store.heads():
-            problems += _stream(store, head.stream, kept)
-        problems += _index(store, kept)
+        problems += contents_of(store)
     except RuntimeFault as fault:
         problems.append(Problem(fault.code, fault.message))
     return tuple(problems)
@@ -50,36 +37,6 @@ def _pages(db: sqlite3.Connection) -> list[Problem]:
 def _anchor(access: Access) -> list[Problem]:
     lost = access.acknowledged_and_gone()
     return [Problem("store_rolled_back", lost)] if lost else []
-
-
-def _stream(store: SQLiteStore, stream: str, kept: list[Event]) -> list[Problem]:
-    problems: list[Problem] = []
-    try:
-        for event in store.read(stream):
-            kept.append(event)
-            problems += _payload(store, event)
-    except RuntimeFault as fault:
-        problems.append(Problem(fault.code, fault.message))
-    return problems
-
-
-def _payload(store: SQLiteStore, event: Event) -> list[Problem]:
-    try:
-        store.payload(event)
-    except LogDamaged as damage:
-        return [Problem(damage.code, damage.message)]
-    except RuntimeFault:
-        return []  # erased on purpose
-    return []
-
-
-def _index(store: SQLiteStore, events: list[Event]) -> list[Problem]:
-    wanted: set[IndexEntry] = set(index_of(events).values())
-    kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
-    present = {entry for kind in kinds for entry in store.entries(kind)}
-    if wanted == present:
-        return []
-    return [Problem("store_corrupt", f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it")]
 
 
 def suitability(path: Path) -> tuple[Problem, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.runtime.contract import Head, Lease
-from workpacket.runtime.errors import LogDamaged, PayloadErased
+from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.index import IndexEntry, entry_of
 from workpacket.runtime.sqlite_access import Access
@@ -107,19 +107,17 @@ class ReadableSQLite:
             found = self._db.execute(
                 "SELECT bytes FROM payloads WHERE digest = ?", (bytes.fromhex(event.payload),)
             ).fetchone()
-        if found is None:
-            raise LogDamaged(event.stream, event.version, "its payload is missing")
-        if found[0] is None:
-            raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
-        return require_payload(event, found[0])
+        return require_payload(event, found)
 
-    def heads(self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None) -> tuple[Head, ...]:
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
         order = "DESC" if newest_first else "ASC"
         with self.access.reading:
             rows = self._db.execute(
                 f"SELECT {STREAM_COLUMNS} FROM streams "
-                f"WHERE name >= ? AND name < ? AND removed = 0 ORDER BY name {order} LIMIT ?",
-                (prefix, prefix + "\U0010ffff", -1 if limit is None else limit),
+                f"WHERE name >= ? AND name < ? AND removed <= ? ORDER BY name {order} LIMIT ?",
+                (prefix, prefix + "\U0010ffff", removed, -1 if limit is None else limit),
             ).fetchall()
         found = [checked_stream(row) for row in rows]
         return tuple(Head(row.name, row.version, row.hash, row.fence) for row in found)

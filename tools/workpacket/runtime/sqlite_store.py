@@ -13,6 +13,7 @@ from pathlib import Path
 
 from workpacket.runtime.admission import (
     events_to_store,
+    name_was_used,
     require_fence,
     require_next_in_sequence,
     require_same_as_stored,
@@ -63,7 +64,7 @@ class SQLiteStore(ReadableSQLite):
             known = self._remembered.about(request.stream, stamp)
             row = known.row if known is not None else self._stream_row(request.stream)
             if row is not None and row.removed:
-                raise VersionConflict(f"{request.stream} was removed by retention; its name is not used again")
+                raise name_was_used(request.stream)
             stored = self._stored_before(request, row)
             if stored:
                 return Appended(stored, duplicate=True)

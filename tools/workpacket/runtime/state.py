@@ -92,6 +92,8 @@ class RunState:
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
+    base_commit: str | None = None  # None: the run does not say at which commit it began
+    allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
     spent_ms: int = 0
     last_recorded_at: int = 0
@@ -134,6 +136,8 @@ def _started(state: RunState, _: Event, data: Data) -> None:
     state.repository, state.workdir = _text(data, "repository"), _text(data, "workdir")
     state.scope = _list(data, "scope")
     state.inputs = _texts(data, "inputs")
+    state.base_commit = _text(data, "base_commit") if "base_commit" in data else None
+    state.allow_deps = _list(data, "allow_deps")
     state.budget, state.fork_of = _members(data, "budget"), _members(data, "fork_of")
 
 
@@ -148,6 +152,8 @@ def _attempt(state: RunState, _: Event, data: Data) -> None:
         state.scope = _list(data, "scope")
     if "inputs" in data:
         state.inputs = _texts(data, "inputs")
+    if "allow_deps" in data:
+        state.allow_deps = _list(data, "allow_deps")
     state.repository = _text(data, "repository") or state.repository
     state.workdir = _text(data, "workdir") or state.workdir
     state.budget = {**state.budget, **_members(data, "budget")}

@@ -111,6 +111,8 @@ class WholeStreams(OpensStores):
             assert store.head(STREAM) is None
             assert list(store.read(STREAM)) == []
             assert store.heads() == ()
+            (gone,) = store.heads(removed=True)
+            assert (gone.stream, gone.version, gone.hash) == (STREAM, 2, events[-1].hash)
             assert store.entries("runs") == ()
             with refused(VersionConflict):
                 store.append(Writer("later").request("run.started"))

@@ -1,8 +1,8 @@
 """A worker: claims runs from the queue and does them, until it is told to stop.
 
 What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again later and
-later, what only a person can help is dead at once. A worker that is told to stop ends
-after the run in hand; one that is interrupted in the middle of a run hands the job over, without counting the attempt.
+later, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
+boundary, to whoever claims it then; so does one that is interrupted. Neither counts as an attempt.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from workpacket.runtime.errors import LeaseLost, RunCancelled, RuntimeFault
+from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
+from workpacket.runtime.postgres_following import News
 from workpacket.runtime.postgres_queue import Job, Queue
 from workpacket.runtime.processes import this_process
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.session import stop_code
+from workpacket.runtime.session import Lent, stop_code
 from workpacket.runtime.stop_reasons import reason_of
 
 Task = Callable[[Run], object]
@@ -33,16 +34,27 @@ class Worker:
     runtime: Runtime
     queue: Queue
     tasks: Mapping[str, Task]
-    idle: float = 0.5
+    idle: float = 1.0  # seconds between two looks at an empty queue that announces nothing
     first_wait: float = FIRST_WAIT
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
 
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self) -> None:
-        """End after the run in hand. May be called from a signal handler."""
+        """End at the next boundary of the run in hand. May be called from a signal handler."""
         self._stopping.set()
 
     def work(self, *, until_empty: bool = False) -> int:
         """Do jobs; gives how many were finished."""
+        news = self.queue.news()
+        try:
+            return self._work(news, until_empty=until_empty)
+        finally:
+            news.close()
+
+    def _work(self, news: News, *, until_empty: bool) -> int:
         holder = this_process()
         seconds = self.runtime.settings.lease_seconds
         finished: Job | None = None
@@ -56,7 +68,7 @@ class Worker:
             if job is None:
                 if until_empty:
                     return count
-                self._stopping.wait(self.idle)
+                news.wait(self.idle)
                 continue
             if self._do(job):
                 finished, count = job, count + 1
@@ -68,12 +80,14 @@ class Worker:
         """Whether the run ended well. If not, what becomes of the job is settled here."""
         task = self.tasks.get(job.name)
         if task is None:
-            self.runtime.store.release(job.lease)
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")
             return False
+        lent = Lent(job.lease, job.begun, self._stopping.is_set)
         try:
-            with self.runtime.run_leased(job.lease, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
+            with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
                 task(run)
+        except HandedOver:
+            self.queue.give_back(job, reason="handed_over", tried=False)
         except LeaseLost:
             return False  # somebody else has the job by now
         except RunCancelled as cancelled:

@@ -8,7 +8,7 @@ from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
-from workpacket.rules.settings import Settings, settings_of
+from workpacket.rules.settings import PROJECT, SETTINGS, Settings, settings_of
 from workpacket.shell.examining import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
@@ -16,9 +16,6 @@ from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 from workpacket.value import replace
-
-POLICY = ".GOV/policy/policy.toml"
-PROJECT = "pyproject.toml"
 
 # The bytes of a file, None where there is none; OSError where it cannot be read.
 Read = Callable[[str], bytes | None]
@@ -43,7 +40,7 @@ def read_settings_at(repository: Repository, base: str) -> Settings:
 
 
 def _settings(read: Read) -> Settings:
-    for path, below in ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket"))):
+    for path, below in SETTINGS:
         try:
             data = read(path)
         except OSError as error:

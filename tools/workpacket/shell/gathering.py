@@ -34,7 +34,7 @@ def gather(
     """
     governed = find_governed(str(repository.root))
     policy = read_base_policy(repository)
-    packets = _packets(governed, sorted(governed.known) if names is None else names)
+    packets = _packets(governed, names) if names is not None else _all_packets(governed)
     pointer = governed.read(SPEC_POINTER)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
@@ -56,6 +56,11 @@ def gather(
         approvals=said.verdicts,
         approved=said.approved,
     )
+
+
+def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
+    """Without asking any of them what it depends on: whatever that is, it is among them."""
+    return {name: governed.packet(WorkPacketId.parse(name)) for name in sorted(governed.known)}
 
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:

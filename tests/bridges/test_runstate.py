@@ -1,0 +1,149 @@
+"""Snapshots of runs: legacy ones are read, new ones say their version, newer ones are refused; timelines are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridges.samples import RUN_STATE, run_state
+from bridges.test_import_and_export import Place, place
+from runtime.worlds import World
+from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.runstate_bridge import BRIDGE
+from workpacket.bridges.runstate_fields import SCHEMA_VERSION
+from workpacket.text.fault import Fault
+
+__all__ = ["place"]
+
+EVENTS: tuple[dict[str, Any], ...] = (
+    {"payload": {"run_id": "20260131"}, "seq": 1, "source": "cli", "timestamp": "2026-01-31T09:30:00Z",
+     "type": "run_started"},
+    {"payload": {"commit": "a" * 40, "milestone_index": 0, "sidecar_written": True}, "seq": 2, "source": "supervisor",
+     "timestamp": "2026-01-31T09:31:00Z", "type": "checkpoint_complete"},
+    {"payload": {"anything": ["größe", 1.5]}, "seq": 3, "source": "supervisor", "timestamp": "2026-01-31T09:32:00Z",
+     "type": "a type that nobody knows", "own": None},
+)  # fmt: skip
+
+
+def timeline(*events: dict[str, Any]) -> bytes:
+    return "".join(f"{json.dumps(event, sort_keys=True, ensure_ascii=False)}\n" for event in events).encode()
+
+
+def read(data: bytes, path: str = "state.json") -> Foreign:
+    (found,) = BRIDGE.read(path, data)
+    assert isinstance(found, Foreign), found
+    return found
+
+
+def fault(data: bytes, path: str = "state.json") -> Fault:
+    (found,) = BRIDGE.read(path, data)
+    assert isinstance(found, Fault), found
+    return found
+
+
+def test_a_snapshot_without_a_version_is_a_legacy_one_and_is_written_with_the_version() -> None:
+    found = read(run_state(schema_version=None))
+    assert found.values == RUN_STATE
+    assert json.loads(BRIDGE.write((found,)))["schema_version"] == SCHEMA_VERSION == "1.0.0"
+
+
+def test_a_legacy_snapshot_needs_no_more_than_run_and_phase() -> None:
+    found = read(b'{"run_id": "r", "phase": "INIT"}')
+    assert found.stream == "runstate/r"
+
+
+@pytest.mark.parametrize("version", ["1.0.1", "1.1.0", "2.0.0", "10.0.0"])
+def test_a_newer_version_is_refused(version: str) -> None:
+    found = fault(run_state(schema_version=version, phase="A PHASE OF THE FUTURE"))
+    assert found.code == "newer_schema"
+    assert version in found.message
+
+
+@pytest.mark.parametrize("version", [1, "1", "1.0", "v1.0.0", "0.9.0", "01.0.0", ""])
+def test_what_is_no_version_that_ever_was_is_malformed(version: object) -> None:
+    assert fault(run_state(schema_version=version)).message.startswith("schema_version: it must be")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("run_id", ""), ("run_id", 7), ("phase", "verify"), ("milestone_index", -1), ("milestone_index", True),
+        ("milestones", [{"goal": "x", "risk_level": "enormous"}]), ("milestones", [{"risk_level": "low"}]),
+        ("milestones", [{"goal": "x", "done_checks": "all"}]), ("scope_lock", {"allowlist": "src"}),
+        ("checkpoint_commit_sha", "HEAD"), ("retries", "many"), ("started_at", "yesterday"), ("stop_reason", 1),
+        ("last_verification_evidence", {"commands_run": [{"command": "x", "exit_code": "0"}]}),
+    ],
+)  # fmt: skip
+def test_a_field_that_does_not_fit_is_named_where_it_stands(field: str, value: object) -> None:
+    data = run_state(**{field: value})
+    found = fault(data)
+    assert found.code == "checkpoint_malformed"
+    assert found.message.startswith(field)
+    assert data.decode()[: found.start].rstrip().endswith(":")
+
+
+def test_run_and_phase_have_to_be_there() -> None:
+    found = BRIDGE.read("state.json", b"{}")
+    assert [one.message for one in found if isinstance(one, Fault)] == ["run_id: it is missing", "phase: it is missing"]
+
+
+def test_a_timeline_is_carried_over_line_by_line(place: Place) -> None:
+    file = place.write(timeline(*EVENTS), "timeline.jsonl")
+    assert place("import", "runstate", file)[0] == 0
+    assert place.streams() == ["runstate/20260131/timeline"]
+    assert place("export", "runstate", "20260131/timeline")[1].encode() == timeline(*EVENTS)
+    more = {**EVENTS[1], "seq": 4}
+    status, said = place("import", "runstate", place.write(timeline(*EVENTS, more), "timeline.jsonl"))
+    assert (status, "3 known, 1 new" in said) == (0, True)
+
+
+def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None:
+    found = BRIDGE.read(".runr/runs/20260131/timeline.jsonl", timeline(EVENTS[1]))
+    assert [one.stream for one in found if isinstance(one, Foreign)] == ["runstate/20260131/timeline"]
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ((EVENTS[0], EVENTS[2]), "seq: 1 stands before it"),
+        ((EVENTS[0], EVENTS[0]), "seq: 1 stands before it"),
+        (({**EVENTS[0], "timestamp": "now"},), "timestamp: it must be a time (RFC 3339)"),
+        (({**EVENTS[0], "payload": 1},), "payload: it must be a mapping"),
+    ],
+    ids=["gap", "twice", "time", "payload"],
+)
+def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any], ...], message: str) -> None:
+    data = timeline(*events)
+    found = fault(data, "timeline.jsonl")
+    assert found.message == message
+    assert found.start > data.decode().rstrip("\n").rfind("\n")
+
+
+def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
+    assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
+    assert isinstance(BRIDGE.read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Fault)
+
+
+def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:
+    world = World()
+    with world.runtime.run("work", scope=["src"]) as run:
+        run.step("one", lambda: 1)
+    stopped = world.runtime.run("other")
+    stopped._session.leave()
+    (done,) = BRIDGE.from_runs(world.store, "work@00000001")
+    assert done.values["schema_version"] == "1.0.0"
+    assert (done.values["phase"], done.values["scope_lock"]) == ("FINALIZE", {"allowlist": ["src"], "denylist": []})
+    assert read(BRIDGE.write((done,))) == done
+    assert BRIDGE.from_runs(world.store, "no run") == ()
+
+
+def test_a_stopped_run_says_its_reason_by_its_registered_code(place: Place) -> None:
+    handle = place("run", "start", "work")[1].strip()
+    assert place("run", "stop", handle, "--reason", "review_failed")[0] == 31  # an alias
+    run = handle.partition("#")[0]
+    values = json.loads(place("export", "runstate", run)[1])
+    assert (values["phase"], values["stop_reason"]) == ("STOPPED", "review_rejected")
+    assert Path(values.get("repo_path", "/")).is_absolute()

@@ -1,0 +1,380 @@
+"""Every command has a schema of what it answers with --json, and every form in it is one that a command gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from answers import ANSWERS, form_of, forms_of, load, missing, path_of
+from approving.story import ALICE, WP, Story, begin
+from bridges.samples import SAMPLES, STEP_EVENT, lines
+from bridges.scopes import scoped
+from cli.commands import Result
+from cli.places import Place
+from git.scratch import git, make_repository
+from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
+from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
+from postgres.server import Server
+from workpacket.approvals.sshsig import NAMESPACE
+from workpacket.cli.commands import COMMANDS
+from workpacket.runtime import Runtime
+
+BOARD = ".GOV/roles_shared/TASK_BOARD.md"
+NAMES = [name for name, _, _ in COMMANDS]
+FILES = sorted(path.name.removesuffix(".schema.json") for path in ANSWERS.iterdir())
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_every_command_has_a_schema(command: str) -> None:
+    assert path_of(command).exists(), missing(command)
+
+
+def test_every_schema_has_a_command() -> None:
+    assert set(FILES) - set(NAMES) == {"common"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_schema_is_sound_closed_and_described(name: str) -> None:
+    schema = load(path_of(name))
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"].endswith(f"/commands/{name}.schema.json")
+    assert schema["title"]
+    assert schema["description"]
+    assert list(faults(schema.get("$defs", {}), "#/$defs")) == []
+
+
+def faults(definitions: dict[str, Any], place: str) -> Iterator[str]:
+    """Objects with listed properties that let others in, and properties of which nobody says what they are."""
+    for name, schema in definitions.items():
+        where = f"{place}/{name}"
+        if "$ref" in schema:
+            continue
+        if "description" not in schema and "title" not in schema:
+            yield f"{where} is not described"
+        for part in (schema, schema.get("items", {})):
+            if "properties" in part:
+                if part.get("additionalProperties") is not False:
+                    yield f"{where} is not closed"
+                yield from faults(part["properties"], where)
+
+
+# ---- the commands ------------------------------------------------------------------------------------------------
+
+
+class Reached:
+    """Calls commands with --json, holds every answer against its schema, and remembers which forms there were."""
+
+    def __init__(self) -> None:
+        self.forms: dict[str, set[str]] = defaultdict(set)
+
+    def __call__(self, run: Callable[..., Any], *words: str) -> dict[str, Any]:
+        at = words.index("--") if "--" in words else len(words)
+        said = run(*words[:at], "--json", *words[at:])
+        answer: dict[str, Any] = json.loads(said.stdout if hasattr(said, "stdout") else said.out)
+        assert answer["command"] == words[0]
+        self.forms[words[0]].add(form_of(answer))
+        return answer
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
+def test_every_command_gives_every_form_that_its_schema_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reached = Reached()
+    for number, story in enumerate((packets, hand_edits, approvals, runs, on_a_server, batches)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with monkeypatch.context() as patch:
+            story(reached, folder, patch, capsys)
+    for command in NAMES:
+        assert set(forms_of(command)) - reached.forms[command] - {"failed", "refused", "stopped"} == set(), command
+    shared = set().union(*reached.forms.values())
+    assert {"failed", "refused", "stopped"} <= shared
+
+
+def beginning(reached: Reached, governed: Governed) -> None:
+    """Governance, commands that only look, and two packets that are ready."""
+    reached(governed, "init")
+    reached(governed, "init", "--check")
+    governed.begin()
+    for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
+        reached(governed, *words)
+    reached(governed, "explain", "file_unreadable")
+    reached(governed, "explain", "--all")
+    reached(governed, "explain", "no_such_code")
+    reached(governed, "schema")
+    reached(governed, "schema", "commands/cancel")
+    reached(governed, "completion", "bash")
+    reached(governed, "lint-justfile", ".GOV/gov.just")
+    reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
+    reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
+    (governed.root / f".GOV/task_packets/stubs/{NAME}.md").unlink()
+    shutil.rmtree(governed.root / f".GOV/log/{NAME}")
+    governed.done("board", "sync")
+    governed.activate(OTHER)
+    governed.stub(NAME)
+    reached(governed, "create-task-packet", NAME)
+    reached(governed, "refine", NAME)
+    (governed.root / f".GOV/refinements/{NAME}.md").unlink()
+    governed.refine(NAME)
+    reached(governed, "refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.commit("signed")
+    reached(governed, "create-task-packet", NAME)
+    governed.git("checkout", "--quiet", ".GOV")
+    governed.git("clean", "--quiet", "-fd", ".GOV")
+    reached(governed, "activate", NAME)
+    for old, new in (("RISK_TIER: TODO", "RISK_TIER: LOW"), ("TERMS: TODO", "TERMS: x")):
+        governed.replace(PACKET, old, new)
+    governed.commit("activated")
+    for words in (["status"], ["next"], ["why", NAME], ["list"], ["show", NAME], ["history", NAME],
+                  ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
+        reached(governed, *words)
+
+
+def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One packet from nothing to VALIDATED, and what may happen to others on the way."""
+    governed = govern(folder, patch, capsys)
+    beginning(reached, governed)
+    reached(governed, "prepare", OTHER, "--for", "coder")
+    reached(governed, "claim", OTHER, "--as", "coder")
+    reached(governed, "release", OTHER, "--reason", "x", "--as", "coder")
+    reached(governed, "claim", OTHER, "--as", "coder")
+    reached(governed, "handover", OTHER, "--to", "bob", "--reason", "x", "--as", "coder")
+    reached(governed, "block", OTHER, "--reason", "no water", "--until", "rain")
+    reached(governed, "unblock", OTHER)
+    governed.work(NAME)
+    reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
+    reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("src/report.md", "Good.\n")
+    governed.commit("a report")
+    reached(governed, "verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")
+    reached(governed, "reopen", NAME, "--reason", "x")
+    governed.commit("reopened")
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.done("verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")
+    governed.commit("judged")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
+    reached(governed, "merged", NAME)
+    for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
+        reached(governed, *words)
+    governed.stub("WP-1-Greeting-v2")
+    reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
+    reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
+
+
+def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The board edited and moved, a packet forked by a merge, a command that was interrupted."""
+    governed = govern(folder, patch, capsys)
+    governed.begin(TOKENS_COUNT + GATE.replace("activation", "waiver"))
+    governed.activate(NAME)
+    for name in ("base", "ours", "theirs"):
+        governed.write(name, governed.read(BOARD))
+    reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
+    reached(governed, "board", "show")
+    reached(governed, "board", "export")
+    reached(governed, "board", "export", "--out", "board.html")
+    (governed.root / "board.html").unlink()
+    reached(governed, "board", "sync")
+    reached(governed, "board", "move", NAME, "BLOCKED", "--reason", "no water")
+    governed.replace(BOARD, "[BLOCKED]", "[VALIDATED]")
+    reached(governed, "board", "sync", "--adopt")
+    governed.done("board", "sync")
+    governed.done("unblock", NAME)
+    governed.commit("a packet")
+    for branch in ("one", "two"):
+        governed.git("switch", "--quiet", "--create", branch, "main")
+        governed.done("claim", NAME, "--as", branch)
+        governed.commit(branch)
+    governed.git("merge", "--quiet", "--message", "merged", "one")
+    reached(governed, "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "one began first")
+    with patch.context() as dying:
+        dying.setattr("workpacket.shell.journal.Journal.remove", interrupted)
+        governed("block", NAME, "--reason", "x", "--until", "y")
+    assert reached(governed, "recover")["data"]["unfinished"]
+    assert reached(governed, "recover", "--forward")["data"]["recovered"]
+    reached(governed, "policy", "trust", "--key", "nowhere")
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys, decisions signed elsewhere and taken back, conditions lifted."""
+    (folder / "governed").mkdir()
+    governed = govern(folder / "governed", patch, capsys)
+    gates = {"activation": "approver", "waiver": "approver", "override": "approver", "policy": "operator"}
+    signed = Signed(governed, folder / "people")
+    signed.begin(gates=gates)
+    governed.stub(NAME, depends=OTHER)
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    signed.approve()
+    governed.done("activate", NAME)
+    rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
+    for gate, command in (("waiver", "waive"), ("override", "override")):
+        signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
+        reached(governed, command, NAME, rule, *lasting)
+    assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
+    reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
+    patch.undo()
+    patch.setenv("HOME", str(folder / "home"))
+    patch.setenv("XDG_CONFIG_HOME", str(folder / "home" / "config"))
+    patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    patch.delenv("SSH_AUTH_SOCK", raising=False)
+    (folder / "story").mkdir()
+    story: Story = begin(folder / "story", folder / "home")
+    statement = folder / "statement"
+    public = f"{story.keys[ALICE]}.pub"
+    reached(story.run, "approve", WP, "--key", public, "--statement-out", str(statement))
+    sign_elsewhere(story, statement)
+    envelope = reached(story.run, "approve", "--attach", str(statement))["data"]["envelope"]
+    word = envelope.rpartition("/")[2][:12]
+    reached(story.run, "revoke", word, "--key", public, "--statement-out", str(folder / "revocation"))
+    revoked = typing(story, ("type: ", f"REVOKE REFINEMENT {WP}"))
+    reached(revoked, "revoke", word, "--key", str(story.keys[ALICE]))
+    reached(story.run, "approvals", "list")
+    reached(story.run, "approvals", "verify")
+    phrase = ("correct horse battery staple",) * 2
+    made = typing(story, *zip(("Enter passphrase", "same passphrase again"), phrase, strict=True))
+    reached(made, "key", "init", "--principal", "dora@example.org")
+    reached(story.run, "key", "init")
+    reached(story.run, "key", "doctor")
+    reached(story.run, "key", "list")
+
+
+def typing(story: Story, *answers: tuple[str, str]) -> Callable[..., Result]:
+    """At a terminal the questions stand on the screen too; the object is the last line."""
+
+    def run(*words: str) -> Result:
+        done = story.type(list(words), *answers)
+        return Result(done.status, done.screen.strip().rpartition("\n")[2], "")
+
+    return run
+
+
+def sign_elsewhere(story: Story, statement: Path) -> None:
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(story.keys[ALICE]), str(statement)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs from their start to their removal, and checkpoints of foreign forms."""
+    make_repository(folder)
+    for key, value in (("user.name", "ann"), ("user.email", "ann@example.org")):
+        git(folder, "config", key, value)
+    place = Place(folder, capsys)
+    owner = ("--owner", str(os.getpid()))
+    run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
+    reached(place, "run", "start", "nightly")
+    reached(place, "run", "step", run, "a", "--", "true")
+    reached(place, "run", "step", run, "b", "--", "false")
+    reached(place, "run", "step", run, "c", "--result", "[1]")
+    reached(place, "run", "checkpoint", run, "--cursor", '{"page": 7}', "--token")
+    reached(place, "run", "milestone", run)
+    (folder / "work").touch()
+    reached(place, "run", "checkpoint", run, "--commit")
+    reached(place, "run", "stop", run, "--reason", "stalled")
+    for words in (["resume"], ["resume", "nightly"], ["runs", "list"], ["runs", "show", "nightly"],
+                  ["runs", "tail", "nightly"], ["runs", "diff", "nightly", "nightly"], ["runs", "export", "nightly"],
+                  ["runs", "export", "nightly", "--output", "one"], ["runs", "export", "--raw"],
+                  ["runs", "export", "--raw", "--output", "all"], ["runs", "verify"], ["doctor"]):  # fmt: skip
+        reached(place, *words)
+    run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
+    reached(place, "run", "stop", run)
+    reached(place, "runs", "prune", "--older-than", "0")
+    reached(place, "runs", "prune", "--older-than", "0", "--yes")
+    other = Place(folder / "other place", capsys)
+    other.root.mkdir()
+    make_repository(other.root)
+    reached(other, "runs", "import", str(folder / "one"))
+    reached(place, "run", "start", "other", *owner)
+    reached(place, "cancel", "other")
+    for form, data in SAMPLES.items():
+        (folder / form).write_bytes(data)
+        reached(place, "import", form, form)
+        reached(place, "export", form)
+        reached(place, "export", form, "--out", f"{form}.again")
+    (folder / "other").write_bytes(lines(STEP_EVENT))
+    reached(place, "import", "step", "other")
+    (folder / "bad").write_bytes(b"[1]\n")
+    reached(place, "import", "step", "bad")
+    (folder / "package.json").write_text('{"dependencies": {"wolf": "1"}}')
+    reached(place, "deps", "check")
+    reached(place, "deps", "check", "--since", "other")
+    reached(place, "deps", "check", "--base", "nowhere")
+    with Runtime.open() as runtime, runtime.run("of an older version"):
+        pass
+    reached(place, "deps", "check", "--since", "of an older version")
+
+
+def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables, a queue and a worker, on a server of PostgreSQL."""
+    make_repository(folder)
+    (folder / "jobs.py").write_text("TASKS = {'bad': lambda run: 1 // 0}\n", "utf-8")
+    place = Place(folder, capsys)
+    server = Server()
+    patch.setattr(sys, "path", list(sys.path))
+    patch.delitem(sys.modules, "jobs", raising=False)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        server.start()
+        patch.setenv("WORKPACKET_STORE", server.url())
+        reached(place, "store", "upgrade")
+        reached(place, "queue", "offer", "bad", "--key", "a", "--tries", "1")
+        reached(place, "worker", "jobs:TASKS", "--until-empty")
+        (job,) = reached(place, "queue", "list")["data"]["jobs"]
+        reached(place, "queue", "revive", str(job["job"]))
+    finally:
+        server.remove()
+        sys.modules.pop("jobs", None)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A batch through its phases, and a role beside it."""
+    scoped(folder, capsys)
+    place = Place(folder, capsys)
+    for words in (["next"], ["begin"], ["status"], ["restore"], ["complete"]):
+        reached(place, "batch", words[0], "auth")
+    reached(place, "batch", "complete", "auth", "--phase", "testers", "--task", "T001")
+    role = ("claimed", "auth", "backend-eng", "--team", "build", "--phase", "design", "--instance", "one")
+    reached(place, "progress", *role)
+    reached(place, "progress", "list")
+    assert reached(place, "resume", "--yes", "--instance", "one")["data"]["resumed"]
+    reached(place, "progress", "close", "auth", "--instance", "one")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"handle": 1}, {"surplus": 1}, {"attempt": 0}, {"steps": [1]}, {"next": None}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_schema_refuses_what_its_command_does_not_say(change: dict[str, Any]) -> None:
+    data = {"handle": "a@1#1", "run": "a@1", "attempt": 1, "state": "running", "cursor": None, "steps": [], "next": ""}
+    validator = forms_of("run")["start"]
+    validator.validate(data)
+    with pytest.raises(ValidationError):
+        validator.validate(data | change)
+
+
+def test_the_schema_of_an_answer_is_printed(place: Place) -> None:
+    assert "commands/cancel" in place("schema").stdout.split()
+    assert json.loads(place("schema", "commands/cancel").stdout) == load(path_of("cancel"))
+    assert place("schema", "commands/nothing").returncode == 2
+    assert place("schema", "commands/cancel", "--draft-07").returncode == 2

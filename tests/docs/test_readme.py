@@ -1,0 +1,64 @@
+"""Somebody types what the README shows, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from approving.newcomer import newcomer_in
+from approving.test_tutorial import environment_of
+from architecture.source_tree import ROOT
+from workpacket.cli.commands import COMMANDS
+
+README = (ROOT / "README.md").read_text("utf-8")
+COMMAND = re.compile(r"^(?:\$ )?(workpacket|python3 tools/just\.py) ?(.*?)(?: +#.*)?$", re.MULTILINE)
+BLOCK = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What would not end, or is a test of its own (tests/setup, tests/tour).
+NEVER_ENDS = "--watch"
+
+
+def commands() -> list[tuple[str, str]]:
+    return [(program, words) for block in BLOCK.findall(README) for program, words in COMMAND.findall(block)]
+
+
+def test_each_workpacket_command_does_something_in_a_new_repository(tmp_path: Path) -> None:
+    newcomer = newcomer_in(tmp_path / "new", environment_of(tmp_path))
+    typed = [words for program, words in commands() if program == "workpacket" and NEVER_ENDS not in words]
+    assert typed[0] == "init"
+    assert len(typed) > 4
+    for words in typed:
+        done = subprocess.run(
+            ["workpacket", *shlex.split(words)],
+            cwd=newcomer.root,
+            env=newcomer.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        # 1: a stub that was not filled in has findings; 3: `why` says what a gate asks for
+        assert done.returncode in {0, 1, 3}, f"{words}\n{done.stdout}{done.stderr}"
+        assert done.stdout, words
+
+
+def test_each_recipe_it_names_is_in_the_justfile() -> None:
+    recipes = set(re.findall(r"^([a-z][a-z-]*)(?: [^:\n]*)?:", (ROOT / "justfile").read_text("utf-8"), re.MULTILINE))
+    named = set(re.findall(r"python3 tools/just\.py ([a-z-]+)", README))
+    assert {"tour", "test"} <= named <= recipes
+
+
+def test_each_command_of_the_table_exists() -> None:
+    (table,) = re.findall(r"\| command \| what for \|\n\|---\|---\|\n((?:\|.*\n)+)", README)
+    named = {words.split()[0] for row in table.splitlines() for words in re.findall(r"`([^`]+)`", row.split("|")[1])}
+    assert len(named) > 20
+    assert named <= {name for name, _, _ in COMMANDS}
+
+
+def test_every_page_that_shows_commands_is_typed_by_some_test() -> None:
+    """Reference pages are made from the code; the others are named by the test that follows them."""
+    tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name not in {"reference", "decisions"}]
+    shown = [path for path in pages if re.search(r"^```(sh|console)", path.read_text("utf-8"), re.MULTILINE)]
+    assert len(shown) > 5
+    assert [path.name for path in shown if path.name not in tests and f'"{path.stem}"' not in tests] == []

@@ -1,0 +1,74 @@
+"""What a workflow of ours may do: little, with actions that are pinned, and with no words of strangers in a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from workpacket.text.source import Source
+from workpacket.text.yaml_strict import load_yaml
+
+_PINNED = re.compile(r"[\w.-]+/[\w./-]+@(?:[0-9a-f]{40}|v[0-9]+)\Z")
+_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+# Contexts that nobody outside of the repository can choose the words of. `inputs` come from the calling workflow.
+_TRUSTED = re.compile(
+    r"(?:inputs\.\w+|matrix\.\w+|runner\.os|github\.(?:workflow|ref|sha|workspace|event_name)|"
+    r"github\.event\.pull_request\.(?:number|base\.sha|head\.repo\.fork)|"
+    r"cancelled\(\)|hashFiles\('[\w.]+'\)|'[^']*'|true|false|==|!=|!|&&|\|\||\s)+\Z"
+)
+_MAY = {"contents": ("read",), "security-events": ("write",)}
+# The one workflow that is run with the rights of the base; tests of its own show that it never runs the change.
+_OF_THE_BASE = "approvals.yml"
+
+
+def faults(name: str, text: str) -> Iterator[str]:
+    """Everything that is wrong with the workflow."""
+    loaded = load_yaml(Source(name, text))
+    yield from (f"yaml: {fault.code}" for fault in loaded.faults)
+    if loaded.root is None:
+        return
+    workflow: Any = loaded.root.plain()
+    triggers = workflow.get("on", {})
+    if "pull_request_target" in triggers and name != _OF_THE_BASE:
+        yield "it runs with the rights of the base"
+    if "permissions" not in workflow:
+        yield "it does not say what it may do"
+    yield from _permissions(workflow.get("permissions", {}))
+    yield from _expressions(workflow)
+    for job_name, job in workflow["jobs"].items():
+        yield from _permissions(job.get("permissions", {}))
+        if "timeout-minutes" not in job and "uses" not in job:
+            yield f"{job_name} has no time limit"
+        for step in (job, *job.get("steps", ())):
+            yield from _step(step)
+
+
+def _permissions(given: Any) -> Iterator[str]:
+    if not isinstance(given, dict):
+        yield f"permissions: {given}"
+        return
+    yield from (f"permission {what}: {how}" for what, how in given.items() if how not in _MAY.get(what, ()))
+
+
+def _step(step: dict[str, Any]) -> Iterator[str]:
+    uses = step.get("uses", "")
+    if uses and not _PINNED.match(uses):
+        yield f"not pinned: {uses}"
+    if uses.startswith("actions/checkout@") and step.get("with", {}).get("persist-credentials") is not False:
+        yield "a checkout leaves its token behind"
+    if "${{" in step.get("run", ""):
+        yield "an expression is pasted into a script"
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _expressions(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _expressions(one)
+    elif isinstance(value, str):
+        for inside in _EXPRESSION.findall(value):
+            if not _TRUSTED.match(inside):
+                yield f"not to be trusted: {inside.strip()}"

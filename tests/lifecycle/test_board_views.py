@@ -1,0 +1,66 @@
+"""`board show` at a terminal and in a pipe, and `board export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from approving.terminal import at_terminal
+from approving.test_tutorial import environment_of
+from lifecycle.governed import Governed
+
+NAME = "WP-1-Greeting-v1"
+
+
+@pytest.fixture
+def board(governed: Governed) -> Governed:
+    governed.begin()
+    governed.stub("WP-1-Song-v1")
+    governed.activate(NAME)
+    governed.done("claim", NAME, "--as", "ann", "--branch", "b")
+    governed.stub("WP-1-Voice-v1")
+    governed.done("abandon", "WP-1-Voice-v1", "--reason", "x")
+    return governed
+
+
+def test_a_pipe_gets_the_words_of_the_board_file(board: Governed) -> None:
+    out = board.done("board", "show").out
+    assert f"## In Progress\n- **[{NAME}]** - [IN_PROGRESS]\n\n## In Review\n\n## Done" in out
+
+
+def test_a_terminal_gets_columns_with_signs_and_no_colour_if_none_is_wanted(board: Governed, tmp_path: Path) -> None:
+    environment = environment_of(tmp_path) | {"TERM": "xterm"}
+    command = ["sh", "-c", "stty cols 120; workpacket board show"]
+    plain = at_terminal(command, board.root, [], environment)
+    assert plain.status == 0, plain.screen
+    assert "\x1b[" not in plain.screen
+    assert f"> {NAME}" in plain.screen
+    assert "ann, until" in plain.screen
+    assert "- WP-1-Voice-v1" in plain.screen
+    del environment["NO_COLOR"]
+    coloured = at_terminal(command, board.root, [], environment)
+    assert f"\x1b[1;36m> {NAME}\x1b[0m" in coloured.screen
+
+
+def test_the_page_tells_titles_and_notes_and_depends_on_no_clock(board: Governed) -> None:
+    page = board.done("board", "export").out
+    assert f'<li id="{NAME}">' in page
+    assert "ann, until" in page
+    board.clock.turn(days=30)
+    assert board.done("board", "export").out == page
+    assert board.done("board", "export", "--at", "2026-02-01").out != page
+
+
+def test_the_page_goes_into_a_new_file_only(board: Governed) -> None:
+    page = board.done("board", "export").out
+    assert board.done("board", "export", "--out", "board.html").next == "open board.html in a browser"
+    assert board.read("board.html") == page
+    refused = board("board", "export", "--out", "board.html")
+    assert (refused.status, "nothing is written over it" in refused.err) == (6, True)
+
+
+def test_an_empty_repository_has_an_empty_board(governed: Governed) -> None:
+    governed.done("init")
+    assert "0 packets, 0 of them open." in governed.done("board", "export").out
+    assert "empty:" not in governed.done("board", "show").out

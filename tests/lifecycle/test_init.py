@@ -1,0 +1,290 @@
+"""`init` asks nothing, writes little, never overwrites, and brings up to date what nobody edited."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from git.scratch import git
+from lifecycle.governed import Governed
+from workpacket.cli.instructions import instructions, skills
+from workpacket.plans.agents_block import AGENTS, BEGIN, END, marked
+from workpacket.plans.beginning import known_digest
+from workpacket.plans.dialects import DIALECTS, Dialect
+from workpacket.plans.starting import GOV_JUST, GROUPS, Package, starting_files
+from workpacket.shell import starter_files
+from workpacket.shell.starter_files import SHIPPED, read_package
+
+ROOT = Path(__file__).parents[2]
+PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"
+EVERYTHING = tuple(f"--{group}" for group in GROUPS)
+OLDER = "# Coder protocol\n\nAs an older version wrote it.\n"
+
+
+def package() -> Package:
+    return read_package(instructions(), skills())
+
+
+@pytest.fixture
+def once_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of the tool that remembers one more text for the protocol and one for the section of AGENTS.md."""
+    known = starter_files.read_shipped()
+    known[PROTOCOL] |= {known_digest(OLDER)}
+    known[AGENTS] |= {known_digest(marked("An older section."))}
+    monkeypatch.setattr(starter_files, "read_shipped", lambda: known)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_second_call_changes_nothing_and_what_it_wrote_holds(governed: Governed, dialect: str) -> None:
+    governed.done("init", "--dialect", dialect, *EVERYTHING)
+    before = governed.files()
+    again = governed.done("init")
+    assert governed.files() == before
+    assert again.out.startswith("0 files written")
+    assert again.next == "workpacket status"
+    governed.done("init", "--check", *EVERYTHING)
+    governed.done("check", "--fail-on", "warning")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_written_is_what_is_listed(governed: Governed, dialect: str) -> None:
+    listed = governed.json("init", "--dialect", dialect)["data"]
+    assert set(listed["changed"]) == {*listed["written"], ".gitignore"} == set(governed.files())
+    assert listed["offered"] == list(GROUPS)
+
+
+def test_little_is_written_unless_it_is_asked_for(governed: Governed) -> None:
+    governed.done("init", "--dialect", "plain")
+    assert {path for path in governed.files() if not path.startswith(".GOV/")} == {AGENTS, ".gitignore"}
+    assert not (governed.root / ".git" / "hooks" / "pre-commit").exists()
+    assert len(governed.files()) == 13
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_that_is_there_is_kept_complete_only_on_request(governed: Governed, group: str) -> None:
+    written = set(governed.json("init", f"--{group}")["data"]["written"])
+    own = {file.path for file in starting_files("plain", package()) if file.group == group}
+    assert own
+    assert own <= written
+    (governed.root / min(own)).unlink()
+    governed.done("init")
+    assert not (governed.root / min(own)).exists()
+    governed.done("init", f"--{group}")
+    assert (governed.root / min(own)).exists()
+
+
+def test_a_file_that_nobody_edited_is_brought_up_to_date(governed: Governed, once_shipped: None) -> None:
+    governed.done("init")
+    now = governed.read(PROTOCOL)
+    governed.write(PROTOCOL, OLDER)
+    assert "starter_outdated" in governed("init", "--check").out
+    result = governed.done("init")
+    assert f"brought up to date: {PROTOCOL}" in result.out
+    assert governed.read(PROTOCOL) == now
+
+
+def test_line_ends_and_a_byte_order_mark_are_no_edit_and_stay(governed: Governed, once_shipped: None) -> None:
+    governed.done("init")
+    now = governed.read(PROTOCOL).encode()
+    (governed.root / PROTOCOL).write_bytes(b"\xef\xbb\xbf" + OLDER.replace("\n", "\r\n").encode())
+    governed.done("init")
+    assert (governed.root / PROTOCOL).read_bytes() == b"\xef\xbb\xbf" + now.replace(b"\n", b"\r\n")
+
+
+def test_an_edited_file_is_left_and_said(governed: Governed, once_shipped: None) -> None:
+    governed.done("init")
+    governed.write(PROTOCOL, OLDER + "And ours.\n")
+    assert f"left as it is: {PROTOCOL}" in governed.done("init").out
+    assert governed.read(PROTOCOL) == OLDER + "And ours.\n"
+    checked = governed.done("init", "--check")
+    assert "starter_edited" in checked.out
+
+
+def test_a_text_that_was_shipped_elsewhere_is_an_edit_here(governed: Governed) -> None:
+    governed.done("init")
+    governed.write(PROTOCOL, governed.read(".GOV/roles/validator/VALIDATOR_PROTOCOL.md"))
+    assert governed.json("init")["data"]["edited"] == [PROTOCOL]
+
+
+def test_what_belongs_to_the_repository_is_never_replaced(governed: Governed) -> None:
+    theirs = {file.path for file in starting_files("handshake", package()) if not file.ours}
+    assert len(theirs) == 5
+    for path in theirs:
+        governed.write(path, "ours\n")
+    governed.done("init")
+    assert {governed.read(path) for path in theirs} == {"ours\n"}
+
+
+def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
+    governed.write(".GOV/roles_shared/SPEC_CURRENT.md", "ours.md\n")
+    governed.done("init")
+    assert not (governed.root / ".GOV/spec/SPEC_v1.md").exists()
+
+
+def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
+    first = governed.done("init", "--skills").next
+    assert "git add .gitignore .GOV .agents AGENTS.md && git commit" in first
+    assert governed.done("init", "--pre-commit").next.startswith("git add .pre-commit-config.yaml && git commit")
+
+
+def test_where_a_board_was_the_packets_are_adopted_next(governed: Governed) -> None:
+    governed.write(".GOV/roles_shared/TASK_BOARD.md", "# Task Board\n")
+    governed.write(".GOV/roles_shared/SPEC_CURRENT.md", "spec.md\n")
+    steps = governed.done("init").next.split(", then: ")
+    assert (steps[0], steps[-1]) == ("workpacket key init", "workpacket adopt")
+
+
+def test_a_check_writes_nothing_and_fails_for_what_is_missing(governed: Governed) -> None:
+    result = governed("init", "--check")
+    assert (result.status, governed.files()) == (1, {})
+    assert "starter_missing" in result.out
+    governed.done("init")
+    (governed.root / GOV_JUST).unlink()
+    findings = governed.json("init", "--check")["findings"]
+    assert [(one["code"], one["path"]) for one in findings] == [("starter_missing", GOV_JUST)]
+
+
+@pytest.mark.parametrize("path", [PROTOCOL, AGENTS])
+def test_what_a_link_leads_to_is_not_written(governed: Governed, path: str) -> None:
+    governed.write("elsewhere.md", "ours\n")
+    target = governed.root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.symlink_to(governed.root / "elsewhere.md")
+    assert path in governed.json("init")["data"]["edited"]
+    assert governed.read("elsewhere.md") == "ours\n"
+
+
+# --- the section of AGENTS.md
+
+
+OWNERS = [
+    b"", b"# Ours\n", b"# Ours\n\nNo end", b"# Ours\r\n\r\nWords\r\n", b"\xef\xbb\xbf# Ours\n", b"\xff\xfe odd \n \n\n",
+    b"a\r\nb\nc\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OWNERS, ids=range(len(OWNERS)))
+def test_every_other_byte_of_agents_md_is_its_owners(governed: Governed, text: bytes, once_shipped: None) -> None:
+    path = governed.root / AGENTS
+    path.write_bytes(text)
+    governed.done("init")
+    written = path.read_bytes()
+    assert written.startswith(text)
+    assert marked(instructions()) in written.decode("utf-8", "replace").replace("\r\n", "\n")
+    # Words behind the section, and an older section in it, as after some years.
+    line_end = b"\r\n" if b"\r\n" in text else b"\n"
+    start, end = written.index(b"<!-- workpacket:begin"), written.index(END.encode()) + len(END)
+    older = marked("An older section.").encode().replace(b"\n", line_end)
+    path.write_bytes(written[:start] + older + written[end:] + b"Behind\n")
+    governed.done("init")
+    assert path.read_bytes() == written + b"Behind\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{BEGIN}\n", f"{END}\n{BEGIN}\n", f"{BEGIN}\n{BEGIN}\n{END}\n", f"{BEGIN}\nours\n{END}\n"],
+    ids=["no-end", "turned-round", "twice", "edited"],
+)
+def test_marks_that_do_not_say_what_is_ours_are_left(governed: Governed, text: str) -> None:
+    governed.write(AGENTS, text)
+    assert governed.json("init")["data"]["edited"] == [AGENTS]
+    assert governed.read(AGENTS) == text
+
+
+def test_an_agent_is_told_in_twenty_lines() -> None:
+    assert len(marked(instructions()).splitlines()) <= 20
+
+
+# --- dialects
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_dialect_is_the_one_that_the_repository_shows(governed: Governed, dialect: Dialect) -> None:
+    governed.done("init", "--dialect", dialect)
+    gone = next(path for path in governed.files() if not path.startswith((".GOV/spec", ".GOV/templates")))
+    (governed.root / gone).unlink()
+    assert governed.json("init")["data"]["written"] == [gone]
+
+
+def test_a_repository_with_missions_speaks_their_language(governed: Governed) -> None:
+    governed.write("kitty-specs/001-parser/tasks/WP01-read.md", "---\nwork_package_id: WP01\ntitle: Read\n---\n")
+    governed.done("init")
+    assert "| for_review | IN_REVIEW |" in governed.read(".GOV/README.md")
+    template = governed.read(".GOV/templates/WORK_PACKAGE_TEMPLATE.md")
+    governed.write("kitty-specs/001-parser/tasks/WP01-read.md", template)
+    governed.done("check", "--fail-on", "warning")
+
+
+def test_documents_that_were_there_first_are_judged_mildly(governed: Governed) -> None:
+    governed.write(".GOV/roles_shared/TASK_BOARD.md", "# Task Board\n")
+    governed.done("init")
+    assert 'profile = "adopt"' in governed.read(".GOV/policy/policy.toml")
+
+
+@pytest.mark.parametrize("dialect", ["plain", "spec-kitty"])
+def test_where_there_are_no_recipes_none_is_named(dialect: Dialect) -> None:
+    texts = [file.text for file in starting_files(dialect, package()) if file.path.startswith(".GOV/roles/")]
+    assert len(texts) == 3
+    assert [text for text in texts if "`just " in text] == []
+
+
+# --- what is there for editors
+
+
+def test_settings_for_editors_name_schemas_that_are_written(governed: Governed) -> None:
+    governed.done("init", "--vscode")
+    text = governed.read(".vscode/settings.json")
+    named = set(re.findall(r'"\./(\.GOV/schemas/[^"]+)"', text))
+    assert len(named) == 8
+    for path in named:
+        schema = governed.read(path)
+        for other in re.findall(r'"\$ref": "([^"#]+)', schema):
+            assert (governed.root / ".GOV/schemas" / other).exists()
+        assert json.loads(schema)["$schema"].startswith("http://json-schema.org/draft-07/")
+    modeline = governed.read(".GOV/policy/policy.toml").splitlines()[0].removeprefix("#:schema ")
+    assert (governed.root / ".GOV/policy" / modeline).resolve().is_relative_to(governed.root)
+    assert (governed.root / ".GOV/policy" / modeline).exists()
+
+
+# --- what was ever shipped
+
+
+def test_every_text_of_ours_is_known_for_later_versions() -> None:
+    known = starter_files.read_shipped()
+    for dialect in DIALECTS:
+        for file in starting_files(dialect, package()):
+            if file.ours:
+                assert known_digest(file.text) in known[file.path], f"run `just reference`: {file.path}"
+
+
+def test_no_digest_that_was_committed_is_forgotten() -> None:
+    path = Path(SHIPPED).relative_to(ROOT).as_posix()
+    committed = git(ROOT, "show", f"HEAD:{path}").splitlines()
+    assert set(committed) <= set(Path(SHIPPED).read_text("utf-8").splitlines())
+
+
+def test_the_hooks_are_those_that_we_publish() -> None:
+    """With the same words, so that `init --pre-commit` and `repo:` with our address do the same."""
+    published = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    offered = yaml.safe_load(package().pre_commit)["repos"][0]["hooks"]
+    own = {"language", "description", "minimum_pre_commit_version"}
+    assert [{key: hook[key] for key in hook if key not in own} for hook in published] == [
+        {key: hook[key] for key in hook if key not in own} for hook in offered
+    ]
+
+
+def test_a_hook_is_installed_by_nobody_but_the_user(governed: Governed) -> None:
+    hooks = governed.root / ".git" / "hooks"
+    shutil.rmtree(hooks, ignore_errors=True)
+    governed.done("init", *EVERYTHING)
+    assert not hooks.exists()
+    staged = subprocess.run(
+        ["git", "diff", "--cached", "--name-only"], cwd=governed.root, capture_output=True, check=True
+    )
+    assert staged.stdout == b""

@@ -1,0 +1,137 @@
+"""The story that the tour plays, scene by scene."""
+
+from __future__ import annotations
+
+import re
+
+from guided_tour import texts
+from guided_tour.forging import forge
+from guided_tour.stage import Stage
+from guided_tour.terminal import Answer
+from guided_tour.texts import NAME
+
+PHRASE = "a phrase for the tour only"
+REFUSED_BY_A_GATE = 3
+
+
+def play(stage: Stage) -> None:
+    stage.say(f"The whole life of a work packet, in {stage.root}: all commands are real, the key is thrown away.")
+    for scene in (begin, propose, refuse, approve, forge_an_approval, activate, work, prove, drift, audit):
+        scene(stage)
+    stage.scene("The repository is yours to look at", f"cd {stage.root}, and begin with: workpacket status")
+    stage.say("The report is ../report.html; it needs no network.")
+
+
+def begin(stage: Stage) -> None:
+    stage.scene("Begin", "A repository, a key that only Ann can use, and a policy that says: Ann may approve.")
+    stage.quietly("git init --quiet --initial-branch=main")
+    stage.quietly("git config user.name ann && git config user.email ann@example.org")
+    stage.type("workpacket init")
+    stage.write(texts.SPECIFICATION, texts.SPECIFICATION_TEXT)
+    asked = [Answer("Enter passphrase", PHRASE), Answer("same passphrase again", PHRASE)]
+    stage.type("workpacket key init", answers=asked)
+    stage.type("workpacket policy trust")
+    stage.quietly("git add --all && git commit --quiet -m 'Begin to govern'")
+    stage.say("From now on the policy on main decides. A change of it counts once it is on main, too.")
+
+
+def propose(stage: Stage) -> None:
+    stage.scene("Propose", "A stub is a piece of work that nobody may begin yet. A refinement says what it rests on.")
+    stage.type(f"workpacket new {NAME} --what 'Greet in three languages' --why 'Our users speak them'")
+    stage.edit(texts.STUB, *texts.STUB_EDITS)
+    stage.type(f"workpacket refine {NAME}")
+    fill_in_the_refinement(stage)
+
+
+def fill_in_the_refinement(stage: Stage) -> None:
+    line = texts.REQUIREMENT
+    text = (stage.root / texts.REFINEMENT).read_text("utf-8")
+    for key, value in (("START_LINE", "6"), ("END_LINE", "6"), ("TOKEN", line.split()[0])):
+        text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
+    text = text.replace("  <fill in>", f"  {line}").replace("VERDICT: <fill in>", "VERDICT: PASS")
+    text = text.replace("_FOUND: <fill in>", "_FOUND: NO").replace("_NEEDED: <fill in>", "_NEEDED: NO")
+    stage.write(texts.REFINEMENT, re.sub("<fill in[^>]*>", "Nothing of that kind.", text))
+
+
+def refuse(stage: Stage) -> None:
+    stage.scene("Refuse", "An agent wants to begin at once. It is told everything that is missing, not only the first.")
+    stage.type(f"workpacket create-task-packet {NAME}", ends=REFUSED_BY_A_GATE, picture=True)
+    stage.type(f"workpacket refine {NAME} --present")
+
+
+def approve(stage: Stage) -> None:
+    stage.scene("Approve", "Ann reads the whole text at her terminal, types the words, and ssh-keygen signs.")
+    asked = [Answer("type: ", f"APPROVE REFINEMENT {NAME}"), Answer("Enter passphrase", PHRASE)]
+    stage.type(f"workpacket approve {NAME} --gate activation", answers=asked, picture=True)
+    stage.quietly("git add .GOV && git commit --quiet -m 'Approve the greeting'")
+
+
+def forge_an_approval(stage: Stage) -> None:
+    stage.scene("Forge", "An agent puts Ann's signature under a text of its own, with another packet in it.")
+    forged = forge(stage)
+    stage.type("workpacket approvals verify", ends=5, picture=True)
+    stage.say("Every signature is verified against the text that was signed and the policy on main.")
+    stage.type(f"rm {forged}")
+
+
+def activate(stage: Stage) -> None:
+    stage.scene("Activate", "All seven conditions hold now: the task packet is made, and the board says so.")
+    stage.type(f"workpacket create-task-packet {NAME}", picture=True)
+    stage.edit(texts.PACKET, *texts.PACKET_EDITS)
+    stage.type("workpacket check")
+    stage.type(f"workpacket prepare {NAME} --for coder")
+    stage.type(f"workpacket claim {NAME} --as coder --kind agent")
+    stage.quietly("git add .GOV && git commit --quiet -m 'Activate the greeting'")
+    stage.quietly(f"git switch --quiet --force-create wp/{NAME}")
+
+
+def work(stage: Stage) -> None:
+    stage.scene("Work", "A script in three steps, which is killed in its second one: kill -9, as a power cut would.")
+    stage.write(texts.WORK, texts.WORK_TEXT)
+    begun = f"sh {texts.WORK} Hello"
+    stage.type(begun, kill_after="translating into fr", picture=True)
+    stage.type("workpacket resume")
+    stage.say("Going on with another input is not going on: the run notices, and asks instead of guessing.")
+    stage.type(f"sh {texts.WORK} Goodbye", ends=60, picture=True)
+    stage.say("With the same input: what was done is answered from the log, the step in flight is done again.")
+    stage.type(begun, picture=True)
+    stage.say("German was begun once, for it was done; French twice, for nobody can know how far it had come.")
+    stage.type("sort ../begun | uniq -c | sed 's/^ *//'", picture=True)
+
+
+def prove(stage: Stage) -> None:
+    stage.scene(
+        "Prove", "Work is finished when each line of its acceptance has evidence, and somebody else has judged it."
+    )
+    stage.quietly("git add --all && git commit --quiet -m 'Greet in three languages'")
+    stage.type(f"workpacket submit {NAME} --as coder --kind agent", ends=REFUSED_BY_A_GATE)
+    evidence = "'all=test -s src/de.txt -a -s src/fr.txt -a -s src/it.txt'"
+    stage.type(f"workpacket submit {NAME} --as coder --kind agent --prove {evidence}", picture=True)
+    stage.write("report.md", "Read each of the three files. They greet.\n")
+    judged = f"workpacket verdict {NAME} PASS --report report.md"
+    stage.type(f"{judged} --as coder", ends=REFUSED_BY_A_GATE)
+    stage.type(f"{judged} --as eve", picture=True)
+    stage.quietly("git add --all && git commit --quiet -m 'Judge the greeting'")
+    stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")
+    stage.type(f"workpacket merged {NAME}", picture=True)
+    stage.quietly("git add --all && git commit --quiet -m 'The greeting is on main'")
+
+
+def drift(stage: Stage) -> None:
+    stage.scene("Drift", "Somebody moves the packet on the board by hand. The log knows better, and says where.")
+    stage.edit(texts.BOARD, (f"- **[{NAME}]** - [VALIDATED]", f"- **[{NAME}]** - [FAIL]"))
+    stage.type("workpacket check", ends=1, picture=True)
+    stage.type("workpacket board sync", picture=True)
+    stage.type("workpacket check")
+
+
+def audit(stage: Stage) -> None:
+    stage.scene("Audit", "What happened, who approved it, and whether anybody changed the records since.")
+    stage.type(f"workpacket history {NAME}", picture=True)
+    stage.type("workpacket approvals list")
+    stage.type("workpacket approvals verify")
+    stage.type("workpacket log verify")
+    stage.say("And from the requirement to the commit, with the evidence on the way.")
+    stage.type(f"workpacket trace {NAME}")
+    stage.type("workpacket audit", picture=True)
+    stage.type("workpacket audit --out ../report.html")

@@ -1,0 +1,41 @@
+"""What the people of the tour write by hand."""
+
+from __future__ import annotations
+
+NAME = "WP-1-Greeting-v1"
+STUB = f".GOV/task_packets/stubs/{NAME}.md"
+REFINEMENT = f".GOV/refinements/{NAME}.md"
+PACKET = f".GOV/task_packets/{NAME}.md"
+BOARD = ".GOV/roles_shared/TASK_BOARD.md"
+SPECIFICATION = ".GOV/spec/SPEC_v1.md"
+
+SPECIFICATION_TEXT = """# Specification
+
+## 1 Main body
+
+### 1.1 Greeting
+The program greets its user in German, French and Italian.
+
+## 2 Roadmap
+Later it will sing.
+"""
+REQUIREMENT = SPECIFICATION_TEXT.splitlines()[5]
+
+STUB_EDITS = (
+    ("ROADMAP_POINTER: TODO", "ROADMAP_POINTER: SPEC_v1.md 1.1"),
+    ("not Roadmap):\n  - None known.", "not Roadmap):\n  - SPEC_v1.md 1.1 Greeting"),
+    ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`"),
+    ("CRITERIA (DRAFT)\n- TODO", "CRITERIA (DRAFT)\n- There is a greeting in each of the three languages."),
+)
+PACKET_EDITS = (("RISK_TIER: TODO", "RISK_TIER: LOW"), ("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"))
+
+# The work, in steps that survive a crash.
+WORK = "src/translate.sh"
+WORK_TEXT = f"""set -e
+run=$(workpacket run start translate --packet {NAME} --owner $$ --input "text=$1")
+for language in de fr it; do
+    workpacket run step "$run" "$language" -- \\
+        sh -c "echo translating into $language; echo $language >> ../begun; sleep 0.3; echo $1 > src/$language.txt"
+done
+workpacket run stop "$run"
+"""

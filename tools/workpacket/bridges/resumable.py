@@ -1,0 +1,160 @@
+"""Unfinished work of every kind in one shape: where it would go on and why, or what stops it and what to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from workpacket.bridges.batch_facts import BatchFacts
+from workpacket.bridges.commit_selection import Selected
+from workpacket.bridges.unfinished import UnfinishedRole, unfinished_batches
+from workpacket.model.canonical import Json
+from workpacket.runtime.catalog import RunLine
+from workpacket.runtime.decide import Decision
+from workpacket.runtime.processes import is_certainly_alive
+from workpacket.runtime.session_recovery import SessionReport
+from workpacket.runtime.step_model import StepCheckpoint
+from workpacket.value import Value
+
+Kind = Literal["run", "session", "batch", "role", "step", "commit"]
+_OF_PHASE = {
+    "testers": "Write the tests that fail until the work is done",
+    "implementers": "Do the work, until its tests pass",
+    "reviewers": "Review the work; approve it or reject it with a reason",
+}
+
+
+class Stop(Value):
+    """One reason why it does not go on by itself."""
+
+    code: str
+    message: str
+    command: str = ""
+
+
+class Resumable(Value):
+    """`where` is the point it goes on from, `why` what says so; `command` carries it on.
+
+    `task` is what an agent does then; it is empty for what a program does. `decision` is that about a run.
+    """
+
+    kind: Kind
+    id: str
+    where: str
+    why: str
+    command: str
+    stops: tuple[Stop, ...] = ()
+    task: str = ""
+    state: str = ""
+    decision: Decision | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.stops
+
+    def as_json(self) -> dict[str, Json]:
+        stops: list[Json] = [{"code": one.code, "message": one.message, "command": one.command} for one in self.stops]
+        row: dict[str, Json] = {
+            "kind": self.kind, "id": self.id, "where": self.where, "why": self.why, "command": self.command,
+            "task": self.task, "blocked_by": stops,
+        }  # fmt: skip
+        if self.kind in {"run", "session"}:
+            row |= {"run": self.id, "state": self.state}
+        if self.decision is not None:
+            row["decision"] = self.decision.as_json()
+        return row
+
+
+def of_run(line: RunLine, decision: Decision, name: str, packet: str) -> Resumable:
+    where = f"checkpoint {decision.checkpoint}" if decision.checkpoint else "its beginning"
+    stops: tuple[Stop, ...] = ()
+    if decision.code:
+        command = f"workpacket resume {line.id}" + (" --yes" if decision.action == "CONFIRM" else " --plan")
+        stops = (Stop(decision.code, f"{decision.action.lower()}: {decision.code}", command),)
+    of_packet = f" --packet {packet}" if packet else ""
+    command = f"workpacket run start {name}{of_packet}"
+    return Resumable("run", line.id, where, f"the run is {line.liveness}", command, stops, "", line.liveness, decision)
+
+
+def of_session(line: RunLine, report: SessionReport) -> Resumable:
+    session = report.session
+    message = "; ".join(report.details) or session.status.lower()
+    stop = Stop(session.reason or "run_cancelled", message, f"workpacket resume {line.id} --plan")
+    stops = () if session.status == "PAUSED" else (stop,)
+    where = f"message {session.messages}"
+    if session.checkpoint_artifact_id:
+        where += f", checkpoint {session.checkpoint_artifact_id[:12]} ({session.last_checkpoint_kind})"
+    why = f"the session is {session.status.lower()}: {session.reason}"
+    return Resumable("session", line.id, where, why, "start its program again", stops, "", line.liveness)
+
+
+def of_batch(facts: BatchFacts, caller: str = "") -> Resumable | None:
+    """None if nothing is left to do. What the caller began itself keeps nobody."""
+    found = next(iter(unfinished_batches([facts])), None)
+    if found is None:
+        return None
+    folder, batch = found.folder, facts.state.batch
+    conflict = [Stop("view_conflict", one, f"workpacket batch status {folder}") for one in facts.contradictions]
+    stale = [Stop(one.code, f"{one.aspect}: {one.message}", f"workpacket batch begin {folder} --accept {one.aspect}")
+             for one in facts.stale if one.blocks]  # fmt: skip
+    plan = () if batch is not None or facts.state.completing is not None else facts.scope.next.problems
+    problems = [Stop(one.code, " -> ".join(one.tasks), f"workpacket check {folder}/tasks.yaml") for one in plan]
+    busy: list[Stop] = []
+    if batch is not None and (phase := batch.cursor) is not None:
+        holders = {batch.stage(phase, unit).holder for unit in batch.open_units}
+        busy = [Stop("run_busy", f"{one} is at work", f"workpacket batch status {folder}")
+                for one in sorted(holders) if one != caller and is_certainly_alive(one)]  # fmt: skip
+    where = f"batch {found.label or 'that comes next'}: {found.phase or 'to begin'}: {', '.join(found.tasks)}"
+    ends = found.phase in {"complete", "completing"}
+    command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"
+    phase_word = found.phase or "testers"
+    task = "" if ends else (
+        f"{_OF_PHASE[phase_word]}: {', '.join(found.tasks)}. See {folder}/tasks.yaml.\n"
+        f"Then: workpacket batch complete {folder} --phase {phase_word}"
+    )  # fmt: skip
+    why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
+    return Resumable("batch", f"batch/{folder}", where, why, command, (*conflict, *stale, *problems, *busy), task)
+
+
+def of_role(role: UnfinishedRole) -> Resumable:
+    fields = role.fields
+    names = f"{fields.feature} {fields.agent}"
+    commands = {
+        "role_zombie": f"workpacket progress close {fields.feature}",
+        "view_conflict": f"workpacket progress adopt {names}",
+    }
+    messages = {"run_busy": "its writer is not gone", "role_zombie": f"{fields.feature} is complete"}
+    stops = [Stop(c, messages.get(c, role.path), commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by]
+    if fields.status == "blocked":
+        again = f'workpacket progress claimed {names} "What changed"'
+        stops.append(Stop("worker_blocked", fields.last_action, again))
+    elif fields.status == "awaiting_review":
+        stops.append(Stop("check_not_run", fields.last_action, f"workpacket progress review-approved {names}"))
+    task = (
+        f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
+        f"The last thing done: {fields.last_action}. Read {role.path} and go on from there.\n"
+        f"At each milestone: workpacket progress MILESTONE {names}"
+    )
+    where = f"{fields.phase}: {fields.last_action}"
+    why = f"{role.path}: {fields.status} since {fields.updated}"
+    id_ = f"role/{fields.feature}/{fields.team}/{fields.agent}"
+    return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task)
+
+
+def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Stop]) -> Resumable:
+    id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
+    why = f"{path}: the step {checkpoint.step_id} has a checkpoint and no end"
+    where = f"{checkpoint.step_id}, {checkpoint.cursor}"
+    return Resumable("step", id_, where, why, "start its pipeline again", tuple(stops))
+
+
+def of_commits(run: str, selected: Selected) -> Resumable:
+    """A run of another program, known by its checkpoint commits alone."""
+    found = selected.source != "none"
+    stops = [Stop("view_conflict", one, "git log") for one in selected.conflicts]
+    if not found and not stops:
+        message = "; ".join(selected.skipped) or "no checkpoint of it is in this history"
+        stops = [Stop("git_diverged", message, "git log")]
+    where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
+    why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"
+    return Resumable("commit", f"commit/{run}", where, why, "start its program again", tuple(stops))

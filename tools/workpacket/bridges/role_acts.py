@@ -1,0 +1,231 @@
+"""What a role writes down: its milestones, one record and one line of its file each.
+
+Every act begins by settling what an act before it left behind: a file without a log is taken into it, one that is late
+is written anew. What contradicts the log, and what another writer holds, stops the act before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workpacket.bridges import importing
+from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.role_bridge import BRIDGE, foreign_of
+from workpacket.bridges.role_facts import RoleFacts, RoleKey, facts_of, read_folder
+from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState, fields_of
+from workpacket.bridges.stream_log import StreamLog
+from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, is_open
+from workpacket.documents.role_writing import advanced, canonical, front_of
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.contract import Lease
+from workpacket.runtime.errors import LeaseHeld, RunBlocked
+from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.runtime import Runtime
+from workpacket.shell.moment import moment
+from workpacket.shell.safe_paths import Tree
+from workpacket.shell.transaction import Transaction
+from workpacket.text.limits import DATA
+from workpacket.text.source import Source
+from workpacket.text.yaml_edit import CannotEdit
+
+# How long the right to write lasts after each milestone, unless the process that took it is known to be dead.
+LEASE_SECONDS = 3600.0
+LONGEST = 1000
+
+
+class Milestone(NamedTuple):
+    """The status after it ('': as before), and what is noted if nobody says more ('': something must be said)."""
+
+    status: str
+    note: str
+
+
+MILESTONES: Mapping[str, Milestone] = {
+    "claimed": Milestone("in_progress", "Claimed the task"),
+    "drafted": Milestone("in_progress", "Drafted the plan"),
+    "review-requested": Milestone("awaiting_review", "Requested a review"),
+    "review-approved": Milestone("in_progress", "The review approved the work"),
+    "blocked": Milestone("blocked", ""),
+    "done": Milestone("complete", "Done"),
+    "note": Milestone("", ""),
+}
+CLOSED = "closed"
+RESUMED = "resumed"
+_UNNAMED = {CLOSED: Milestone("complete", "Closed with the feature"), RESUMED: Milestone("", "Resumed the work")}
+ENDS = frozenset({"done", CLOSED})
+
+
+@dataclass(slots=True)
+class RoleDesk:
+    """One command at work on the checkpoint of one role. `holder` is who writes: agent#instance, or a process."""
+
+    runtime: Runtime
+    transaction: Transaction
+    key: RoleKey
+    holder: str
+    lanes: Mapping[str, str]
+    vocabularies: Mapping[str, Sequence[str]]
+    said: list[str] = field(default_factory=list)
+    facts: RoleFacts = field(init=False)
+    log: StreamLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        notes = notes_in(self.transaction.workspace.work_tree, self.key.feature)
+        self.facts, self.log = facts_of(self.key, self.runtime, notes, self.lanes)
+
+    def lease(self) -> Lease:
+        """The right to write the file: taken, or prolonged by whoever has it, or taken over from a dead process."""
+        present = self.facts.lease
+        free = present is not None and (present.holder == self.holder or is_certainly_dead(present.holder))
+        over = present.token if present is not None and free else None
+        try:
+            return self.runtime.store.acquire(self.log.stream, self.holder, LEASE_SECONDS, over=over)
+        except LeaseHeld as held:
+            message = f"{self.facts.path}: {held.details['holder']} is its writer"
+            raise LeaseHeld(message, details=held.details) from None
+
+    def record(self, data: Mapping[str, Json], lease: Lease) -> str:
+        """Append a milestone; the note as it was stored, without what was secret in it."""
+        state = self.facts.state
+        state.apply(self.log.append(ADVANCED, data, expected_version=state.version, lease=lease))
+        return state.note
+
+    def take_over(self, lease: Lease) -> None:
+        """Make what the file says the log's."""
+        document = self.facts.document
+        if document is None:
+            raise WorkpacketError("checkpoint_missing", f"there is no {self.facts.path} to adopt")
+        found = BRIDGE.read(self.facts.path, document.source.encode())
+        if not isinstance(found[0], Foreign):
+            line, column = document.source.line_and_column(found[0].start)
+            raise WorkpacketError(found[0].code, f"{self.facts.path}:{line}:{column}: {found[0].message}")
+        checkpoint = foreign_of(document)
+        importing.require_no_secret(checkpoint, self.facts.path, self.runtime.settings.redactor)
+        data = importing.genesis_of(importing.Placed(checkpoint, self.facts.path, 0))
+        state, values = self.facts.state, dict(checkpoint.values)
+        state.apply(self.log.append(IMPORTED, data, expected_version=state.version, lease=lease, payload=values))
+
+    def write(self, note: str = "") -> None:
+        """Bring the fields of the file to what the log says, with one more note, and look again."""
+        facts = self.facts
+        state = facts.state
+        new = canonical(state.front, state.body) if facts.document is None else _brought_up(facts.document, state, note)
+        old = facts.document.source.digest if facts.document is not None else None
+        self.transaction.apply(Plan("progress", moment().tx, (FileChange(facts.path, old, new),)))
+        self.look()
+
+
+def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
+    """The notes about a feature, read without following a link."""
+
+    def read(path: str) -> bytes | None:
+        found = tree.read(path)
+        return None if found is None else found.data[: DATA.size + 1]
+
+    return read_folder(tree.names, read, about=feature)
+
+
+def _brought_up(document: RoleProgress, state: RoleState, note: str) -> bytes:
+    fields = {key: value for key, value in state.fields._asdict().items() if value or key in state.front}
+    try:
+        return advanced(document, fields, note)
+    except CannotEdit as error:
+        raise WorkpacketError("role_file_unwritable", str(error), path=document.path) from error
+
+
+def settle(desk: RoleDesk) -> Lease:
+    """Take the right to write and finish what was cut short; refuse to go on from what contradicts the log."""
+    if desk.facts.contradictions:
+        raise view_conflict(desk.facts)
+    lease = desk.lease()
+    if not desk.facts.state.version and desk.facts.document is not None:
+        desk.take_over(lease)
+        desk.said.append(f"{desk.facts.path} was taken into the log")
+    if desk.facts.late:
+        desk.write(desk.facts.state.note)
+        desk.said.append(f"{desk.facts.path} was late and is written anew")
+    return lease
+
+
+def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") -> None:
+    """Write down that the role reached a milestone."""
+    known = MILESTONES.get(milestone) or _UNNAMED[milestone]
+    words = " ".join(text.split()) or known.note
+    facts = desk.facts
+    feature, team, agent = facts.names
+    if not words or len(words) > LONGEST or not words.isprintable():
+        message = f"{milestone}: say what happened, in one line of up to {LONGEST} characters"
+        raise WorkpacketError("invalid_value", message)
+    if facts.closed_by and milestone not in ENDS:
+        raise WorkpacketError("role_feature_closed", f"{feature} is complete: {facts.closed_by}", path=facts.path)
+    vocabulary = desk.vocabularies.get(team, PHASES)
+    phase = phase or facts.fields.phase or vocabulary[0]
+    if phase not in vocabulary and phase != facts.fields.phase:
+        message = f"{phase!r} is no phase of {team}: {', '.join(vocabulary)}"
+        raise WorkpacketError("role_phase_foreign", message)
+    lease = settle(desk)
+    now = moment().now
+    fields = facts.fields
+    data: dict[str, Json] = {
+        "milestone": milestone, "feature": feature, "team": team, "agent": agent, "phase": phase,
+        "status": known.status or fields.status or "in_progress",
+        "last_action": fields.last_action if milestone == RESUMED else words,
+        "updated": now, "note": f"[{now[11:16]}] {words}", "instance": desk.holder,
+    }  # fmt: skip
+    _require_writable(desk, data)
+    desk.write(desk.record(data, lease))
+    if milestone in ENDS:
+        desk.runtime.store.release(lease)
+
+
+def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
+    """Try the change before the log says that it was made."""
+    fields = {key: str(data[key]) for key in KEYS}
+    document, note = desk.facts.document, str(data["note"])
+    try:
+        made = advanced(document, fields, note) if document is not None else canonical(fields, desk.facts.state.body)
+    except CannotEdit as error:
+        raise WorkpacketError("role_file_unwritable", str(error), path=desk.facts.path) from error
+    written = RoleProgress(Source.from_bytes(desk.facts.path, made))
+    if not written.is_checkpoint or written.faults:
+        message = f"{desk.facts.path} would be read as a {written.note}, not as the checkpoint of a role"
+        raise WorkpacketError("invalid_value", message)
+
+
+def adopt(desk: RoleDesk) -> None:
+    """Take the file for true, whatever the log says."""
+    desk.take_over(desk.lease())
+    desk.look()
+
+
+def restore(desk: RoleDesk) -> None:
+    """Write the fields of the log into the file again; its notes stay as they are."""
+    if not desk.facts.state.version:
+        raise WorkpacketError("checkpoint_missing", f"{desk.facts.path} has no log to restore it from")
+    desk.lease()
+    desk.write()
+
+
+def view_conflict(facts: RoleFacts) -> RunBlocked:
+    names = f"{facts.names[0]} {facts.names[2]}"
+    message = f"{facts.path}: {'; '.join(facts.contradictions)}"
+    hint = f"workpacket progress restore {names}, or progress adopt {names} if the file is right"
+    found: list[Json] = list(facts.contradictions)
+    return RunBlocked(message, code="view_conflict", hint=hint, details={"contradictions": found})
+
+
+def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:
+    """The roles of a feature that are still open: feature, agent and team, by their files."""
+    found = {}
+    for path, note in notes.items():
+        fields = fields_of(front_of(note))
+        if note.is_checkpoint and fields.feature.casefold() == feature.casefold() and is_open(fields.status):
+            found[path] = (fields.feature, fields.agent, fields.team)
+    return found

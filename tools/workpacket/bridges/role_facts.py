@@ -1,0 +1,190 @@
+"""What is known of one role before it writes: its file, the files beside it, the log, who holds the lease."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from workpacket.bridges.foreign import stream_named
+from workpacket.bridges.role_records import FORM, KINDS, Fields, RoleState, fields_of, fold, stream_of
+from workpacket.bridges.stream_log import StreamLog
+from workpacket.documents.role_progress import KEYS, RoleProgress, closing_of, is_open
+from workpacket.documents.role_writing import front_of
+from workpacket.errors import WorkpacketError
+from workpacket.runtime.contract import Lease
+from workpacket.runtime.runtime import Runtime
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+FOLDER = "docs/progress"
+# A name is a part of a file name on every system, and of one line.
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._#-]{0,98}[A-Za-z0-9#])?\Z")
+
+# The names in the folder, and the bytes of a file of it.
+Names = Callable[[str], Iterable[str]]
+Read = Callable[[str], bytes | None]
+
+
+class RoleKey(Value):
+    """Who is meant: `team` may be '' where the file says it."""
+
+    feature: str
+    agent: str
+    team: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.team.isprintable():
+            raise WorkpacketError("invalid_value", f"{self.team!r} is no name of a team")
+        for what in ("feature", "agent"):
+            word = getattr(self, what)
+            if not _NAME.match(word):
+                message = f"{word!r} is no name of {what}: letters, digits, '-', '_', '.' and '#', at most 100"
+                raise WorkpacketError("invalid_value", message)
+
+    @property
+    def path(self) -> str:
+        return f"{FOLDER}/{self.feature}-{self.agent}.md"
+
+
+class RoleFacts(Value):
+    """`names` are feature, team and agent. `contradictions` are what the file says against the log.
+
+    `late` is true of a file whose writer was killed. `closed_by` is what says that the feature is complete, `twins` are
+    other files of the same role.
+    """
+
+    path: str
+    names: tuple[str, str, str]
+    document: RoleProgress | None
+    state: RoleState
+    contradictions: tuple[str, ...] = ()
+    late: bool = False
+    lease: Lease | None = None
+    closed_by: str = ""
+    twins: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> Fields:
+        """Where the role stands: by its log, or by its file if it has none."""
+        if not self.state.version and self.document is not None:
+            return fields_of(front_of(self.document))
+        return self.state.fields
+
+    @property
+    def is_astray(self) -> bool:
+        """Whether the file is called otherwise than its fields say."""
+        return self.path != f"{FOLDER}/{self.names[0]}-{self.names[2]}.md"
+
+    @property
+    def is_open(self) -> bool:
+        return is_open(self.fields.status)
+
+
+def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
+    """Every note of the folder by path, or only those in which the word `about` stands: reading one costs."""
+    word = about.casefold().encode()
+    found: dict[str, RoleProgress] = {}
+    for name in sorted(names(FOLDER)):
+        path = f"{FOLDER}/{name}"
+        data = read(path) if name.endswith(".md") else None
+        if data is not None and (word in data.lower() or word in name.casefold().encode()):
+            found[path] = RoleProgress(Source.from_bytes(path, data))
+    return found
+
+
+def facts_of(
+    key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
+) -> tuple[RoleFacts, StreamLog]:
+    """The facts about one role, and its log. What cannot be told apart from another role is refused."""
+    document = notes.get(key.path)
+    names = (key.feature, key.team, key.agent)
+    twins = tuple(path for path, note in notes.items() if path != key.path and _is_of(note, names))
+    if document is not None:
+        _require_identity(key, document)
+    elif twins:
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, and its name says otherwise"
+        raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
+    stated = document.team.value if document is not None and document.team is not None else ""
+    team = key.team or stated or _team_in_log(key, runtime)
+    if not team:
+        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: say which team", hint="--team TEAM")
+    log = StreamLog(runtime, stream_of(key.feature, team, key.agent), KINDS)
+    return judged(key.path, (key.feature, team, key.agent), document, log, runtime, notes, lanes, twins), log
+
+
+def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
+    """The team of a role whose file is gone, if the log knows only one."""
+    teams = {
+        fields.team
+        for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
+        if (fields := fold(StreamLog(runtime, head.stream, KINDS).records()).fields).agent == key.agent
+    }
+    return teams.pop() if len(teams) == 1 else ""
+
+
+def scan_roles(
+    runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
+) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
+    """The facts about every role that has a file or a log; and the files that cannot be judged, with the reason.
+
+    A role whose file is gone is found by its log.
+    """
+    scanned: list[RoleFacts] = []
+    unread: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for path, note in notes.items():
+        if note.faults:
+            unread.append((path, note.faults[0].code))
+        if not note.is_checkpoint:
+            continue
+        names = fields_of(front_of(note))[:3]
+        log = StreamLog(runtime, stream_of(*names), KINDS)
+        twins = tuple(p for p, other in notes.items() if p != path and _is_of(other, names))
+        scanned.append(judged(path, names, note, log, runtime, notes, lanes, twins))
+        seen.add(log.stream)
+    for head in runtime.store.heads(f"{FORM}/"):
+        if head.stream not in seen:
+            log = StreamLog(runtime, head.stream, KINDS)
+            names = fold(log.records()).fields[:3]
+            scanned.append(judged(f"{FOLDER}/{names[0]}-{names[2]}.md", names, None, log, runtime, notes, lanes, ()))
+    return scanned, unread
+
+
+def judged(
+    path: str, names: tuple[str, str, str], document: RoleProgress | None, log: StreamLog, runtime: Runtime,
+    notes: Mapping[str, RoleProgress], lanes: Mapping[str, str], twins: tuple[str, ...],
+) -> RoleFacts:  # fmt: skip
+    """File and log compared."""
+    state = fold(log.records()) if runtime.store.head(log.stream) is not None else RoleState()
+    contradictions: tuple[str, ...] = ()
+    late = bool(state.version) and document is None
+    if state.version and document is not None:
+        stated = fields_of(front_of(document))
+        late = stated != state.fields and stated in state.earlier
+        if not late:
+            pairs = zip(KEYS, stated, state.fields, strict=True)
+            contradictions = tuple(f"{k} is {a!r} in the file and {b!r} in the log" for k, a, b in pairs if a != b)
+    closed_by = closing_of(names[0], ((p, note.finishes) for p, note in notes.items()), lanes)
+    lease = runtime.store.lease(log.stream)
+    return RoleFacts(path, names, document, state, contradictions, late, lease, closed_by, twins)
+
+
+def _is_of(note: RoleProgress, names: tuple[str, str, str]) -> bool:
+    feature, team, agent = (name.casefold() for name in names)
+    if not note.is_checkpoint or note.feature is None or note.agent is None:
+        return False
+    same_team = not team or note.team is None or note.team.value.casefold() == team
+    return same_team and (note.feature.value.casefold(), note.agent.value.casefold()) == (feature, agent)
+
+
+def _require_identity(key: RoleKey, document: RoleProgress) -> None:
+    """The file belongs to this role: `a-b` of `c` and `a` of `b-c` have one name."""
+    if not document.is_checkpoint:
+        fault = document.faults[0].message if document.faults else f"it is a {document.note}"
+        raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)
+    stated = {name: text.value for name in ("feature", "team", "agent") if (text := document.text_at(name)) is not None}
+    wanted = {"feature": key.feature, "agent": key.agent, **({"team": key.team} if key.team else {})}
+    wrong = [f"{name} {stated.get(name, '')!r}" for name, word in wanted.items() if stated.get(name, "") != word]
+    if wrong:
+        message = f"{key.path} is the checkpoint of another role: it says {', '.join(wrong)}"
+        raise WorkpacketError("role_identity_mismatch", message, path=key.path)

@@ -1,0 +1,134 @@
+"""Claims that all clones see: a lease in the store that the policy names, taken before the log is written.
+
+The log in git stays the truth and records who holds what; but two clones learn of each other's log only by a merge, and
+by then two people have done the work. The store knows it at once. Where it cannot be asked, the claim is made all the
+same, and says what is then not certain.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from workpacket.cli.governing import actor_of, packet_command, refuse
+from workpacket.cli.options import Arguments
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.model.canonical import Json
+from workpacket.plans.drafting import Answer, Planned
+from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.report.door import escape
+from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governing import here
+from workpacket.value import replace
+
+if TYPE_CHECKING:
+    from workpacket.runtime.contract import Store  # the runtime is imported where a policy asks for it
+
+Decide = Callable[[Facts, PacketFacts], Answer]
+
+PATIENCE = 3.0  # seconds for which a person waits for a server that does not answer
+AWAY = "store_busy"
+
+
+class _Team(NamedTuple):
+    """The store of the policy; None if it cannot be asked, and why."""
+
+    store: Store | None
+    why: str
+    hours: int
+
+
+def claim_for_all(arguments: Arguments, decide: Decide) -> int:
+    """Carry out a claim, or a renewal, while nobody in another clone can make one."""
+    team = _team()
+    if team is None:
+        return packet_command(arguments, decide)
+    if team.store is None:
+        return packet_command(arguments, _noting(decide, "unseen", _unseen(team.why)))
+    try:
+        return _claim(arguments, decide, team.store, team.hours)
+    finally:
+        team.store.close()
+
+
+def let_go(arguments: Arguments, status: int) -> int:
+    """After a command that ended a claim, end it for the other clones too; `status` is that of the command."""
+    team = _team() if status == 0 else None
+    if team is not None and team.store is not None:
+        try:
+            held = team.store.lease(_name_of(arguments))
+            if held is not None:
+                team.store.release(held)
+        finally:
+            team.store.close()
+    elif team is not None:
+        sys.stderr.write(f"note: {escape(team.why)}; for the other clones the claim ends when its lease does\n")
+    return status
+
+
+def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:
+    from workpacket.runtime.errors import LeaseHeld
+
+    stream = _name_of(arguments)
+    packet = stream.removeprefix("packet/")
+    actor = actor_of(arguments, here()).id
+    before = store.lease(stream)
+    over = before.token if before is not None and before.holder == actor else None
+    try:
+        lease = store.acquire(stream, actor, hours * 3600.0, over=over)
+    except LeaseHeld as held:
+        holder, left = held.details["holder"], held.details["seconds_left"]
+        until = f"for another {float(str(left)) / 3600:.1f} hours at most"
+        unmet = Unmet("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", "git pull")
+        return refuse(arguments, packet, (unmet,))
+    status = 9
+    try:
+        status = packet_command(arguments, _noting(decide, "taken", ""))
+        return status
+    finally:
+        if status != 0 and over is None:
+            store.release(lease)
+
+
+def _name_of(arguments: Arguments) -> str:
+    return f"packet/{packet_named(find_governed(str(here().root)), arguments.words[0]).text}"
+
+
+def _team() -> _Team | None:
+    """None where the policy of the base names no store."""
+    policy = read_base_policy(here()).lifecycle
+    if not policy.claim_store:
+        return None
+    url = os.environ.get(policy.claim_store, "")
+    if not url:
+        return _Team(None, f"{policy.claim_store} is not set here", policy.lease_hours)
+    from workpacket.runtime.errors import RuntimeFault
+    from workpacket.runtime.server import store_on_server
+
+    try:
+        return _Team(store_on_server(url, patience=PATIENCE), "", policy.lease_hours)
+    except RuntimeFault as fault:
+        if fault.code != AWAY:
+            raise
+        return _Team(None, "the store of the team does not answer", policy.lease_hours)
+
+
+def _unseen(why: str) -> str:
+    return (
+        f"{why}: other clones do not see this claim, and this one not theirs; if somebody else claims the packet too, "
+        "`workpacket check` says so when the branches are merged"
+    )
+
+
+def _noting(decide: Decide, word: str, note: str) -> Decide:
+    def noted(facts: Facts, packet: PacketFacts) -> Answer:
+        answer = decide(facts, packet)
+        if not isinstance(answer, Planned):
+            return answer
+        data: dict[str, Json] = {**answer.data, "shared_claim": word}
+        return replace(answer, data=data, notes=(*answer.notes, *([note] if note else [])))
+
+    return noted

@@ -1,0 +1,223 @@
+"""Two states of one lock file or manifest: what was asked for then and now, and what came with it.
+
+What was asked for (direct) is named one by one, what came with it (transitive) is counted. Beside them stands what no
+leave covers, for direct and transitive packages alike:
+
+  source     a package comes from somewhere from where none came before
+  integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
+  removed    a lock file is gone, and what it held fast is free again
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+from workpacket.documents.lockfiles.dependencies import Dependencies, Package
+from workpacket.documents.lockfiles.formats import Format, format_of
+from workpacket.documents.lockfiles.origins import names_a_place, without_credentials
+from workpacket.documents.lockfiles.state import State, Unreadable
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+Kind = Literal["added", "removed", "updated"]
+
+# How many of the known sources a message names.
+_SHOWN: Final = 3
+
+
+class Change(Value):
+    """A direct dependency that is not what it was; `old` and `new` say version or requirement."""
+
+    name: str
+    kind: Kind
+    old: str
+    new: str
+    line: int
+
+
+class Suspicion(Value):
+    """Something that a leave for names does not cover."""
+
+    name: str
+    kind: Literal["source", "integrity", "removed"]
+    message: str
+    line: int
+
+
+class Compared(Value):
+    """One file that changed. The three counts are those of transitive packages; `lines` are added and removed ones."""
+
+    path: str
+    format: str
+    ecosystem: str
+    direct: tuple[Change, ...]
+    transitive: Mapping[str, int]
+    lines: tuple[int, int]
+    new_packages: int
+    suspicions: tuple[Suspicion, ...]
+
+
+def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Unreadable, ...]]:
+    """All files that changed, by path, and all that could not be compared."""
+    changed: list[Compared] = []
+    unreadable: dict[Unreadable, None] = {}
+    for path in sorted({*before.files, *after.files}):
+        known = format_of(path)
+        if known is None or (path in before and path in after and before.files[path] == after.files[path]
+                             and isinstance(after.files[path], bytes)):  # fmt: skip
+            continue
+        found = _compared(path, known, before, after)
+        if isinstance(found, Unreadable):
+            unreadable[found] = None
+        else:
+            changed.append(found)
+    return tuple(changed), tuple(unreadable)
+
+
+def _compared(path: str, known: Format, before: State, after: State) -> Compared | Unreadable:
+    old, new = before.read(path), after.read(path)
+    if isinstance(new, Unreadable):
+        return new
+    if isinstance(old, Unreadable):
+        return old
+    asked_old, asked_new = _asked(path, known, old, before), _asked(path, known, new, after)
+    if isinstance(asked_new, Unreadable):
+        return asked_new
+    if isinstance(asked_old, Unreadable):
+        return asked_old
+    first = known.locks and path not in before
+    direct = tuple(_changes(old, new, asked_old, asked_new, after.source(path), first=first))
+    names = {*asked_old, *asked_new}
+    return Compared(
+        path, known.name, known.ecosystem, direct, _transitive(old, new, names), _lines(before, after, path),
+        len({package.name for package in new.packages} - {package.name for package in old.packages}),
+        tuple(_suspicions(path, known, before, after, old, new)),
+    )  # fmt: skip
+
+
+def _asked(path: str, known: Format, found: Dependencies, state: State) -> Mapping[str, str] | Unreadable:
+    """What was asked for. A lock file that does not tell has manifests; without those, everything counts as asked for.
+
+    Before there was a lock file, what the manifests ask for was there already.
+    """
+    if found.direct is not None and (path in state or not known.locks):
+        return found.direct
+    asked = state.asked_below(path.rpartition("/")[0], known.manifests)
+    if isinstance(asked, Unreadable):
+        return asked
+    names = {package.name for package in found.packages}
+    if asked is None:
+        return dict.fromkeys(names, "")
+    return asked if path not in state else {name: "" for name in asked if name in names}
+
+
+def _changes(
+    old: Dependencies, new: Dependencies, asked_old: Mapping[str, str], asked_new: Mapping[str, str],
+    source: Source, *, first: bool,
+) -> Iterator[Change]:  # fmt: skip
+    """`first`: there was no lock file, so a version that is now held fast is no change of what was asked for."""
+    for name in sorted({*asked_old, *asked_new}):
+        was, now = _said(old, asked_old, name), _said(new, asked_new, name)
+        line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
+        if name not in asked_old:
+            yield Change(without_credentials(name), "added", "", now, line)
+        elif name not in asked_new:
+            if not first:
+                yield Change(without_credentials(name), "removed", was, "", line)
+        elif not first and (old.versions(name) != new.versions(name) or asked_old[name] != asked_new[name]):
+            yield Change(without_credentials(name), "updated", was, now, line)
+
+
+def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
+    """The versions; where they do not say it, the requirement."""
+    versions = " | ".join(sorted(filter(None, found.versions(name))))
+    requirement = without_credentials(asked.get(name, ""))
+    if not versions or not requirement or requirement == versions:
+        return versions or requirement
+    return f"{versions} ({requirement})"
+
+
+def _transitive(old: Dependencies, new: Dependencies, direct: set[str]) -> dict[str, int]:
+    was, now = (_versions(found.packages, direct) for found in (old, new))
+    return {
+        "added": len(now.keys() - was.keys()),
+        "removed": len(was.keys() - now.keys()),
+        "updated": sum(was[name] != now[name] for name in was.keys() & now.keys()),
+    }
+
+
+def _versions(packages: Iterable[Package], without: set[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for package in packages:
+        if package.name not in without:
+            found.setdefault(package.name, set()).add(package.version)
+    return found
+
+
+def _lines(before: State, after: State, path: str) -> tuple[int, int]:
+    """How many lines are new and how many are gone; a line that only moved is neither."""
+    was, now = (Counter(state.source(path).text.splitlines()) for state in (before, after))
+    return (now - was).total(), (was - now).total()
+
+
+# ---- what no leave covers --------------------------------------------------------------------------------------------
+
+
+def _suspicions(
+    path: str, known: Format, before: State, after: State, old: Dependencies, new: Dependencies
+) -> Iterator[Suspicion]:
+    if known.locks and path in before and path not in after:
+        if old.packages:
+            yield Suspicion("", "removed", "the lock file is gone: every version in it is free again", 0)
+        return
+    source = after.source(path)
+    if not known.locks:
+        folder = path.rpartition("/")[0]
+        for name, requirement in (new.direct or {}).items():
+            if names_a_place(requirement or name, folder) and (old.direct or {}).get(name) != requirement:
+                line = source.line_and_column(new.place(name))[0]
+                shown = without_credentials(requirement or name)
+                yield Suspicion(without_credentials(name), "source", f"asked for by its place: {shown}", line)
+        return
+    seen: set[Suspicion] = set()
+    for package in new.packages:
+        line = source.line_and_column(package.start)[0]
+        for kind, message in _of_package(package, old):
+            one = Suspicion(package.name, kind, message, line)
+            if one not in seen:
+                seen.add(one)
+                yield one
+
+
+def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["source", "integrity"], str]]:
+    """Compared with a lock file that held nothing, nothing can be seen."""
+    if not old.packages:
+        return
+    same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
+    known_origins = frozenset(origin for one in same for origin in one.origins) or old.origins
+    for origin in sorted(package.origins - known_origins):
+        before = ", ".join(sorted(filter(None, known_origins))[:_SHOWN]) or "the default registry"
+        yield "source", f"{package.name} {package.version} comes from {origin or 'the default registry'}, not {before}"
+    if same:
+        yield from _integrity(package, same)
+    elif not package.integrity and old.all_digested:
+        yield "integrity", f"{package.name} {package.version} has no digest, and every package before had one"
+
+
+def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal["integrity"], str]]:
+    digests: dict[str, set[str]] = {}
+    for one in same:
+        for label, digest in one.integrity.items():
+            digests.setdefault(label, set()).add(digest)
+    what = f"{package.name} {package.version}"
+    if digests and not package.integrity:
+        if any(not one.integrity for one in same):
+            return
+        yield "integrity", f"{what} has lost its digest"
+    elif digests and not digests.keys() & package.integrity.keys():
+        yield "integrity", f"{what} has other digests than before, and none of them can be compared"
+    for label in sorted(digests.keys() & package.integrity.keys()):
+        if package.integrity[label] not in digests[label]:
+            yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"

@@ -1,0 +1,105 @@
+"""`go.mod`, which is manifest and lock in one, and `go.sum` with the digests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workpacket.documents.lockfiles.dependencies import LOCKFILE, Dependencies, Malformed, Package
+from workpacket.text.fault import Fault
+from workpacket.text.loaded import unreadable
+from workpacket.text.source import Source
+
+_WORD = r'(?:"[^"]*"|`[^`]*`|[^\s"`()]+)'
+_ONE = re.compile(r"(?P<verb>[a-z]+)\s+(?P<rest>\S.*)\Z")
+_REQUIRED = re.compile(rf"(?P<module>{_WORD})\s+(?P<version>v[^\s]+)\Z")
+_REPLACED = re.compile(rf"(?P<old>{_WORD})(?:\s+v[^\s]+)?\s+=>\s+(?P<new>{_WORD})(?:\s+(?P<version>v[^\s]+))?\Z")
+_SUM = re.compile(
+    r"(?P<module>\S+) (?P<version>v[^\s/]+)(?P<mod>/go\.mod)? (?P<kind>h[0-9]+):(?P<digest>[A-Za-z0-9+/=]+)\Z"
+)
+_VERBS = frozenset(
+    {"module", "go", "toolchain", "godebug", "require", "replace", "exclude", "retract", "tool", "ignore"}
+)
+
+
+def read_mod(source: Source) -> Dependencies:
+    """Everything required is a package; what is not marked as indirect was asked for, and so is a replacement."""
+    packages: dict[str, Package] = {}
+    direct: dict[str, str] = {}
+    for verb, line, comment, at in _directives(source):
+        if verb == "require":
+            found = _REQUIRED.match(line)
+            if found is None:
+                raise _wrong(at, line, "is no requirement")
+            module = found["module"].strip('"`')
+            packages[module] = Package(module, found["version"], "", {}, at)
+            if not comment.startswith("indirect"):
+                direct[module] = found["version"]
+        elif verb == "replace":
+            found = _REPLACED.match(line)
+            if found is None:
+                raise _wrong(at, line, "is no replacement")
+            module = found["old"].strip('"`')
+            direct[f"{module}"] = f"{direct.get(module, '')} => {found['new']} {found['version'] or ''}".strip()
+            packages[module] = Package(module, found["version"] or "", found["new"].strip('"`'), {}, at)
+        elif verb == "tool":
+            direct[f"tool {line}"] = ""
+    return Dependencies(tuple(packages.values()), direct)
+
+
+def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
+    """Verb, what follows it, the comment behind it, and where it stands; of a block, each line."""
+    _require_readable(source)
+    block = ""
+    for number, at in enumerate(source.line_starts, 1):
+        said, _, comment = source.line(number).partition("//")
+        line, comment = said.strip(), comment.strip()
+        if not line:
+            continue
+        if block:
+            if line == ")":
+                block = ""
+            else:
+                yield block, line, comment, at
+            continue
+        found = _ONE.match(line)
+        if found is None or found["verb"] not in _VERBS:
+            raise _wrong(at, line, "is no directive of go.mod")
+        if found["rest"] == "(":
+            block = found["verb"]
+        else:
+            yield found["verb"], found["rest"], comment, at
+    if block:
+        raise _wrong(len(source.text), "", f"the block of {block} is not closed")
+
+
+def read_sum(source: Source) -> Dependencies:
+    """Digests of modules and of their go.mod. Which are direct, and which version is taken, says go.mod."""
+    _require_readable(source)
+    digests: dict[tuple[str, str], dict[str, str]] = {}
+    places: dict[tuple[str, str], int] = {}
+    for number, at in enumerate(source.line_starts, 1):
+        line = source.line(number)
+        if not line.strip():
+            continue
+        found = _SUM.match(line)
+        if found is None:
+            raise _wrong(at, line, "is no line of go.sum")
+        key = found["module"], found["version"]
+        label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
+        if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
+            raise _wrong(at, line, "gives a second digest for what has one")
+        places.setdefault(key, at)
+    packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
+    # A digest alone asks for nothing: every version that was ever looked at has one.
+    return Dependencies(packages, {})
+
+
+def _require_readable(source: Source) -> None:
+    faults = unreadable(source.text, 0, LOCKFILE)
+    if faults:
+        raise Malformed(Fault("lockfile_malformed", faults[0].start, faults[0].end, faults[0].message))
+
+
+def _wrong(at: int, line: str, what: str) -> Malformed:
+    return Malformed(Fault("lockfile_malformed", at, at + len(line), f"{line[:80]!r} {what}" if line else what))

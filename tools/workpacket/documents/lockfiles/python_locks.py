@@ -1,0 +1,123 @@
+"""`uv.lock`, `poetry.lock` and `Pipfile.lock`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.lockfiles.dependencies import (
+    LOCKFILE,
+    Dependencies,
+    Package,
+    items,
+    malformed,
+    mapping,
+    merged,
+    python_name,
+    required_text,
+    text,
+)
+from workpacket.documents.lockfiles.loading import rooted
+from workpacket.text.json_strict import load_json
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+from workpacket.text.toml_strict import load_toml
+
+# ---- uv --------------------------------------------------------------------------------------------------------------
+
+# A package whose source is one of these is a part of the workspace itself.
+_OWN = ("editable", "virtual", "directory")
+
+
+def read_uv(source: Source) -> Dependencies:
+    root = rooted(load_toml(source, LOCKFILE))
+    packages = items(root, "package")
+    own = [node for node in packages if any(node.get("source", kind) is not None for kind in _OWN)]
+    direct = merged(wanted for node in own for wanted in _uv_requirements(node))
+    members = {required_text(node, "name") for node in own}
+    found = tuple(_uv_package(node) for node in packages if node not in own)
+    return Dependencies(found, {name: wanted for name, wanted in direct.items() if name not in members})
+
+
+def _uv_requirements(node: Node) -> Iterator[tuple[str, str]]:
+    """What the member's metadata asks for; the resolved lists have no requirement, but every name."""
+    for row in items(node, "dependencies"):
+        yield python_name(required_text(row, "name")), ""
+    for group in ("optional-dependencies", "dev-dependencies"):
+        for name in mapping(node, group):
+            for row in items(node, group, name):
+                yield python_name(required_text(row, "name")), ""
+    for row in items(node, "metadata", "requires-dist"):
+        yield python_name(required_text(row, "name")), text(row, "specifier")
+    for name in mapping(node, "metadata", "requires-dev"):
+        for row in items(node, "metadata", "requires-dev", name):
+            yield python_name(required_text(row, "name")), text(row, "specifier")
+
+
+def _uv_package(node: Node) -> Package:
+    where = mapping(node, "source")
+    if len(where) != 1:
+        raise malformed(node, "a package has not exactly one source")
+    ((kind, place),) = where.items()
+    address = place.text
+    if address is None:
+        raise malformed(place, f"the source {kind} is no text")
+    files = [*items(node, "wheels"), *([found] if (found := node.get("sdist")) is not None else [])]
+    digests = {f"file:{_file_name(file)}": text(file, "hash") for file in files if text(file, "hash")}
+    source = address if kind in {"registry", "url"} else f"{kind}+{address}"
+    archives = {text(file, "url") for file in files} - {""}
+    name, version = python_name(required_text(node, "name")), text(node, "version")
+    return Package(name, version, source, digests, node.start, tuple(sorted(archives)))
+
+
+def _file_name(file: Node) -> str:
+    address = text(file, "url") or text(file, "path") or text(file, "filename")
+    return address.split("#", 1)[0].rpartition("/")[2]
+
+
+# ---- poetry ----------------------------------------------------------------------------------------------------------
+
+
+def read_poetry(source: Source) -> Dependencies:
+    """It does not say which are direct: its pyproject.toml does."""
+    root = rooted(load_toml(source, LOCKFILE))
+    old = mapping(root, "metadata", "files")  # where lock files before version 2 have the digests
+    return Dependencies(tuple(_poetry_package(node, old) for node in items(root, "package")))
+
+
+def _poetry_package(node: Node, old: dict[str, Node]) -> Package:
+    name = required_text(node, "name")
+    files = items(node, "files") or (old[name].items if name in old else [])
+    digests = {f"file:{required_text(file, 'file')}": required_text(file, "hash") for file in files}
+    address = text(node, "source", "url")
+    kind = text(node, "source", "type")
+    commit = text(node, "source", "resolved_reference")
+    source = f"{kind}+{address}#{commit}" if kind == "git" else address
+    return Package(python_name(name), required_text(node, "version"), source, digests, node.start)
+
+
+# ---- pipenv ----------------------------------------------------------------------------------------------------------
+
+
+def read_pipenv(source: Source) -> Dependencies:
+    """It does not say which are direct: its Pipfile does."""
+    root = rooted(load_json(source, LOCKFILE))
+    named = {text(row, "name"): text(row, "url") for row in items(root, "_meta", "sources")}
+    only = next(iter(named.values())) if len(named) == 1 else ""
+    groups = [group for group in root.mapping if group != "_meta"]
+    return Dependencies(
+        tuple(
+            _pipenv_package(name, node, named, only) for group in groups for name, node in mapping(root, group).items()
+        )
+    )
+
+
+def _pipenv_package(name: str, node: Node, sources: dict[str, str], only: str) -> Package:
+    hashes = [row.text or "" for row in items(node, "hashes")]
+    address = text(node, "git") or text(node, "file") or text(node, "path")
+    reference = text(node, "ref")
+    index = text(node, "index")
+    source = f"git+{address}#{reference}" if text(node, "git") else address or sources.get(index, only)
+    return Package(
+        python_name(name), text(node, "version").removeprefix("=="), source,
+        {f"hash:{digest}": digest for digest in hashes}, node.start,
+    )  # fmt: skip

@@ -1,0 +1,17 @@
+"""The leave that the policy gives for dependencies, as a commit has it: that of the work tree gives none."""
+
+from __future__ import annotations
+
+from workpacket.documents.lockfiles.leave import Leave
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.dependency_policy import dependency_leave
+from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.text.source import Source
+from workpacket.text.toml_strict import load_toml
+
+
+def leave_at(repository: Repository, commit: str) -> Leave:
+    """'' is the time before the first commit. A policy that cannot be read gives no leave."""
+    data = read_file_at(repository, commit, POLICY_PATH) if commit else None
+    return Leave() if data is None else dependency_leave(load_toml(Source.from_bytes(POLICY_PATH, data)).root)
