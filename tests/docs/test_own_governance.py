@@ -1,0 +1,61 @@
+"""Our own `.GOV/`: complete, approved, and without anybody's private key."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LANES = ["activated", "prepared", "claimed", "submitted", "verdict.given", "merged"]
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What the audit says of the commit checked out here, in a clone whose main branch it is: what the remote of this
+    repository is, and what was remembered of it, depends on the machine."""
+    clone = tmp_path_factory.mktemp("own") / "clone"
+    git("clone", "--quiet", str(ROOT), str(clone))
+    git("-C", str(clone), "checkout", "--quiet", "-B", "main")
+    git("-C", str(clone), "remote", "remove", "origin")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools"), "XDG_CONFIG_HOME": str(clone.parent / "settings")}
+    command = [sys.executable, "-m", "workpacket", "audit", "--json"]
+    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    answer: Mapping[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], check=True, capture_output=True)
+
+
+def test_every_requirement_of_the_main_body_has_a_packet(audit: Mapping[str, Any]) -> None:
+    requirements = audit["data"]["requirements"]
+    assert requirements["count"] >= 20
+    assert requirements["uncovered"] == []
+
+
+def test_the_audit_finds_nothing(audit: Mapping[str, Any]) -> None:
+    assert audit["findings"] == []
+
+
+def test_every_packet_of_ours_went_through_every_lane() -> None:
+    packets = sorted(path.stem for path in (ROOT / ".GOV/task_packets").glob("WP-*.md"))
+    assert len(packets) >= 21
+    for packet in packets:
+        events = [json.loads(path.read_bytes()) for path in (ROOT / ".GOV/log" / packet).glob("*.json")]
+        types = [event["type"] for event in sorted(events, key=lambda event: event["clock"])]
+        assert types[-len(LANES) :] == LANES, packet
+
+
+def test_nobodys_private_key_lies_in_the_repository() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z", ".GOV"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in listed.stdout.split("\0"):
+        if name:
+            assert b"PRIVATE KEY" not in Path(ROOT, name).read_bytes(), name
