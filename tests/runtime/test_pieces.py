@@ -130,7 +130,8 @@ def test_a_runtime_opens_where_it_is_and_refuses_what_is_not_installed(
     with Runtime.open() as runtime, runtime.run("a") as run:
         assert run.step(len, [1, 2]) == 2
     assert (tmp_path / ".git" / "workpacket" / "runs.db").exists()
-    with pytest.raises(RuntimeFault, match="postgresql"):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(RuntimeFault, match="psycopg"):
         Runtime.open("postgresql://localhost/x")
 
 
