@@ -123,7 +123,8 @@ def test_a_planted_fault_is_named_by_check_audit_and_ci(audited: Audited, name: 
     assert place in places(audit, code)
     assert place in [(one["path"], one["line"]) for one in audit["data"]["matters"] if one["code"] == code]
     told = audited(*command_of_ci(), *base, "--format", "github").out
-    assert any(f"file={place[0]}" in line and code in line for line in told.splitlines())
+    there = f"file={place[0]},line={place[1]}" if place[1] else f"file={place[0]}"
+    assert any(there in line and code in line for line in told.splitlines())
     assert f"code-{code}" in audited("audit", "--format", "html").out
 
 

@@ -31,8 +31,8 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     return answer
 
 
-def git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], check=True, capture_output=True)
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def test_every_requirement_of_the_main_body_has_a_packet(audit: Mapping[str, Any]) -> None:
@@ -52,6 +52,14 @@ def test_every_packet_of_ours_went_through_every_lane() -> None:
         events = [json.loads(path.read_bytes()) for path in (ROOT / ".GOV/log" / packet).glob("*.json")]
         types = [event["type"] for event in sorted(events, key=lambda event: event["clock"])]
         assert types[-len(LANES) :] == LANES, packet
+
+
+def test_nothing_was_ever_changed_in_or_taken_out_of_the_log() -> None:
+    """CI runs on main itself and can compare it with nothing older; so this asks every commit of its line."""
+    assert git("-C", str(ROOT), "rev-parse", "--is-shallow-repository").strip() == "false"
+    listed = ["log", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--diff-filter=DMT", "--format="]
+    folders = [".GOV/log", ".GOV/attestations"]
+    assert git("-C", str(ROOT), *listed, "--name-only", "HEAD", "--", *folders).split() == []
 
 
 def test_nobodys_private_key_lies_in_the_repository() -> None:
