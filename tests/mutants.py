@@ -31,11 +31,37 @@ WANTED = 0.90
 SECONDS = 120  # a change that makes the tests run for so long was noticed
 LOADED = (hypothesis, jsonschema)  # what every test needs and no change touches
 
-_RUNTIME = ("test_decide", "test_effects", "test_run", "test_async")
+_RUNTIME = tuple(f"runtime/{name}" for name in ("test_decide", "test_effects", "test_run", "test_async"))
+_GATE = ("approvals/test_decide", "approvals/test_policy_files", "attacks/test_corpus")
+# Of each module its own tests, then what else would notice.
+_APPROVALS: dict[str, tuple[str, ...]] = {
+    "allowed_signers": _GATE,
+    "base64_strict": (),
+    "decide": ("attacks/test_corpus",),
+    "envelope": _GATE,
+    "facts": ("approvals/test_decide", "attacks/test_corpus"),
+    "fields": ("approvals/test_policy", "approvals/test_statement", "approvals/test_trust"),
+    "instants": ("approvals/test_statement", "approvals/test_allowed_signers"),
+    "json_input": ("approvals/test_envelope",),
+    "keys": ("approvals/test_sshsig", "attacks/test_corpus"),
+    "legacy": ("approvals/test_decide", "attacks/test_corpus"),
+    "opening": ("approvals/test_selection", *_GATE),
+    "policy": _GATE,
+    "policy_files": _GATE,
+    "primitives": ("approvals/test_keys", "approvals/test_sshsig", "attacks/test_corpus"),
+    "refusal": ("approvals/test_envelope", "attacks/test_corpus"),
+    "revoked_keys": _GATE,
+    "selection": (),
+    "sshsig": ("attacks/test_corpus",),
+    "statement": _GATE,
+    "trust": ("attacks/test_corpus",),
+    "verify": _GATE,
+    "wire": ("approvals/test_sshsig", "approvals/test_keys"),
+    "words": (),
+}
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    "runtime/decide.py": _RUNTIME,
-    "runtime/checks.py": _RUNTIME,
-    "runtime/effects.py": _RUNTIME,
+    **{f"runtime/{name}.py": _RUNTIME for name in ("decide", "checks", "effects")},
+    **{f"approvals/{name}.py": (f"approvals/test_{name}", *tests) for name, tests in _APPROVALS.items()},
 }
 
 _OTHER: dict[type[ast.AST], type[ast.AST]] = {
@@ -146,7 +172,7 @@ def is_noticed(subject: str, tests: Sequence[str], tree: ast.Module) -> bool:
         name = "workpacket." + subject.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Finder(name, PACKAGE / subject, tree))
         loaded_before = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        files = [str(TESTS / "runtime" / f"{one}.py") for one in tests]
+        files = [str(path) for one in dict.fromkeys(tests) if (path := TESTS / f"{one}.py").exists()]
         os._exit(pytest.main(["-xq", "-p", "no:cacheprovider", *loaded_before, *files]))
     _, status = os.waitpid(child, 0)
     return status != 0

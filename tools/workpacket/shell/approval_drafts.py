@@ -116,13 +116,13 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
         expires_at=approvals.now + DEFAULT_VALIDITY,
         nonce=moment.nonce,
     )
-    return Draft(statement, Matter((), (), ""), (), moment.tx)
+    return Draft(statement, Matter(()), (), moment.tx)
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> Draft:
     """The draft of a statement that was signed elsewhere, if it is still about the files that are here."""
     if statement.decision == "revoke":
-        return Draft(statement, Matter((), (), ""), (), moment.tx)
+        return Draft(statement, Matter(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
     if matter.subjects == statement.subjects:
         return Draft(statement, matter, (), moment.tx)

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.facts import EnvelopeFile, GateFacts, LegacyUse, PolicyFiles
+from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.instants import read_instant
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
@@ -43,6 +44,7 @@ from workpacket.shell.base_revision import (
     policy_at,
     unanchored,
 )
+from workpacket.shell.envelope_claims import others_than
 from workpacket.shell.legacy_uses import TokenHistory, legacy_uses, token_history
 from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
@@ -59,9 +61,13 @@ class Place(Value):
 
 
 class Approvals:
-    """All approvals of a repository as one command sees them: one base, one look at the folder, one clock."""
+    """The approvals of a repository as one command sees them: one base, one look at the folder, one clock.
 
-    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime) -> None:
+    With `packet`, only what concerns that packet is looked at: its envelopes, and its part of the history.
+    """
+
+    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
+        self.packet = packet
         self.repository = repository
         self.base = base
         self.tree = tree
@@ -70,12 +76,20 @@ class Approvals:
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:
-        return with_those_of_base(self.own_envelopes, self.base)
+        return with_those_of_base(self.own_envelopes, self.base, self._left_out)
 
     @cached_property
     def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
         """Those of the work tree."""
-        return read_attestations(self.tree)
+        return read_attestations(self.tree, self._left_out)
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        """The envelopes that are known to be about something else than the packet."""
+        if not (self.packet and self.base.commit):
+            return frozenset()
+        named = [digest for event in self.log(self.packet).events for digest in event.attest]
+        return others_than(self.tree, self.base, self.packet, named)
 
     @cached_property
     def claims(self) -> Mapping[str, Statement]:
@@ -165,7 +179,7 @@ class Approvals:
             subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
             root_commit=self.base.root_commit,
             base_history=bases,
-            spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
+            spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
             parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
             log=packet_log(log, heads),
@@ -198,12 +212,17 @@ class Approvals:
 
     def settled(self, event: Event) -> tuple[str, str, datetime] | None:
         """The base commit that brought the event, the name of the one before, and the time; None before that."""
-        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER).get(event.path)
+        arrived = self._arrivals(event.packet).get(event.path)
         if arrived is None:
             return None
         commit, time = arrived
         before = commit if commit == self.base.root_commit else f"{commit}^1"
         return commit, before, datetime.fromtimestamp(time, UTC)
+
+    def _arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
+        """When events came onto the base: at least those of the packet."""
+        folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
+        return first_seen(self.repository, self.base.commit, folder)
 
     def _place(self, consumer: Event | None) -> Place:
         settled = self.settled(consumer) if consumer is not None else None
@@ -224,7 +243,7 @@ class Approvals:
 
     def _consumptions(self, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
         """Which events used which nonce. An event of another packet cannot use one of this packet."""
-        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER) if consumer is not None else {}
+        arrived = self._arrivals(consumer.packet) if consumer is not None else {}
         settled = arrived.get(consumer.path) if consumer is not None else None
         used: dict[str, set[str]] = {}
         for event in log.events:
@@ -241,13 +260,14 @@ class Approvals:
 
 
 @contextmanager
-def open_approvals(repository: Repository, base: str | None, moment: Moment) -> Iterator[Approvals]:
+def open_approvals(repository: Repository, base: str | None, moment: Moment, packet: str = "") -> Iterator[Approvals]:
+    """With `packet`, for questions about that packet alone."""
     now = read_instant(moment.now)
     if now is None:
         raise ValueError(f"{moment.now!r} is not an instant")
     found = find_base(repository, base)
     with work_tree(repository) as tree:
-        yield Approvals(repository, found, tree, now)
+        yield Approvals(repository, found, tree, now, packet)
 
 
 def gate_verdict(
@@ -264,8 +284,8 @@ def gate_verdict(
     Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
     The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
     """
-    with open_approvals(repository, base, moment) as approvals:
-        verdict = approvals.verdict(require_id(packet), gate, terms=terms)
+    with open_approvals(repository, base, moment, require_id(packet)) as approvals:
+        verdict = approvals.verdict(packet, gate, terms=terms)
         remember_base(approvals)
         return verdict
 

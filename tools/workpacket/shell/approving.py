@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import write_envelope
-from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature

@@ -97,4 +97,10 @@ REASONS: tuple[Reason, ...] = (
         "First commit, base and time of use of an approval are looked up in the history, and here it is cut off.",
         "Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).",
     ),
+    _environment(
+        "object_missing",
+        "Clone that lacks an object of its history",
+        "What a commit holds there is not in this clone, as after a clone with `--filter` or damage to the disk.",
+        "Fetch everything with `git fetch --refetch`, or clone again without `--filter`; `git fsck` shows damage.",
+    ),
 )
