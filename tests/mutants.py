@@ -33,7 +33,8 @@ LOADED = (hypothesis, jsonschema)  # what every test needs and no change touches
 
 _RUNTIME = tuple(f"runtime/{name}" for name in ("test_decide", "test_effects", "test_run", "test_async"))
 _GATE = ("approvals/test_decide", "approvals/test_policy_files", "attacks/test_corpus")
-# Of each module its own tests, then what else would notice.
+# Of each module what else would notice, after its own tests; before them where those take long.
+_SLOW = frozenset({"keys", "sshsig"})
 _APPROVALS: dict[str, tuple[str, ...]] = {
     "allowed_signers": _GATE,
     "base64_strict": (),
@@ -43,7 +44,7 @@ _APPROVALS: dict[str, tuple[str, ...]] = {
     "fields": ("approvals/test_policy", "approvals/test_statement", "approvals/test_trust"),
     "instants": ("approvals/test_statement", "approvals/test_allowed_signers"),
     "json_input": ("approvals/test_envelope",),
-    "keys": ("approvals/test_sshsig", "attacks/test_corpus"),
+    "keys": ("attacks/test_corpus", "approvals/test_sshsig"),
     "legacy": ("approvals/test_decide", "attacks/test_corpus"),
     "opening": ("approvals/test_selection", *_GATE),
     "policy": _GATE,
@@ -61,7 +62,12 @@ _APPROVALS: dict[str, tuple[str, ...]] = {
 }
 SUBJECTS: dict[str, tuple[str, ...]] = {
     **{f"runtime/{name}.py": _RUNTIME for name in ("decide", "checks", "effects")},
-    **{f"approvals/{name}.py": (f"approvals/test_{name}", *tests) for name, tests in _APPROVALS.items()},
+    **{
+        f"approvals/{name}.py": (*tests, f"approvals/test_{name}")
+        if name in _SLOW
+        else (f"approvals/test_{name}", *tests)
+        for name, tests in _APPROVALS.items()
+    },
 }
 
 _OTHER: dict[type[ast.AST], type[ast.AST]] = {
