@@ -54,8 +54,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     _conflict(
         "signature_minute_taken",
-        "Second approval in the same minute",
-        "The token in the file holds name and minute. The same one on two packets would look like a copy.",
+        "More approvals at once than there are tokens",
+        "The token in the file holds name and minute, and each packet gets the next free one, up to an hour ahead.",
         "Run the command again in a minute.",
     ),
     Reason(
