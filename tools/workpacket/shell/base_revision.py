@@ -15,6 +15,7 @@ from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS
 from workpacket.approvals.refusal import Refusal
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, missing_object, read_objects
+from workpacket.git.references import commit_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
@@ -88,9 +89,20 @@ def unanchored(base: Base) -> Refusal:
 
 
 def _commit(repository: Repository, revision: str) -> str:
-    """A full id means the same commit for ever; a name has to be looked up each time."""
+    """A full id means the same commit for ever; a name has to be looked up each time.
+
+    git takes a tag for a branch of the same name, and whoever may push a tag would choose the base.
+    """
     if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
         return _commit_with_id(repository, revision)
+    named = {kind: commit_at(repository, f"refs/{kind}/{revision}") for kind in ("tags", "heads", "remotes")}
+    meant = [f"refs/{kind}/{revision}" for kind, commit in named.items() if commit is not None]
+    if len(meant) > 1:
+        raise WorkpacketError(
+            "revision_ambiguous",
+            f"{revision!r} could be {' or '.join(meant)}",
+            hint=f"name it in full: --base {meant[-1]}",
+        )
     return commit_of(repository, revision)
 
 

@@ -96,8 +96,8 @@ def token_history(repository: Repository, tree: Tree) -> TokenHistory:
     found: dict[str, dict[str, datetime]] = {}
     if head_commit(repository) is not None:
         answer = run_git(
-            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "-p",
-            "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
+            "-p", "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
         )  # fmt: skip
         for block in answer.text.split("\x01")[1:]:
             time, _, diff = block.partition("\n")

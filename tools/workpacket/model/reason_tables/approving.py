@@ -103,4 +103,12 @@ REASONS: tuple[Reason, ...] = (
         "What a commit holds there is not in this clone, as after a clone with `--filter` or damage to the disk.",
         "Fetch everything with `git fetch --refetch`, or clone again without `--filter`; `git fsck` shows damage.",
     ),
+    Reason(
+        "revision_ambiguous",
+        "Name of the base that means several commits",
+        "A tag and a branch have this name. git would take the tag, which others may push than those who may merge.",
+        "Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that nobody needs.",
+        "usage",
+        exit_code=exits.USAGE,
+    ),
 )
