@@ -153,12 +153,11 @@ def _without_behaviour(node: ast.AST) -> list[ast.AST]:
             return [node.annotation]
         case ast.Call():
             return [argument for argument in node.args if _is_message(argument)]
-        # A docstring, a name for a type.
+        # A docstring; a name for a type.
         case ast.Expr(value=ast.Constant()) | ast.Assign(value=ast.Subscript()):
             return [node]
-        case ast.ImportFrom() | ast.Import() | ast.JoinedStr() | ast.arg():
-            return [node]
-    return []
+        case _:
+            return [node] if isinstance(node, ast.ImportFrom | ast.Import | ast.JoinedStr | ast.arg) else []
 
 
 def _is_message(node: ast.AST) -> bool:
