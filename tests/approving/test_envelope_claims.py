@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,10 @@ def memory(story: Story) -> Path:
     return path
 
 
+def take_away(story: Story, envelope: str) -> None:
+    (story.root / f".GOV/attestations/{envelope}.dsse.json").unlink()
+
+
 def test_at_every_step_the_gate_says_what_it_would_say_by_all_envelopes(story: Story) -> None:
     for path in (REFINEMENT_PATH, STUB_PATH):
         story.write(path.replace(WP, OTHER), story.read(path).replace(WP, OTHER))
@@ -43,7 +46,7 @@ def test_at_every_step_the_gate_says_what_it_would_say_by_all_envelopes(story: S
         lambda: story.commit("on the base"),
         lambda: made.append(story.revoke(made[2], CAROL)),
         lambda: story.revoke(made[0], CAROL),
-        lambda: os.unlink(story.root / f".GOV/attestations/{made[0]}.dsse.json"),
+        lambda: take_away(story, made[0]),
         lambda: story.write(f".GOV/attestations/{made[1]}.dsse.json", "edited"),
         lambda: story.write(f".GOV/attestations/{'a' * 64}.dsse.json", "junk"),
         lambda: story.write(".GOV/attestations/README.md", "strange"),
