@@ -35,8 +35,8 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
 
 
 def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of files by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones are left out, and
-    so is what is no file."""
+    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and folders are
+    left out."""
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
@@ -56,7 +56,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
         if header == f"{name} ambiguous":
             raise WorkpacketError("unknown_revision", f"{name!r} could be several objects")
         _, kind, size = header.rsplit(" ", 2)
-        if kind == "blob":
+        if kind != "tree":
             found[name] = output[position : position + int(size)]
         position += int(size) + 1
     return found

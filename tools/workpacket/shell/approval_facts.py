@@ -27,12 +27,13 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
+from workpacket.lifecycle.approval_terms import terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_events import consumed_subjects, earlier, gates_asked, packet_log
+from workpacket.shell.approval_events import consumed_subjects, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import FirstAuthors, parties_of
+from workpacket.shell.approval_uses import consumptions, policy_changes
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,
@@ -46,7 +47,6 @@ from workpacket.shell.base_revision import (
 )
 from workpacket.shell.envelope_claims import others_than
 from workpacket.shell.legacy_uses import TokenHistory, legacy_uses, token_history
-from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.trust_file import judge_pin, remember
 from workpacket.value import Value
@@ -185,7 +185,7 @@ class Approvals:
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
-            consumptions=self._policy_changes() if gate == POLICY_GATE else self._consumptions(log, consumer),
+            consumptions=policy_changes(self) if gate == POLICY_GATE else consumptions(self, log, consumer),
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
             revoked_keys_now=self.base.policy.revoked_keys,
@@ -212,14 +212,14 @@ class Approvals:
 
     def settled(self, event: Event) -> tuple[str, str, datetime] | None:
         """The base commit that brought the event, the name of the one before, and the time; None before that."""
-        arrived = self._arrivals(event.packet).get(event.path)
+        arrived = self.arrivals(event.packet).get(event.path)
         if arrived is None:
             return None
         commit, time = arrived
         before = commit if commit == self.base.root_commit else f"{commit}^1"
         return commit, before, datetime.fromtimestamp(time, UTC)
 
-    def _arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
+    def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
         """When events came onto the base: at least those of the packet."""
         folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
         return first_seen(self.repository, self.base.commit, folder)
@@ -230,33 +230,6 @@ class Approvals:
             return Place(self.base.commit, partial(read_file, self.tree), None)
         commit, before, since = settled
         return Place(before, partial(committed_file, self.repository, commit), since)
-
-    def _policy_changes(self) -> Mapping[str, frozenset[str]]:
-        """The approvals of changes that have arrived on the base since they were given."""
-        states = policy_states(self.repository, self.base.commit)
-        used: dict[str, frozenset[str]] = {}
-        for said in self.claims.values():
-            if said.gate == POLICY_GATE and said.subjects in states:
-                commits = frozenset(states[said.subjects])
-                used[said.nonce] = commits - known_to(self.repository, said.base, commits)
-        return used
-
-    def _consumptions(self, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
-        """Which events used which nonce. An event of another packet cannot use one of this packet."""
-        arrived = self._arrivals(consumer.packet) if consumer is not None else {}
-        settled = arrived.get(consumer.path) if consumer is not None else None
-        used: dict[str, set[str]] = {}
-        for event in log.events:
-            if not event.attest:
-                continue
-            gates = gates_asked(event, policy_at(self.repository, self.policy_commit(event)).policy)
-            if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
-                continue
-            for digest in event.attest:
-                said = self.claims.get(f"{digest}.dsse.json")
-                if said is not None and (event.type in CONSUMING or said.gate in gates):
-                    used.setdefault(said.nonce, set()).add(event.id)
-        return {nonce: frozenset(events) for nonce, events in used.items()}
 
 
 @contextmanager
