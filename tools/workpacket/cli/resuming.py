@@ -6,7 +6,7 @@ import sys
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, one_run, open_runtime, refuse
+from workpacket.cli.store_door import answer, one_run, open_runtime, refuse, with_links
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
@@ -44,7 +44,8 @@ def cancel(arguments: Arguments) -> int:
             runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
             state = runtime.state(run).status
             text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
-            return answer(arguments, text, {"run": run, "state": state}, then=f"workpacket runs show {run}")
+            data: dict[str, Json] = {"run": run, "state": state}
+            return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
     except RuntimeFault as fault:
         return refuse(arguments, fault)
 

@@ -20,7 +20,7 @@ _ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 
 def fold(log: Log) -> PacketState:
-    draft = _Draft()
+    draft = _Draft(log)
     for event in log.events:
         change = _CHANGES.get(event.type)
         if change is not None:
@@ -51,11 +51,13 @@ def fold(log: Log) -> PacketState:
 class _Draft:
     """The state while it is being replayed."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
+        self.log = log
         self.lease: Lease | None = None
         self.assignment = Assignment()
         self.holders: dict[str, None] = {}
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[tuple[str, str], Run] = {}
+        self.links: dict[tuple[str, str], list[Event]] = {}
         self.evidence: list[Event] = []
         self.verdicts: list[Event] = []
         self.approvals: list[Event] = []
@@ -104,13 +106,21 @@ class _Draft:
         self.hold(event)
 
     def link(self, event: Event) -> None:
-        run = event.text("run") or ""
-        self.runs.setdefault(run, Run(run, event))
+        key = _key_of(event)
+        self.links.setdefault(key, []).append(event)
+        self.runs[key] = Run(key[1], self.links[key][0])
 
     def close(self, event: Event) -> None:
-        run = event.text("run") or ""
-        if run in self.runs:
-            self.runs[run] = replace(self.runs[run], closed=event)
+        """Who ended the run knew the links before: one made on another branch meanwhile stays open."""
+        key = _key_of(event)
+        if key not in self.runs:
+            return
+        known = self.log.ancestry(event.parents)
+        self.links[key] = [link for link in self.links[key] if link.id not in known]
+        if self.links[key]:
+            self.runs[key] = Run(key[1], self.links[key][0])
+        elif self.runs[key].closed is None:
+            self.runs[key] = replace(self.runs[key], closed=event)
 
     def prove(self, event: Event) -> None:
         self.evidence.append(event)
@@ -126,6 +136,10 @@ class _Draft:
 
     def present(self, event: Event) -> None:
         self.presented = event
+
+
+def _key_of(event: Event) -> tuple[str, str]:
+    return event.text("store") or "", event.text("run") or ""
 
 
 _Change: TypeAlias = Callable[[_Draft, Event], None]

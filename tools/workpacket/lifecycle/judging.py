@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.linking import unfinished_runs
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 from workpacket.value import Value
@@ -57,6 +59,16 @@ def judge_change(
             yield from _illegal(log, event)
             yield from _placed_by_hand(log, event, governed=governed)
             yield from _ungated(event, holders, digest_of, around)
+            yield from _past_runs(log, event, around)
+
+
+def _past_runs(log: Log, event: Event, around: Callable[[], Around]) -> Iterator[Judged]:
+    """A verdict, or a merge, while a run was at work of which its writer could know."""
+    if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
+        return
+    for unmet in unfinished_runs(fold(log.as_of(event.parents))):
+        if unmet.code not in around().waived:
+            yield Judged("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
 
 def _illegal(log: Log, event: Event) -> Iterator[Judged]:

@@ -1,0 +1,199 @@
+"""Runs and the packet they work on: no verdict while one is unfinished, and nobody needs the store to see that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from lifecycle.governed import Governed, forge
+from workpacket.ledger.state import Run
+from workpacket.runtime.place import store_path
+
+NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
+RUN = f"{NAME}/translate@00000001"
+VERDICT = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+
+
+def start(governed: Governed, name: str = NAME, *, owner: int = 0) -> str:
+    words = ("run", "start", "translate", "--packet", name, "--owner", str(owner or os.getpid()))
+    return governed.done(*words).out.strip()
+
+
+def gone() -> int:
+    """The number of a process that is no more."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+        return process.pid
+
+
+def runs(governed: Governed, name: str = NAME) -> list[tuple[str, str]]:
+    """Each run of the packet by its log, with its outcome, '' of one that is open."""
+    return [(run.run, outcome(run)) for run in governed.state(name).runs]
+
+
+def outcome(run: Run) -> str:
+    return (run.closed.text("outcome") or "") if run.closed is not None else ""
+
+
+def in_progress(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+
+
+def in_review(governed: Governed) -> None:
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.write("report.md", "Good.\n")
+
+
+def test_no_verdict_is_given_while_a_run_is_unfinished(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    assert runs(governed) == [(RUN, "")]
+    in_review(governed)
+    refused = governed(*VERDICT)
+    assert (refused.status, refused.codes, refused.next) == (3, ["run_unfinished"], f"workpacket cancel {RUN}")
+    assert governed.refused("verdict", NAME, "CHANGES", "--reference", "x", "--as", "judge") == ["run_unfinished"]
+    governed.done("run", "stop", handle)
+    assert runs(governed) == [(RUN, "completed")]
+    governed.done(*VERDICT)
+    assert governed.state(NAME).lane == "MERGE_PENDING"
+
+
+def test_the_link_closed_holds_the_end_of_the_stream(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    governed.done("run", "stop", handle)
+    (run,) = governed.state(NAME).runs
+    assert run.closed is not None
+    lines = governed.json("runs", "export", RUN)["data"]["lines"]
+    assert run.closed.text("stream_sha256") in lines[-1]
+    assert run.closed.data["events"] == len(governed.json("runs", "show", RUN)["data"]["events"])
+    assert run.store
+
+
+def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
+    """The verdict was written by hand, in a clone that has no store."""
+    in_progress(governed)
+    start(governed)
+    in_review(governed)
+    governed.commit("submitted")
+    store_path(governed.root).unlink()
+    state = governed.state(NAME)
+    forge(governed, NAME, "verdict.given", {
+        "lane_from": state.lane, "lane_to": "MERGE_PENDING", "verdict": "PASS",
+        "report": {"path": "report.md", "sha256": "1bb3a9e58ec3ffc9cb9a5a6e5f4bb3bd0ee53b2d4b3ef5fb1f3e0c2a7d1e0000"},
+    })  # fmt: skip
+    messages = [f["message"] for f in governed.json("check", "--base", "main")["findings"]
+                if f["code"] == "move_without_gate"]  # fmt: skip
+    assert any(f"the run {RUN} still works on {NAME}" in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("run", "stop", "HANDLE"), "completed"),
+        (("run", "stop", "HANDLE", "--reason", "verification_failed"), "stopped"),
+        (("run", "stop", "HANDLE", "--reason", "run_cancelled"), "cancelled"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_end_of_a_run_closes_its_link(governed: Governed, words: tuple[str, ...], found: str) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    governed(*(handle if word == "HANDLE" else word for word in words))
+    assert runs(governed) == [(RUN, found)]
+    (run,) = governed.state(NAME).runs
+    assert run.closed is not None
+    assert run.closed.text("code") == ("verification_failed" if found == "stopped" else None)
+
+
+def test_a_run_that_goes_on_is_linked_again(governed: Governed) -> None:
+    in_progress(governed)
+    governed("run", "stop", start(governed), "--reason", "stalled")
+    assert runs(governed) == [(RUN, "stopped")]
+    assert start(governed) == f"{RUN}#2"
+    assert runs(governed) == [(RUN, "")]
+
+
+def test_a_run_that_goes_on_while_it_is_linked_writes_nothing(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed, owner=gone())
+    count = len(governed.state(NAME).history)
+    assert start(governed) == f"{RUN}#2"
+    assert len(governed.state(NAME).history) == count
+
+
+def test_a_cancelled_run_is_closed_at_its_next_boundary(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    governed.done("cancel", RUN)
+    assert runs(governed) == [(RUN, "")]
+    assert governed("run", "step", handle, "one", "--", "true").status == 130
+    assert runs(governed) == [(RUN, "cancelled")]
+
+
+@pytest.mark.parametrize("lane", ["STUB", "BLOCKED", "ABANDONED", "FAIL", "SUPERSEDED"])
+def test_no_run_begins_for_a_packet_that_is_not_worked_on(governed: Governed, lane: str) -> None:
+    if lane == "STUB":
+        governed.begin()
+        governed.stub(NAME)
+    else:
+        in_progress(governed)
+    if lane == "BLOCKED":
+        governed.done("block", NAME, "--reason", "x", "--until", "y")
+    elif lane == "ABANDONED":
+        governed.done("abandon", NAME, "--reason", "x")
+    elif lane == "SUPERSEDED":
+        governed.stub(NEXT)
+        governed.done("supersede", NAME, "--by", NEXT)
+    elif lane == "FAIL":
+        in_review(governed)
+        governed.done("verdict", NAME, "FAIL", "--report", "report.md", "--as", "judge")
+    before = governed.files()
+    refused = governed("run", "start", "translate", "--packet", NAME)
+    assert (refused.status, "packet_not_active" in refused.err) == (3, True)
+    assert governed.files() == before
+    assert governed.json("runs", "list")["data"]["runs"] == []
+
+
+@pytest.mark.parametrize("command", ["abandon", "supersede"])
+def test_the_end_of_a_packet_closes_the_links_of_its_runs(governed: Governed, command: str) -> None:
+    in_progress(governed)
+    start(governed)
+    governed.stub(NEXT)
+    words = ("--reason", "x") if command == "abandon" else ("--by", NEXT)
+    said = governed.done(command, NAME, *words)
+    assert f"if it is at work: workpacket cancel {RUN}" in said.out
+    assert runs(governed) == [(RUN, "abandoned" if command == "abandon" else "superseded")]
+    governed.done("log", "verify")
+
+
+@pytest.mark.parametrize("words", [("release", NAME), ("handover", NAME, "--to", "bob")], ids=lambda words: words[0])
+def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, words: tuple[str, ...]) -> None:
+    in_progress(governed)
+    start(governed)
+    said = governed.done(*words, "--as", "coder", "--reason", "ill")
+    assert f"the run {RUN} is unfinished: whoever goes on with the packet resumes it" in said.out
+    assert runs(governed) == [(RUN, "")]
+
+
+def test_a_link_that_came_from_another_branch_stops_the_merge(governed: Governed) -> None:
+    """The validator's branch knew nothing of the run, so that the verdict was given; it is seen at the end."""
+    in_progress(governed)
+    in_review(governed)
+    governed.commit("submitted")
+    governed.git("switch", "--quiet", "--create", "other")
+    start(governed)
+    governed.commit("a run")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    governed.done(*VERDICT)
+    governed.commit("judged")
+    governed.git("merge", "--quiet", "other")
+    governed.commit("merged the branches")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", f"wp/{NAME}")
+    assert governed.refused("merged", NAME) == ["run_unfinished"]
+    governed.done("cancel", RUN)
