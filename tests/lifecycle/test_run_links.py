@@ -197,3 +197,64 @@ def test_a_link_that_came_from_another_branch_stops_the_merge(governed: Governed
     governed.git("merge", "--quiet", f"wp/{NAME}")
     assert governed.refused("merged", NAME) == ["run_unfinished"]
     governed.done("cancel", RUN)
+
+
+# ---- seen --------------------------------------------------------------------------------------------------------
+
+
+def shown(governed: Governed) -> set[str]:
+    """How `why`, `show`, `status` and the board tell of the one run: all alike."""
+    answers = [
+        governed.json("why", NAME)["data"]["runs"],
+        governed.json("show", NAME)["data"]["runs"],
+        governed.json("status")["data"]["runs"].get(NAME, []),
+        governed.json("board", "show")["data"]["runs"].get(NAME, []),
+    ]
+    assert [one["run"] for answer in answers for one in answer] in ([RUN] * 4, [])
+    return {f"{one['state']} {one['code']}".strip() for answer in answers for one in answer}
+
+
+def test_a_run_is_shown_as_it_stands(governed: Governed) -> None:
+    in_progress(governed)
+    assert shown(governed) == set()
+    handle = start(governed)
+    assert shown(governed) == {"live"}
+    governed("run", "stop", handle, "--reason", "verification_failed")
+    assert shown(governed) == {"blocked verification_failed"}
+    start(governed, owner=gone())
+    assert shown(governed) == {"stale"}
+    store_path(governed.root).unlink()
+    assert shown(governed) == {"open"}
+
+
+def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    assert f"run: {RUN} is live: a process is at work\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
+    assert f"run         {RUN} is live: a process is at work" in governed("show", NAME).out
+    assert f"run: {RUN} is live" in governed("status").out
+    assert f"- **[{NAME}]** - [IN_PROGRESS] - runs: 1 live" in governed("board", "show").out
+    assert "runs: 1 open" in governed("board", "export").out
+
+
+def test_the_board_opens_no_store_where_no_run_is_unfinished(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_progress(governed)
+    governed.done("run", "stop", start(governed))
+
+    def opened(*_: object, **__: object) -> None:
+        raise AssertionError("the store was opened")
+
+    monkeypatch.setattr("workpacket.cli.store_door.open_runtime", opened)
+    for words in (("board", "show"), ("status",), ("why", NAME), ("show", NAME)):
+        governed.done(*words)
+    governed.commit("as it stands")
+
+
+def test_the_board_does_not_remember_which_process_was_at_work(governed: Governed) -> None:
+    in_progress(governed)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        start(governed, owner=process.pid)
+        assert "1 live" in governed("board", "show").out
+        process.kill()
+        process.wait()
+    assert "1 stale" in governed("board", "show").out
