@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from lifecycle.governed import Governed, forge
+from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.state import Run
+from workpacket.runtime import Runtime
+from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.place import store_path
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
@@ -26,6 +30,11 @@ def gone() -> int:
     with subprocess.Popen(["true"]) as process:
         process.wait()
         return process.pid
+
+
+def lose(governed: Governed) -> None:
+    """The store is gone, with the machine or in another clone."""
+    shutil.rmtree(store_path(governed.root).parent)
 
 
 def runs(governed: Governed, name: str = NAME) -> list[tuple[str, str]]:
@@ -80,7 +89,7 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
     start(governed)
     in_review(governed)
     governed.commit("submitted")
-    store_path(governed.root).unlink()
+    lose(governed)
     state = governed.state(NAME)
     forge(governed, NAME, "verdict.given", {
         "lane_from": state.lane, "lane_to": "MERGE_PENDING", "verdict": "PASS",
@@ -223,21 +232,25 @@ def test_a_run_is_shown_as_it_stands(governed: Governed) -> None:
     assert shown(governed) == {"blocked verification_failed"}
     start(governed, owner=gone())
     assert shown(governed) == {"stale"}
-    store_path(governed.root).unlink()
+    lose(governed)
     assert shown(governed) == {"open"}
 
 
 def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) -> None:
     in_progress(governed)
     start(governed)
-    assert f"run: {RUN} is live: a process is at work\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
+    assert (
+        f"run: {RUN} is live: a process is at work\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
+    )
     assert f"run         {RUN} is live: a process is at work" in governed("show", NAME).out
     assert f"run: {RUN} is live" in governed("status").out
     assert f"- **[{NAME}]** - [IN_PROGRESS] - runs: 1 live" in governed("board", "show").out
     assert "runs: 1 open" in governed("board", "export").out
 
 
-def test_the_board_opens_no_store_where_no_run_is_unfinished(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_board_opens_no_store_where_no_run_is_unfinished(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_progress(governed)
     governed.done("run", "stop", start(governed))
 
@@ -258,3 +271,204 @@ def test_the_board_does_not_remember_which_process_was_at_work(governed: Governe
         process.kill()
         process.wait()
     assert "1 stale" in governed("board", "show").out
+
+
+# ---- where log and store part ------------------------------------------------------------------------------------
+
+
+def settled(governed: Governed) -> list[tuple[str, str]]:
+    return [(one["what"], one["run"]) for one in governed.json("runs", "settle")["data"]["settled"]]
+
+
+def doubts(governed: Governed) -> list[str]:
+    """What `doctor` says about links, which is what `resume` lists too."""
+    checks = governed.json("doctor")["data"]["checks"]
+    found: list[str]
+    (found,) = [check["details"] for check in checks if check["check"] == "links to packets"]
+    listed = [stop["message"] for one in governed.json("resume")["data"]["unfinished"] for stop in one["blocked_by"]
+              if stop["code"] == "run_links_disagree"]  # fmt: skip
+    assert [detail.partition(": workpacket")[0] for detail in found if "has no open link" not in detail] == listed
+    return found
+
+
+class Death(BaseException):
+    """The process is gone: nothing behind it is done."""
+
+
+def die(*_: object, **__: object) -> None:
+    raise Death
+
+
+def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
+        dying.setattr("workpacket.runtime.opening.Opening._give_up", die)
+        with pytest.raises(Death):
+            start(governed, owner=gone())
+    assert runs(governed) == [(RUN, "")]
+    assert doubts(governed) == [f"{RUN} is linked to {NAME} and never began: workpacket runs settle"]
+    assert settled(governed) == [("not_begun", RUN)]
+    assert (runs(governed), doubts(governed)) == ([(RUN, "not_begun")], [])
+
+
+def test_killed_before_the_run_began_the_next_start_takes_its_link(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
+        with pytest.raises(Death):
+            start(governed)
+    assert start(governed) == f"{RUN}#1"
+    assert (runs(governed), doubts(governed)) == ([(RUN, "")], [])
+
+
+def test_a_link_is_not_settled_away_while_its_run_is_beginning(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is held by a living process that has not recorded the attempt yet."""
+    in_progress(governed)
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
+        dying.setattr("workpacket.runtime.opening.Opening._give_up", die)
+        with pytest.raises(Death):
+            start(governed)
+    assert settled(governed) == []
+    assert runs(governed) == [(RUN, "")]
+
+
+def test_killed_after_the_run_ended_the_verdict_waits_until_it_is_settled(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.bridges.run_links.close", die)
+        with pytest.raises(Death):
+            governed("run", "stop", handle)
+    in_review(governed)
+    assert governed(*VERDICT).codes == ["run_unfinished"]
+    assert doubts(governed) == [
+        f"{RUN} is completed, and its link in the log of {NAME} is open: workpacket runs settle"
+    ]
+    assert settled(governed) == [("late", RUN)]
+    assert runs(governed) == [(RUN, "completed")]
+    governed.done(*VERDICT)
+
+
+def test_what_cannot_be_written_at_the_end_of_a_run_is_said(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As during a merge: the run has ended all the same."""
+    in_progress(governed)
+    handle = start(governed)
+    (governed.root / ".git/MERGE_HEAD").write_text(governed.git("rev-parse", "HEAD"))
+    ended = governed("run", "stop", handle)
+    assert (ended.status, ended.out) == (4, f"{RUN} completed\n")
+    assert (
+        f"note: {RUN} has ended, and its link in the log of {NAME} is still open: a merge is in progress" in ended.err
+    )
+    assert "-> workpacket runs settle" in ended.err
+    (governed.root / ".git/MERGE_HEAD").unlink()
+    assert settled(governed) == [("late", RUN)]
+
+
+def test_a_run_of_a_program_that_knows_no_log_is_found(governed: Governed) -> None:
+    in_progress(governed)
+    with Runtime.open() as runtime, pytest.raises(ZeroDivisionError), runtime.run("translate", packet=NAME):
+        _ = 1 // 0
+    assert doubts(governed) == []
+    with Runtime.open() as runtime, runtime.resume(RUN):
+        assert doubts(governed) == [
+            f"{RUN} is live, and the log of {NAME} here has no open link of it: workpacket cancel {RUN}"
+        ]
+        assert settled(governed) == [("unlinked", RUN)]
+        assert runs(governed) == [(RUN, "")]
+    assert settled(governed) == [("late", RUN)]
+
+
+def test_a_program_has_its_runs_linked_by_the_bridge(governed: Governed) -> None:
+    in_progress(governed)
+    with governed_runtime() as runtime:
+        with runtime.run("translate", packet=NAME) as run:
+            run.step("one", int)
+            assert runs(governed) == [(RUN, "")]
+        assert runs(governed) == [(RUN, "completed")]
+        with pytest.raises(RunBlocked, match="only a stub"), runtime.run("translate", packet=stub(governed)):
+            pass
+
+
+def stub(governed: Governed) -> str:
+    governed.stub(NEXT)
+    return NEXT
+
+
+def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    in_review(governed)
+    assert governed("runs", "unlink", RUN, "--reason", "x").status == 3
+    lose(governed)
+    assert governed(*VERDICT).codes == ["run_unfinished"]
+    assert doubts(governed) == [
+        f"{RUN} works on {NAME} by its log, in a store that is not here: workpacket runs unlink {RUN} --reason TEXT"
+    ]
+    refused = governed("runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--kind", "agent")
+    assert (refused.status, "person_needed" in refused.err) == (3, True)
+    assert governed("runs", "unlink", RUN).status == 2
+    assert governed("runs", "unlink", f"{NAME}/other@1", "--reason", "x").status == 68
+    governed.done("runs", "unlink", RUN, "--reason", "the laptop was stolen", "--as", "ada")
+    (run,) = governed.state(NAME).runs
+    assert run.closed is not None
+    assert (outcome(run), run.closed.text("reason"), run.closed.actor.id) == ("lost", "the laptop was stolen", "ada")
+    governed.done(*VERDICT)
+
+
+def test_two_clones_may_have_runs_of_one_name(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    lose(governed)
+    governed.done("run", "stop", start(governed))
+    assert runs(governed) == [(RUN, ""), (RUN, "completed")]
+
+
+def test_retention_closes_a_link_before_the_run_is_forgotten(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.bridges.run_links.close", die)
+        with pytest.raises(Death):
+            governed("run", "stop", handle)
+    governed.done("runs", "prune", "--older-than", "0", "--yes")
+    assert runs(governed) == [(RUN, "completed")]
+
+
+# ---- a run whose packet is over ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [
+        (("abandon", NAME, "--reason", "x"), f"workpacket show {NAME}"),
+        (("block", NAME, "--reason", "x", "--until", "y"), f"workpacket unblock {NAME}"),
+    ],
+    ids=["abandoned", "blocked"],
+)
+def test_a_run_whose_packet_is_over_is_named_and_not_gone_on_with(
+    governed: Governed, words: tuple[str, ...], choice: str
+) -> None:
+    in_progress(governed)
+    start(governed, owner=gone())
+    governed.done(*words)
+    (work,) = governed.json("resume", "--yes")["data"]["unfinished"]
+    stops = {stop["code"]: stop["command"] for stop in work["blocked_by"]}
+    assert stops["packet_not_active"] == f"{choice}; or end the run: workpacket cancel {RUN}"
+    for way in (("resume", RUN), ("resume", RUN, "--yes"), ("run", "start", "translate", "--packet", NAME)):
+        assert governed(*way).status == 3
+    governed.done("cancel", RUN)
+    assert outcome(governed.state(NAME).runs[0]) in {"abandoned", "cancelled"}

@@ -33,4 +33,3 @@ def _as_seen(run: LinkedRun, store: Store, leases: Mapping[str, str]) -> LinkedR
     if began is not None and blocked is not None and blocked.version > began.version:
         return seen(run, "blocked", str(blocked.values().get("code", "")))
     return seen(run, "stale")
-

@@ -17,6 +17,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.state import Run
 from workpacket.lifecycle.linking import link_unmet
+from workpacket.lifecycle.unmet import Unmet
 from workpacket.plans.linking import Ending
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.contract import Store
@@ -151,6 +152,12 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
     if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
         message = f"{line.id} is {line.liveness}, and the log of {line.packet} here has no open link of it"
         yield Disagreement(line.id, line.packet, "unlinked", message)
+
+
+def packet_stop(repository: Repository, packet: str) -> Unmet | None:
+    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind stands there."""
+    state = state_here(repository, packet)
+    return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
