@@ -168,6 +168,20 @@ def test_no_run_begins_for_a_packet_that_is_not_worked_on(governed: Governed, la
     assert governed.json("runs", "list")["data"]["runs"] == []
 
 
+def test_a_finished_run_that_is_asked_for_again_closes_its_link(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    words = ("run", "start", "translate", "--packet", NAME, "--key", "once")
+    handle = governed.done(*words).out.strip()
+    with monkeypatch.context() as dying:
+        dying.setattr("workpacket.bridges.run_links.close", die)
+        with pytest.raises(Death):
+            governed("run", "stop", handle)
+    governed.done(*words)
+    assert runs(governed) == [(f"{NAME}/translate@once", "completed")]
+
+
 @pytest.mark.parametrize("command", ["abandon", "supersede"])
 def test_the_end_of_a_packet_closes_the_links_of_its_runs(governed: Governed, command: str) -> None:
     in_progress(governed)

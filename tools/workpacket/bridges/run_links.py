@@ -65,11 +65,11 @@ class RunLinks:
                 raise
             raise RunBlocked(error.message, code=error.code, hint=error.hint) from None
 
-    def ended(self, store: Store, stream: str, packet: str, token: int | None) -> None:
+    def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Nothing while somebody else holds the run: they began before this came to be written."""
-            lease = store.lease(stream)
-            if lease is not None and lease.token != token and not is_certainly_dead(lease.holder):
+            """Nothing while somebody holds the run who did not end it: they are about to begin another attempt."""
+            lease, last = store.lease(stream), store.latest("runs", stream)
+            if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
                 return None
             return ending_of(store, stream)
 
@@ -165,7 +165,7 @@ def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[l
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
-            links.ended(runtime.store, one.run, one.packet, None)
+            links.ended(runtime.store, one.run, one.packet)
         elif one.what == "not_begun":
             links.never_began(runtime.store, one.run, one.packet)
         elif one.what == "unlinked" and not link_unmet(state_here(repository, one.packet)):

@@ -98,8 +98,8 @@ class CommandLinks:
     def begins(self, store: Store, stream: str, packet: str) -> None:
         self.links().begins(store, stream, packet)
 
-    def ended(self, store: Store, stream: str, packet: str, token: int | None) -> None:
-        self.links().ended(store, stream, packet, token)
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        self.links().ended(store, stream, packet)
 
 
 def with_links(runtime: Runtime, status: int) -> int:

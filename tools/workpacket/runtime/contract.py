@@ -156,6 +156,6 @@ class Witness(Protocol):
         """An attempt is about to be recorded, under the lease of its stream. What this raises keeps it from it."""
         ...
 
-    def ended(self, store: Store, stream: str, packet: str, token: int | None) -> None:
-        """The end of an attempt is durable; `token` is that of the lease of whoever ended it. Raises nothing."""
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        """The end of an attempt is durable. Raises nothing."""
         ...

@@ -237,10 +237,9 @@ class Opening:
 
     def _finished(self, recorder: Recorder) -> Session:
         """Only stored results are given out, so nobody else has to wait for it."""
-        if recorder.lease is not None:  # a process that ended it and was killed then may have told nobody
-            self.tell_end(recorder.stream, recorder.state.packet, recorder.lease.token)
         self._give_up(recorder.lease)
         recorder.lease = None
+        self.tell_end(recorder.stream, recorder.state.packet)  # who ended it may have been killed before this
         return Session(recorder, self.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
@@ -254,9 +253,9 @@ class Opening:
         session.keep_lease()
         return session
 
-    def tell_end(self, stream: str, packet: str, token: int | None) -> None:
+    def tell_end(self, stream: str, packet: str) -> None:
         if self.witness is not None and packet:
-            self.witness.ended(self.store, stream, packet, token)
+            self.witness.ended(self.store, stream, packet)
 
 
 def orphans_of(state: RunState) -> tuple[str, ...]:

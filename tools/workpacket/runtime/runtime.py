@@ -132,7 +132,7 @@ class Runtime:
         lease = self.store.lease(run_id)
         if lease is None or is_certainly_dead(lease.holder):
             recorder.record(Draft("run.cancelled", {"reason": reason}))
-            self.tell_end(run_id, recorder.state.packet, None)
+            self.tell_end(run_id, recorder.state.packet)
 
     def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
         """Answer the question `subject` (of a decision, or of `run.confirm`). Holds for exactly that question."""
@@ -169,7 +169,7 @@ class Runtime:
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
-            self.tell_end(stream, stream.rpartition("/")[0], None)  # how it ended cannot be read any more after it
+            self.tell_end(stream, stream.rpartition("/")[0])  # how it ended cannot be read any more after it
             self.store.remove(stream, heads[stream].hash)
         return gone
 
@@ -179,9 +179,9 @@ class Runtime:
         """What a checkpoint made now asks of a resume."""
         return self._opening().promised()
 
-    def tell_end(self, stream: str, packet: str, token: int | None) -> None:
+    def tell_end(self, stream: str, packet: str) -> None:
         """Have the witness know that an attempt has ended."""
-        self._opening().tell_end(stream, packet, token)
+        self._opening().tell_end(stream, packet)
 
     def _opening(self) -> Opening:
         chosen = self.settings

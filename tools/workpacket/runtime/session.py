@@ -63,7 +63,7 @@ class Session:
     ids: Ids = random_id
     replay_only: bool = False
     lent: Lent | None = None
-    on_end: Callable[[str, str, int | None], None] | None = None
+    on_end: Callable[[str, str], None] | None = None
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
@@ -223,8 +223,7 @@ class Session:
     def _tell_end(self) -> None:
         """While the lease is held: nobody has begun another attempt yet."""
         if self.on_end is not None:
-            lease = self.recorder.lease
-            self.on_end(self.recorder.stream, self.state.packet, lease.token if lease is not None else None)
+            self.on_end(self.recorder.stream, self.state.packet)
 
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:
