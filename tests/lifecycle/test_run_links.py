@@ -486,3 +486,25 @@ def test_a_run_whose_packet_is_over_is_named_and_not_gone_on_with(
         assert governed(*way).status == 3
     governed.done("cancel", RUN)
     assert outcome(governed.state(NAME).runs[0]) in {"abandoned", "cancelled"}
+
+
+ENDS: dict[str, tuple[str, ...]] = {
+    "release": ("release", NAME, "--reason", "x", "--as", "coder"),
+    "handover": ("handover", NAME, "--to", "bob", "--reason", "x", "--as", "coder"),
+    "abandon": ("abandon", NAME, "--reason", "x"),
+    "supersede": ("supersede", NAME, "--by", NEXT),
+}
+
+
+@pytest.mark.parametrize("words", ENDS.values(), ids=ENDS)
+def test_the_open_roles_of_a_packet_are_named_and_left_to_their_writers(
+    governed: Governed, words: tuple[str, ...]
+) -> None:
+    in_progress(governed)
+    governed.stub(NEXT)
+    governed.done("progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
+    path = f"docs/progress/{NAME}-backend.md"
+    before = governed.read(path)
+    said = governed.done(*words)
+    assert f"the role in {path} is open; when its writer is done: workpacket progress close {NAME}" in said.out
+    assert governed.read(path) == before
