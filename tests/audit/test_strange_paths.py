@@ -22,8 +22,7 @@ def test_a_path_that_is_no_utf_8_is_told_visibly(
     governed.activate(NAME)
     governed.commit("activated")
     strange = os.fsencode(governed.root) + b"/.GOV/log/" + NAME.encode() + b"/\xff\xed\xa0\x80.json"
-    with open(strange, "wb") as file:
-        file.write(b"{}\n")
+    Path(os.fsdecode(strange)).write_bytes(b"{}\n")
     refinement = governed.root / f".GOV/refinements/{NAME}.md"
     refinement.write_bytes(refinement.read_bytes().replace(b"SPEC_v1.md", b"SPEC_\xff.md"))
     answer = governed(*words, "--json")

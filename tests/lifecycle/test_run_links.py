@@ -424,7 +424,8 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
     in_progress(governed)
     start(governed)
     in_review(governed)
-    assert governed("runs", "unlink", RUN, "--reason", "x").status == 3
+    here = governed("runs", "unlink", RUN, "--reason", "x")
+    assert (here.status, "it can be resumed or cancelled (run_not_lost)" in here.err) == (3, True)
     lose(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [

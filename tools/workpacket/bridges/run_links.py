@@ -57,7 +57,7 @@ class RunLinks:
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
             message = f"{stream[:40]!r}...: the name of a run with a packet is printable, and at most {_LONGEST} long"
-            raise RunBlocked(message, code="invalid_value")
+            raise WorkpacketError("invalid_value", message)
         try:
             link(self.repository, acting(self.repository), packet, stream, store.identity)
         except WorkpacketError as error:
