@@ -100,6 +100,16 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
     assert any(f"the run {RUN} still works on {NAME}" in message for message in messages)
 
 
+def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    governed.done("run", "stop", handle)
+    in_review(governed)
+    governed.done(*VERDICT)
+    governed.commit("judged")
+    assert [f for f in governed.json("check", "--base", "main")["findings"] if f["severity"] == "error"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

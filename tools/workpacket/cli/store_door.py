@@ -25,7 +25,6 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.health import Indexed, Problem, contents_of
 from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.observe import Observer
 from workpacket.runtime.place import VARIABLE, server_url, store_path
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.server import require_driver
@@ -39,7 +38,9 @@ def open_runtime(
     lease_seconds: float = 30.0, promise: bool = False,
 ) -> Runtime:  # fmt: skip
     """The runtime of this place. Commands that only look make no store where there is none."""
-    observers, witness = _observers(promise), _witness()
+    repository = _repository(needed=promise)
+    observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
+    witness = _witness(repository)
     settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
     if not create and not server_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
@@ -60,22 +61,18 @@ def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runt
     return open_runtime(create=True, lease_seconds=lease_seconds)
 
 
-def _observers(promise: bool) -> tuple[Observer, ...]:
+def _repository(*, needed: bool) -> Repository | None:
     try:
-        return (GitObserver(find_repository(Path.cwd()), own=OWN_FOLDERS, promise=promise),)
+        return find_repository(Path.cwd())
     except WorkpacketError:
-        if promise:
+        if needed:
             raise
-        return ()
-
-
-def _witness() -> Witness | None:
-    """Who tells the logs of runs, where there are any."""
-    try:
-        repository = find_repository(Path.cwd())
-    except WorkpacketError:
         return None
-    if not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
+
+
+def _witness(repository: Repository | None) -> Witness | None:
+    """Who tells the logs of runs, where there are any."""
+    if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
 

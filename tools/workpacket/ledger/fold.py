@@ -7,6 +7,7 @@ the same answer to everybody who has the same set of files, in whatever order th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from workpacket.ledger.lanes import standing
@@ -66,6 +67,18 @@ class _Draft:
         self.presented: Event | None = None
         self.superseded_by = ""
 
+    @cached_property
+    def trunk(self) -> frozenset[str]:
+        """The events to which everything before them in the order of replay is known: all, where nothing branched."""
+        heads: set[str] = set()
+        found: set[str] = set()
+        for event in self.log.events:
+            if heads.issubset(event.parents):
+                found.add(event.id)
+            heads.difference_update(event.parents)
+            heads.add(event.id)
+        return frozenset(found)
+
     def place(self, event: Event) -> None:
         said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}
         self.assignment = replace(self.assignment, **{key: value for key, value in said.items() if value})
@@ -115,8 +128,11 @@ class _Draft:
         key = _key_of(event)
         if key not in self.runs:
             return
-        known = self.log.ancestry(event.parents)
-        self.links[key] = [link for link in self.links[key] if link.id not in known]
+        if event.id in self.trunk:
+            self.links[key] = []
+        else:
+            known = self.log.ancestry(event.parents)
+            self.links[key] = [link for link in self.links[key] if link.id not in known]
         if self.links[key]:
             self.runs[key] = Run(key[1], self.links[key][0])
         elif self.runs[key].closed is None:
