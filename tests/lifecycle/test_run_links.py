@@ -281,20 +281,46 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("the store was opened")
 
-    monkeypatch.setattr("workpacket.cli.store_door.open_runtime", opened)
+    monkeypatch.setattr("workpacket.runtime.sqlite_store.SQLiteStore.__init__", opened)
     for words in (("board", "show"), ("status",), ("why", NAME), ("show", NAME)):
         governed.done(*words)
     governed.commit("as it stands")
 
 
-def test_the_board_does_not_remember_which_process_was_at_work(governed: Governed) -> None:
+def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as left alone for a while, however new they are."""
+    monkeypatch.setattr("workpacket.cli.remembered.RACY_NS", -(10**12))
+
+
+def test_the_board_does_not_remember_which_process_was_at_work(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_rest(monkeypatch)
     in_progress(governed)
     with subprocess.Popen(["sleep", "60"]) as process:
         start(governed, owner=process.pid)
         assert "1 live" in governed("board", "show").out
         process.kill()
         process.wait()
-    assert "1 stale" in governed("board", "show").out
+    for _ in range(3):  # the third time from memory
+        assert "1 stale" in governed("board", "show").out
+    with Runtime.open() as runtime:
+        runtime.cancel(RUN, "by a program that knows no log")
+    assert "1 ended" in governed("board", "show").out
+
+
+def test_a_board_with_a_stale_run_is_remembered(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_rest(monkeypatch)
+    in_progress(governed)
+    start(governed, owner=gone())
+    said = governed.done("board", "show").out
+    assert governed.done("board", "show").out == said
+
+    def computed(*_: object) -> None:
+        raise AssertionError("nothing changed, and it was computed again")
+
+    monkeypatch.setattr("workpacket.cli.board_view.compute", computed)
+    assert governed.done("board", "show").out == said
 
 
 # ---- where log and store part ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workpacket.bridges.run_links import ending_of
+from workpacket.bridges.run_endings import ending_of
 from workpacket.ledger.state import PacketState
 from workpacket.report.linked_runs import LinkedRun, linked_runs, seen
 from workpacket.runtime.contract import Store

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
+from workpacket.bridges.run_endings import ending_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.state import Run
@@ -26,9 +27,8 @@ from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.shell.identity import acting
 from workpacket.shell.run_links import close, link, linked_packets, state_here
-from workpacket.value import Value, replace
+from workpacket.value import Value
 
-_OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled"}
 _LONGEST: Final = 200
 
 Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
@@ -108,19 +108,6 @@ def governed_runtime(where: str | Path | None = None, settings: Settings | None 
     witness = RunLinks(find_repository(Path.cwd()))
     chosen = settings or Settings()
     return Runtime.open(where, dataclasses.replace(chosen, witness=witness))
-
-
-def ending_of(store: Store, stream: str) -> Ending | None:
-    """How the last attempt ended, None if it did not."""
-    last, head = store.latest("runs", stream), store.head(stream)
-    if head is None:
-        gone = next((one for one in store.heads(stream, removed=True) if one.stream == stream), None)
-        # Only what was completed is ever removed.
-        return None if gone is None else Ending("completed", digest=gone.hash, events=gone.version)
-    if last is None or last.type not in _OUTCOMES:
-        return None
-    ending = Ending(_OUTCOMES[last.type], digest=head.hash, events=head.version)
-    return replace(ending, code=str(last.values().get("code", ""))) if last.type == "run.stopped" else ending
 
 
 def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:

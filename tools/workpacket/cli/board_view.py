@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.cli.checking import style_of
-from workpacket.cli.linked_runs import runs_of
+from workpacket.cli.linked_runs import runs_of, steadiness
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
@@ -31,18 +31,19 @@ def compute(arguments: Arguments) -> Output:
     repository = looking()
     facts = everything(repository)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
-    # How a process is that is at work, no file says.
-    lasts = not any(packet.state.open_runs for packet in facts.packets.values())
+    lasts, also = steadiness({card.id: card.runs for card in cards})
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
-        return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts)
+        return output(
+            repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
+        )
     style = style_of(arguments)
     board = columns(cards)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
-    return output(repository, f"{shown}\n{then}\n", lasts=lasts)
+    return output(repository, f"{shown}\n{then}\n", lasts=lasts, also=also)
 
 
 def cards_of(
