@@ -33,7 +33,7 @@ def compute(arguments: Arguments) -> Output:
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes}))
     style = style_of(arguments)
-    board = columns(cards)
+    board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC

@@ -12,12 +12,13 @@ from workpacket.lifecycle.working import lease_held
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import LANES
 from workpacket.plans.direction import ready
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+
+_NO_LANES = {FORKED: "", "no log": ""}.keys()
 
 
 def compute(arguments: Arguments) -> Output:
@@ -34,8 +35,8 @@ def compute(arguments: Arguments) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=not held)
-    tokens = (*(lane.token for lane in LANES), FORKED, "no log")
-    lines = [f"{counts[token]:6}  {token}" for token in tokens if counts[token]]
+    tokens = dict.fromkeys((*facts.policy.lanes.tokens, *sorted(counts.keys() - _NO_LANES), *_NO_LANES))
+    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
     lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
