@@ -70,6 +70,8 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
     taken: dict[str, str] = {}
     for lane in declared:
         yield from _name_faults(lane, taken)
+        if lane.token not in by_token:
+            continue
         neighbours = tuple(_neighbour_faults(lane, by_token))
         yield from neighbours
         if not neighbours:
@@ -87,7 +89,7 @@ def _name_faults(lane: AddedLane, taken: dict[str, str]) -> Iterator[LaneFault]:
         yield LaneFault("lane_built_in", token, "", message, "choose another name, or take the table out")
     else:
         yield from _taken(lane, "", token, taken)
-    for key, text in (("title", lane.title), ("section", lane.section)):
+    for key, text in (("title", lane.title), ("section", lane.section))[: 1 if lane.section == lane.title else 2]:
         if not TITLE.match(text) or len(text) > LONGEST:
             message = f"the {key} {text!r} of {token} is no name that a board can have"
             hint = f"write up to {LONGEST} letters, with a blank or a hyphen between words"
@@ -121,20 +123,28 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
             yield LaneFault("lane_cycle", lane.token, key, message, "name the lane next to it")
         elif name not in by_token and BUILT_IN.lane(name) is None:
             message = f"{lane.token} lies {key} {name or '(nothing)'}, which is no lane"
-            yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, by_token))
+            yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, lane.token, by_token))
         elif name not in by_token and name not in WAY:
             message = f"{lane.token} lies {key} {name}, which is not on the way from stub to done"
             hint = f"name two of {', '.join(WAY[2:])}, or an added lane"
             yield LaneFault("lane_unreachable", lane.token, key, message, hint)
 
 
-def _meant(name: str, by_token: Mapping[str, AddedLane]) -> str:
+def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
     from difflib import get_close_matches  # only a fault needs it, and every command reads the policy
 
-    known = [*WAY[2:], *by_token]
-    named = [lane.token for lane in BUILT_IN.named(name.replace("_", " ")) if lane.token in WAY]
-    close = named[:1] or get_close_matches(name.upper(), known, n=1)
+    known = [*WAY[2:], *(other for other in by_token if other != token)]
+    close = [*_named_within(name), *get_close_matches(name.upper(), known, n=1)]
     return f"did you mean {close[0]}?" if close else f"name one of {', '.join(known)}"
+
+
+def _named_within(name: str) -> Iterator[str]:
+    """The lanes of the way that some of the words name, the most words first: READY_FOR_REVIEW holds `for review`."""
+    words = words_of(name).split()
+    for count in range(len(words), 0, -1):
+        for start in range(len(words) - count + 1):
+            named = BUILT_IN.names.get(" ".join(words[start : start + count]), ())
+            yield from (lane.token for lane in named[:1] if lane.token in WAY)
 
 
 def _place_faults(
