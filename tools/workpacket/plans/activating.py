@@ -79,7 +79,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
     earlier = list(_earlier(facts, packet))
-    lane = lane_named("READY_FOR_DEV")
+    lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
     text = render_packet(_packet_text(facts, packet, stub, earlier, lane))
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
