@@ -250,7 +250,7 @@ def test_policy_show_tells_the_way_and_where_it_comes_from(governed: Governed) -
     out = governed.done("policy", "show").out
     assert "IN_REVIEW > QA > MERGE_PENDING > STAGING > VALIDATED" in out
     assert "testers try it on the staging machine; section Quality Assurance" in out
-    assert "none: anybody may advance it" in out
+    assert "way out: anybody may advance it" in out
     governed.done("policy", "test")
 
 
@@ -343,7 +343,7 @@ def in_qa(signed: Signed) -> None:
 def test_a_gate_on_the_way_out_of_an_added_lane_is_opened_by_a_real_key(signed: Signed) -> None:
     governed = signed.governed
     in_qa(signed)
-    assert "gates on the way out: tested" in governed.done("policy", "show").out
+    assert "way out: the gate tested" in governed.done("policy", "show").out
     assert governed.refused("advance", NAME) == ["approval_missing"]
     assert governed.done("why", NAME).next == f"workpacket approve {NAME} --gate tested"
     governed.replace(BOARD, "[QA]", "[MERGE_PENDING]")

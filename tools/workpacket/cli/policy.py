@@ -54,9 +54,12 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
     """What the policy makes of the way, and why nothing moves on it, if nothing does."""
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
-        gates = ", ".join(added_gates(policy, ADVANCED, lane.token)) or "none: anybody may advance it"
+        gates = added_gates(policy, ADVANCED, lane.token)
+        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anybody may advance it"
         what = f"{lane.means}; " if lane.means else ""
-        print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; gates on the way out: {escape(gates)}")
+        print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
+    if policy.lanes.added:
+        print("after a change of lanes: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
         print(f"not in force: {escape(fault.message)} ({fault.code}); as long as this stands no packet moves")
 

@@ -159,6 +159,10 @@ class LaneTable(Value):
 
         return hashlib.sha256(repr(self.added).encode()).hexdigest()[:16]
 
+    def __hash__(self) -> int:
+        # Asked for with every row of a registry, to find what was made of the table before.
+        return hash(self.key)
+
     def lane(self, token: str) -> Lane | None:
         """The lane with exactly this token."""
         return self._by_token.get(token)

@@ -123,7 +123,12 @@ def check(items: list[Item]) -> Iterator[Finding]:
     """What `init` would do, as findings; and what it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it is not there", "workpacket init writes it"),
-        "outdated": ("starter_outdated", "error", "it is an older version's", "workpacket init brings it up to date"),
+        "outdated": (
+            "starter_outdated",
+            "error",
+            "it is as it was before",
+            "workpacket init brings it up to date",
+        ),
         "edited": ("starter_edited", "warning", "", "to take the present version: move it away, then workpacket init"),
     }
     for item in items:
