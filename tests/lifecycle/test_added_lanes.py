@@ -8,14 +8,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge
 from lifecycle.signed import MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
 from lifecycle.world import ADDED
 from workpacket.lifecycle.added_lanes import added_lanes
 from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.lifecycle.transitions import table_faults, transitions
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import BUILT_IN, AddedLane
+from workpacket.model.lanes import BUILT_IN, WAY, AddedLane
 from workpacket.shell.base_policy import lifecycle_of
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import known_or_examined
@@ -310,6 +313,24 @@ def test_a_lane_beside_one_with_a_fault_is_not_in_force_either() -> None:
     table, faults = added_lanes(lanes)
     assert [fault.code for fault in faults] == ["lane_name_taken"]
     assert [lane.token for lane in table.added] == ["STAGING"]
+
+
+NAMED = st.sampled_from(("QA", "UAT", "SOAK", "IN_REVIEW", "FOR_REVIEW", "qa", *WAY, "BLOCKED", "NOWHERE", ""))
+DECLARED = st.lists(
+    st.builds(AddedLane, NAMED, NAMED, NAMED, NAMED, NAMED), max_size=4, unique_by=lambda one: one.token
+)
+
+
+@given(DECLARED)
+def test_whatever_is_declared_the_table_holds_together_or_says_what_is_wrong(declared: list[AddedLane]) -> None:
+    table, faults = added_lanes(declared)
+    assert list(table_faults(transitions(table), table)) == []
+    assert {lane.token for lane in table.added} <= {lane.token for lane in declared} - {one.token for one in faults}
+    if not faults:
+        assert {lane.token for lane in table.added} == {lane.token for lane in declared}
+    for lane in table.added:
+        assert (table.way[table.way.index(lane.token) - 1], table.onward(lane.token)) == (lane.after, lane.before)
+        assert [one.token for one in table.named(lane.title)] == [lane.token]
 
 
 @pytest.fixture

@@ -24,11 +24,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from workpacket.lifecycle.added_lanes import LaneFault, added_lanes, title_of
 from workpacket.model.lanes import BUILT_IN, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Every command reads a policy, and few policies add lanes.
+    from workpacket.lifecycle.added_lanes import LaneFault
 
 POLICY_PATH: Final = ".GOV/policy/policy.toml"
 DEFAULT: Final = "default"
@@ -79,6 +83,8 @@ KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     """The policy that a loaded `policy.toml` states. What its schema does not allow is left out; `check` reports it."""
     if root is None:
+        from workpacket.lifecycle.added_lanes import LaneFault
+
         # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
         what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
@@ -98,7 +104,11 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
 
 
 def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:
-    if node is not None and not isinstance(node.value, dict):
+    if node is None:
+        return BUILT_IN, ()
+    from workpacket.lifecycle.added_lanes import LaneFault, added_lanes
+
+    if not isinstance(node.value, dict):
         return BUILT_IN, (LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is no table", "name each lane in it"),)
     return added_lanes(declared_lanes(node))
 
@@ -109,6 +119,8 @@ def declared_lanes(table: Node | None) -> tuple[AddedLane, ...]:
 
 
 def _declared(token: str, lane: Node) -> AddedLane:
+    from workpacket.lifecycle.added_lanes import title_of
+
     said = {key: _text(lane.get(key)) for key in ("after", "before", "title", "section", "means")}
     title = said["title"] or title_of(token)
     return AddedLane(token, said["after"], said["before"], title, said["section"] or title, said["means"])

@@ -126,7 +126,7 @@ def check(items: list[Item]) -> Iterator[Finding]:
         "outdated": (
             "starter_outdated",
             "error",
-            "it is as it was before",
+            "init would write it otherwise now",
             "workpacket init brings it up to date",
         ),
         "edited": ("starter_edited", "warning", "", "to take the present version: move it away, then workpacket init"),

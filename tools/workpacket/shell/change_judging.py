@@ -9,7 +9,6 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only
-from workpacket.lifecycle.added_lanes import LaneFault
 from workpacket.lifecycle.judging import judge_change
 from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -21,6 +20,10 @@ from workpacket.shell.change_around import around
 from workpacket.shell.governed_files import find_governed
 from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
 from workpacket.shell.log_verifying import digest_here
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.added_lanes import LaneFault
 
 
 def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
