@@ -18,7 +18,7 @@ from workpacket.plans.syncing import hand_edits
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 
-_NO_LANES = {FORKED: "", "no log": ""}.keys()
+_NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
@@ -35,7 +35,8 @@ def compute(arguments: Arguments) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=not held)
-    tokens = dict.fromkeys((*facts.policy.lanes.tokens, *sorted(counts.keys() - _NO_LANES), *_NO_LANES))
+    known = facts.policy.lanes.tokens
+    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
     lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]

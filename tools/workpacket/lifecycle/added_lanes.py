@@ -30,6 +30,7 @@ _STEPS: Final = tuple(pairwise(WAY))
 _ROOM: Final = _STEPS[2:]
 # Sections of built-in lanes in which work stands that goes on; an added lane may share them.
 _SHARED: Final = frozenset({"in progress", "in review"})
+_BUILT_IN_HEADINGS: Final = frozenset(words_of(section.key) for section in BUILT_IN.sections)
 _SHORT: Final = 3
 
 
@@ -68,8 +69,9 @@ def added_lanes(declared: Sequence[AddedLane]) -> tuple[LaneTable, tuple[LaneFau
 def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
     by_token = {lane.token: lane for lane in declared if BUILT_IN.lane(lane.token) is None}
     taken: dict[str, str] = {}
+    headings: dict[str, str] = {}
     for lane in declared:
-        yield from _name_faults(lane, taken)
+        yield from _name_faults(lane, taken, headings)
         if lane.token not in by_token:
             continue
         neighbours = tuple(_neighbour_faults(lane, by_token))
@@ -78,7 +80,7 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
             yield from _place_faults(lane, declared, by_token)
 
 
-def _name_faults(lane: AddedLane, taken: dict[str, str]) -> Iterator[LaneFault]:
+def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str]) -> Iterator[LaneFault]:
     token = lane.token
     if not TOKEN.match(token) or len(token) > LONGEST:
         message = f"{token!r} is no name of a lane"
@@ -96,10 +98,19 @@ def _name_faults(lane: AddedLane, taken: dict[str, str]) -> Iterator[LaneFault]:
             yield LaneFault("lane_name_malformed", token, key, message, hint)
     if words_of(lane.title) != words_of(token):
         yield from _taken(lane, "title", lane.title, taken)
-    section = section_key(lane.section)
-    if section not in _SHARED and section in {one.key for one in BUILT_IN.sections}:
-        message = f"the section {lane.section} of the board is for other lanes than {token}"
-        yield LaneFault("lane_name_taken", token, "section", message, f"write `section = {_quoted(lane.title)}`")
+    yield from _section_faults(lane, headings)
+
+
+def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneFault]:
+    """Whether the board has the heading for something else, or would have it in two spellings."""
+    words = words_of(lane.section)
+    if lane.section == lane.title and words in BUILT_IN.names:
+        return  # said of the title
+    before = headings.setdefault(words, section_key(lane.section))
+    own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
+    if not own or before != section_key(lane.section):
+        message = f"the section {lane.section} of the board is for other lanes than {lane.token}"
+        yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:

@@ -64,8 +64,8 @@ class JoinedBranches:
 
     def __init__(self, repository: Repository, sides: Sides) -> None:
         self._repository = repository
-        self._files, differing = merged_files(repository, sides, LOG_FOLDER, PACKETS)
-        self.lanes = _merged_lanes(repository, sides)
+        self._files, differing = merged_files(repository, sides, LOG_FOLDER, PACKETS, POLICY_PATH)
+        self.lanes = self._lanes()
         self._documents: dict[str, dict[str, str]] = {PACKETS: {}, STUBS: {}}
         self._logs: dict[str, dict[str, str]] = {}
         for path, identity in self._files.items():
@@ -96,6 +96,11 @@ class JoinedBranches:
             known=frozenset(packets),
         )
 
+    def _lanes(self) -> LaneTable:
+        """Those of the policy that the merge will have; of one that both sides changed, theirs as it is."""
+        policy = self._files.get(POLICY_PATH)
+        return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
+
     def _packet(self, wp_id: WorkPacketId, objects: Mapping[str, bytes]) -> PacketFacts:
         name = wp_id.text
         log = {file: objects[identity] for file, identity in self._logs.get(name, {}).items()}
@@ -106,12 +111,6 @@ class JoinedBranches:
             stub_source=Source.from_bytes(stub, objects[self._files[stub]]) if stub is not None else None,
             packet_source=Source.from_bytes(packet, objects[self._files[packet]]) if packet is not None else None,
         )
-
-
-def _merged_lanes(repository: Repository, sides: Sides) -> LaneTable:
-    """The lanes of the policy that the merge will have; of one that both sides changed, theirs as it is."""
-    identity = merged_files(repository, sides, POLICY_PATH)[0].get(POLICY_PATH)
-    return lifecycle_of(read_objects(repository, [identity])[identity]).lanes if identity is not None else BUILT_IN
 
 
 def _texts(repository: Repository, versions: tuple[bytes, bytes, bytes], both: bool, marker: int) -> tuple[bytes, bool]:
