@@ -151,10 +151,11 @@ class Effects:
         raise RunBlocked(f"{plan.step} was undone; the run stops here", code="effect_failed")
 
     def _data(self, plan: Plan) -> dict[str, Json]:
+        # In the order of canonical JSON, which saves sorting it.
         return {
-            "effect": plan.effect,
-            "step": plan.step,
-            "kind": plan.recovery,
-            "target": plan.target,
             "args_hash": plan.args_hash,
+            "effect": plan.effect,
+            "kind": plan.recovery,
+            "step": plan.step,
+            "target": plan.target,
         }

@@ -212,8 +212,10 @@ class Writing:
 
     def __enter__(self) -> sqlite3.Connection:
         access = self._access
-        db = access.reading.__enter__()
+        db = access.db
+        access.thread_lock.acquire()
         try:
+            access.require_usable()
             if access.newer:
                 raise NewerSchema(f"{access.path} has schema {access.newer}; this version knows {SCHEMA_VERSION}")
             access.side.lock(access.timeout)
