@@ -31,11 +31,12 @@ WANTED = 0.90
 SECONDS = 120  # a change that makes the tests run for so long was noticed
 LOADED = (hypothesis, jsonschema)  # what every test needs and no change touches
 
-_RUNTIME = ("test_decide", "test_effects", "test_run", "test_async")
+# What is most likely to notice a change comes first.
+_RUNS = ("test_run", "test_async")
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    "runtime/decide.py": _RUNTIME,
-    "runtime/checks.py": _RUNTIME,
-    "runtime/effects.py": _RUNTIME,
+    "runtime/decide.py": ("test_decide", "test_effects", *_RUNS),
+    "runtime/checks.py": ("test_decide", "test_effects", *_RUNS),
+    "runtime/effects.py": ("test_effects", *_RUNS, "test_decide"),
 }
 
 _OTHER: dict[type[ast.AST], type[ast.AST]] = {

@@ -151,7 +151,6 @@ class Effects:
         raise RunBlocked(f"{plan.step} was undone; the run stops here", code="effect_failed")
 
     def _data(self, plan: Plan) -> dict[str, Json]:
-        # In the order of canonical JSON, which saves sorting it.
         return {
             "args_hash": plan.args_hash,
             "effect": plan.effect,
