@@ -377,3 +377,23 @@ def test_a_fault_of_the_runtime_itself_says_nothing_about_the_effect() -> None:
     with pytest.raises(RunCancelled), world.runtime.run("mail") as run:
         run.using(retry=Retry(attempts=3)).effect("send", cancelled, recovery="idempotent")
     assert told(world, "effect.failed") == []
+
+
+def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
+    world = World()
+
+    def refused() -> str:
+        raise NotDone
+
+    def acts(run: Run) -> None:
+        with pytest.raises(NotDone):
+            run.effect("send", refused, key="k")
+        run.effect("again", world.note, "sent", key="k")
+        world.crash()
+
+    with world.crashing(world.runtime.run("mail")) as run:
+        acts(run)
+    assert run.state.effect_steps == {"send": 0, "again": 1}
+    with world.runtime.run("mail") as run:
+        run.effect("send", world.note, "another", key="l")
+    assert world.calls == ["sent", "another"]
