@@ -312,6 +312,20 @@ def test_a_list_of_runs_shows_an_effect_in_doubt_and_one_that_cannot_be_read(
     assert lines["mail"][1] == attention
 
 
+@pytest.mark.parametrize("length", [20, 300], ids=["small", "several pages"])
+def test_an_erased_payload_is_in_no_file_of_the_store(path: Path, length: int) -> None:
+    with closing(SQLiteStore(path)) as store:
+        payload = b"what nobody shall read " * length
+        news = (NewEvent("a", "{}", payload=payload), NewEvent("b", "{}", payload=b"what stays"))
+        first, second = store.append(Append(STREAM, news, "w", 1, "tester", 1, 2)).events
+        assert store.erase(first.payload or "")
+        found = {
+            word for file in path.parent.iterdir() for word in (b"nobody", b"what stays") if word in file.read_bytes()
+        }
+        assert found == {b"what stays"}
+        assert list(store.read(STREAM)) == [first, second]
+
+
 def test_what_another_handle_wrote_is_seen_before_the_next_record(path: Path) -> None:
     one, two = SQLiteStore(path), SQLiteStore(path)
     writer, other = Writer("w"), Writer("v")

@@ -23,6 +23,7 @@ from workpacket.runtime.contract import Append, Appended, Lease
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.events import GENESIS, Event, verified
 from workpacket.runtime.index import entry_of
+from workpacket.runtime.sqlite_access import empty_log
 from workpacket.runtime.sqlite_reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.sqlite_remembered import Remembered
 from workpacket.runtime.sqlite_rows import (
@@ -150,7 +151,10 @@ class SQLiteStore(ReadableSQLite):
             cursor = self._db.execute(
                 "UPDATE payloads SET bytes = NULL WHERE digest = ? AND bytes IS NOT NULL", (bytes.fromhex(digest),)
             )
-            return cursor.rowcount == 1
+            erased = cursor.rowcount == 1
+        if erased:
+            empty_log(self.access)  # the bytes stand there, and in the pages that it has not replaced yet
+        return erased
 
     def rebuild_index(self) -> None:
         with self.access.writing:
