@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -11,6 +14,7 @@ from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.effects import KEYED, Recovery, identity, next_move
 from workpacket.runtime.events import Event
 from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.run import takes_key
 from workpacket.runtime.state import EffectRecord, EffectStatus
 
 EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
@@ -397,3 +401,40 @@ def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
     with world.runtime.run("mail") as run:
         run.effect("send", world.note, "another", key="l")
     assert world.calls == ["sent", "another"]
+
+
+def by_position(key: str) -> None: ...
+def by_name(*, key: str) -> None: ...
+def by_place_only(key: str, /) -> None: ...
+def among_others(*key: str) -> None: ...
+def in_any(**key: str) -> None: ...
+def as_its_own() -> None:
+    key = "k"
+    del key
+
+
+@functools.wraps(by_name)
+def around(*args: Any, **kwargs: Any) -> None: ...
+
+
+class Sender:
+    def send(self, key: str) -> None: ...
+    def __call__(self, *, key: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "takes"),
+    [
+        (by_position, True), (by_name, True), (by_place_only, False), (among_others, False), (in_any, False),
+        (as_its_own, False), (around, True), (Sender().send, True), (Sender(), True), (dict, False),
+        (functools.partial(by_name), True), (lambda: None, False), (print, False),
+    ],
+)  # fmt: skip
+def test_a_function_is_given_the_key_if_it_asks_for_it_by_name(function: Callable[..., object], takes: bool) -> None:
+    assert takes_key(function) == takes
+    if inspect.isfunction(function):
+        named = {name for name, one in inspect.signature(function).parameters.items() if one.kind in NAMED}
+        assert ("key" in named) == takes
+
+
+NAMED = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
