@@ -375,12 +375,13 @@ def test_tries_come_to_an_end() -> None:
 def test_a_fault_of_the_runtime_itself_says_nothing_about_the_effect() -> None:
     world = World()
 
-    def cancelled() -> None:
-        raise RunCancelled("enough")
+    def asks() -> None:
+        world.note("asked")
+        raise RunBlocked("waiting for a person", code="needs_confirmation")
 
-    with pytest.raises(RunCancelled), world.runtime.run("mail") as run:
-        run.using(retry=Retry(attempts=3)).effect("send", cancelled, recovery="idempotent")
-    assert told(world, "effect.failed") == []
+    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+        run.using(retry=Retry(attempts=3)).effect("send", asks, recovery="idempotent")
+    assert (world.calls, told(world, "effect.failed")) == (["asked"], [])
 
 
 def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
