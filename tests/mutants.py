@@ -33,7 +33,13 @@ WANTED = 0.90
 SECONDS = 120  # a change that makes the tests run for so long was noticed
 LOADED = (cryptography, hypothesis, jsonschema)  # what every test needs and no change touches
 
-_RUNTIME = tuple(f"runtime/{name}" for name in ("test_decide", "test_effects", "test_run", "test_async"))
+# What is most likely to notice a change comes first.
+_RUNS = ("runtime/test_run", "runtime/test_async")
+_RUNTIME = {
+    "decide": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "checks": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "effects": ("runtime/test_effects", *_RUNS, "runtime/test_decide"),
+}
 _GATE = ("approvals/test_decide", "approvals/test_policy_files", "attacks/test_corpus")
 # Of each module what else would notice, after its own tests; before them where those take long.
 _SLOW = frozenset({"keys", "sshsig"})
@@ -63,7 +69,7 @@ _APPROVALS: dict[str, tuple[str, ...]] = {
     "words": (),
 }
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    **{f"runtime/{name}.py": _RUNTIME for name in ("decide", "checks", "effects")},
+    **{f"runtime/{name}.py": tests for name, tests in _RUNTIME.items()},
     **{
         f"approvals/{name}.py": (*tests, f"approvals/test_{name}")
         if name in _SLOW

@@ -20,7 +20,9 @@ from workpacket.runtime.secret_rules import RULES, SecretRule, names_a_secret
 
 SHORTEST_VALUE = 8  # a shorter environment value would be found everywhere by chance
 
-_MARKS = ("-", "_")
+# Looking for one character costs next to nothing. Each beginning of a secret is looked for only where the rarest of its
+# characters was found.
+_MARKS = ("J", "z", "K", "B", "S", "_", "-")
 
 
 def _mark_of(needle: str) -> str:
@@ -54,8 +56,7 @@ class Redactor:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
 
     def _may_hold_secret(self, encoded: str) -> bool:
-        # Searching for one plain text after the other is ten times quicker than one pattern of all of them, and most
-        # of them hold a character that need not be there at all.
+        # Searching for one plain text after the other is quicker than one pattern of all of them.
         for mark, needles in self._groups:
             if mark in encoded:
                 for needle in needles:
@@ -110,7 +111,7 @@ def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
     kept = dict(data)
     dropped = 0
     for name in kind.guarded(kept):
-        value = kept.pop(name)
+        value = kept[name]
         sensitivity = kind.fields.get(name, "drop")
         if sensitivity == "scan":
             text = quoted(value) if type(value) is str else json.dumps(value, ensure_ascii=False)
@@ -118,6 +119,7 @@ def clean_record(kind: Kind, data: Data, redactor: Redactor) -> str:
         elif sensitivity == "hash":
             kept[name] = jcs_hash(value)
         else:
+            del kept[name]
             dropped += 1
     if dropped:
         kept["dropped"] = dropped
