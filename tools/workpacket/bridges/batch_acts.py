@@ -20,8 +20,8 @@ from workpacket.documents.batch_scope import BatchScope
 from workpacket.documents.batch_view import BatchView, NextBatch
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.runtime.at_work import at_work
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.processes import is_certainly_alive
 from workpacket.shell.moment import moment
 from workpacket.value import replace
 
@@ -62,7 +62,7 @@ def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = ()) -> No
     if batch is None:
         _begin_batch(desk, label)
     elif (phase := batch.cursor) is not None:
-        _begin_stages(desk, batch, phase)
+        _begin_stages(desk, batch, phase, taken_over="holder" in accept)
 
 
 def _begin_batch(desk: BatchDesk, label: str) -> None:
@@ -74,7 +74,7 @@ def _begin_batch(desk: BatchDesk, label: str) -> None:
         raise WorkpacketError("invalid_value", f"the label {label!r} was given to a batch before")
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
-    batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.holder)
+    batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
     view = replace(
         facts.state.view,
         branch=facts.seen.branch,
@@ -87,21 +87,22 @@ def _begin_batch(desk: BatchDesk, label: str) -> None:
     )
     desk.record(records.BEGUN, {
         "batch": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
-        "reviewers": reviewers, "holder": desk.holder, "view": view.as_json(),
+        "reviewers": reviewers, "holder": desk.caller.name, "view": view.as_json(),
         "preconditions": facts.preconditions().as_json(),
     })  # fmt: skip
     desk.write()
 
 
-def _begin_stages(desk: BatchDesk, batch: BatchUnderWay, phase: Phase) -> None:
+def _begin_stages(desk: BatchDesk, batch: BatchUnderWay, phase: Phase, *, taken_over: bool) -> None:
     for unit in batch.open_units:
-        holder = batch.stage(phase, unit).holder
-        if holder and holder != desk.holder and is_certainly_alive(holder):
+        holder = at_work(batch.stage(phase, unit).holder, desk.caller)
+        if holder and not taken_over:
             message = f"{desk.folder}: {holder} is at work on {phase} {unit}"
-            raise RunBlocked(message, code="run_busy", details={"holder": holder})
+            hint = "Let it finish; if nobody is at work, take it over: --accept holder"
+            raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
-    data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.holder}
-    view = _view_with(desk.facts, batch.begun(phase, batch.open_units, desk.holder))
+    data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}
+    view = _view_with(desk.facts, batch.begun(phase, batch.open_units, desk.caller.name))
     desk.record(records.STAGES_BEGUN, {**data, "view": view.as_json()})
     desk.write()
 
