@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from workpacket.bridges import batch_records as records
 from workpacket.bridges.batch_completing import complete_batch, finish
+from workpacket.bridges.batch_dependencies import narrowed
 from workpacket.bridges.batch_desk import BatchDesk
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.batch_labels import label_after
@@ -55,17 +56,19 @@ def _accept(desk: BatchDesk, aspects: list[str]) -> None:
     desk.said.append(f"accepted: {', '.join(aspects)}")
 
 
-def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = ()) -> None:
+def begin(
+    desk: BatchDesk, *, label: str = "", accept: Sequence[str] = (), allow_deps: Sequence[str] = ()
+) -> None:
     """Begin the next batch, or what comes next in the one under way; after a crash, what was incomplete again."""
     settle(desk, accept)
     batch = desk.facts.state.batch
     if batch is None:
-        _begin_batch(desk, label)
+        _begin_batch(desk, label, allow_deps)
     elif (phase := batch.cursor) is not None:
-        _begin_stages(desk, batch, phase, taken_over="holder" in accept)
+        _begin_stages(desk, batch, phase, narrowed(desk.facts.state, allow_deps), taken_over="holder" in accept)
 
 
-def _begin_batch(desk: BatchDesk, label: str) -> None:
+def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None:
     facts = desk.facts
     following = proposed(facts, planned(facts.scope))
     if following is None:
@@ -88,12 +91,14 @@ def _begin_batch(desk: BatchDesk, label: str) -> None:
     desk.record(records.BEGUN, {
         "batch": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
         "reviewers": reviewers, "holder": desk.caller.name, "view": view.as_json(),
-        "preconditions": facts.preconditions().as_json(),
+        "preconditions": facts.preconditions().as_json(), "allow_deps": list(allow_deps),
     })  # fmt: skip
     desk.write()
 
 
-def _begin_stages(desk: BatchDesk, batch: BatchUnderWay, phase: Phase, *, taken_over: bool) -> None:
+def _begin_stages(
+    desk: BatchDesk, batch: BatchUnderWay, phase: Phase, allow_deps: Sequence[str], *, taken_over: bool
+) -> None:
     for unit in batch.open_units:
         holder = at_work(batch.stage(phase, unit).holder, desk.caller)
         if holder and not taken_over:
@@ -102,6 +107,7 @@ def _begin_stages(desk: BatchDesk, batch: BatchUnderWay, phase: Phase, *, taken_
             raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}
+    data["allow_deps"] = list(allow_deps)
     view = _view_with(desk.facts, batch.begun(phase, batch.open_units, desk.caller.name))
     desk.record(records.STAGES_BEGUN, {**data, "view": view.as_json()})
     desk.write()

@@ -74,7 +74,7 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
         elif action == "restore":
             desk.restore()
         elif action == "begin":
-            begin(desk, label=arguments.value("label"), accept=accept)
+            begin(desk, label=arguments.value("label"), accept=accept, allow_deps=arguments.values("allow-deps"))
         elif arguments.value("phase"):
             _end(arguments, desk, accept)
         else:
