@@ -12,6 +12,7 @@ from bridges.test_dependencies import manifest
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
 
+
 @pytest.fixture
 def scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scoped:
     made = scoped(tmp_path, capsys)

@@ -60,7 +60,7 @@ def agents(scope: Scoped) -> Iterator[tuple[Agent, Agent]]:
 
 def test_stages_are_begun_by_one_orchestrator_until_it_is_gone(scope: Scoped, agents: tuple[Agent, Agent]) -> None:
     first, second = agents
-    assert first("batch begin auth") [0] == 0
+    assert first("batch begin auth")[0] == 0
     status, said = second("batch begin auth")
     assert (status, "run_busy" in said, "--accept holder" in said) == (44, True, True)
     assert f"/{first.process.pid}/" in said

@@ -30,6 +30,7 @@ from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
+from workpacket.runtime.model_session import open_session
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -317,6 +318,11 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "deps", "check")
     reached(place, "deps", "check", "--since", "other")
     reached(place, "deps", "check", "--base", "nowhere")
+    with Runtime.open() as runtime, open_session(runtime, "s", model="m") as session:
+        session.add("user", "hello")
+    reached(place, "session", "list")
+    reached(place, "session", "show", "session@s")
+    reached(place, "session", "decide", "session@s", "retry")
     with Runtime.open() as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")

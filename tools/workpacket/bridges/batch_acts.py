@@ -56,9 +56,7 @@ def _accept(desk: BatchDesk, aspects: list[str]) -> None:
     desk.said.append(f"accepted: {', '.join(aspects)}")
 
 
-def begin(
-    desk: BatchDesk, *, label: str = "", accept: Sequence[str] = (), allow_deps: Sequence[str] = ()
-) -> None:
+def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = (), allow_deps: Sequence[str] = ()) -> None:
     """Begin the next batch, or what comes next in the one under way; after a crash, what was incomplete again."""
     settle(desk, accept)
     batch = desk.facts.state.batch

@@ -15,7 +15,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import Caller
+from workpacket.runtime.at_work import NOBODY, Caller
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.values import stored_text
 from workpacket.shell.moment import moment
@@ -31,7 +31,7 @@ class BatchDesk:
     runtime: Runtime
     transaction: Transaction
     folder: str
-    caller: Caller = Caller()
+    caller: Caller = NOBODY
     said: list[str] = field(default_factory=list)
     facts: BatchFacts = field(init=False)
     log: StreamLog = field(init=False)

@@ -79,7 +79,7 @@ def of_run(line: RunLine, decision: Decision, name: str, packet: str) -> Resumab
 def of_session(line: RunLine, report: SessionReport) -> Resumable:
     session = report.session
     message = "; ".join(report.details) or session.status.lower()
-    stop = Stop(session.reason or "run_cancelled", message, f"workpacket resume {line.id} --plan")
+    stop = Stop(session.reason or "run_cancelled", message, f"workpacket session show {line.id}")
     stops = () if session.status == "PAUSED" else (stop,)
     where = f"message {session.messages}"
     if session.checkpoint_artifact_id:

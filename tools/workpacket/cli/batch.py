@@ -36,7 +36,8 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged 
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
         Option("accept", "go on although this is not as it was: branch, commit, tasks, base, config; or although its "
                "holder lives: holder", value="ASPECT", many=True),
-        Option("allow-deps", "begin: dependencies that may change in this batch, `*` for any characters", value="NAME", many=True),
+        Option("allow-deps", "begin: dependencies that may change in this batch, `*` for any characters", value="NAME",
+               many=True),
         Option("owner", "begin: the process that does the work; else the one that called and those above it",
                value="PID"),
     ),

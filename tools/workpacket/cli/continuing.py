@@ -14,8 +14,8 @@ from workpacket.bridges.role_facts import RoleKey
 from workpacket.cli.batching import caller_of
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments
-from workpacket.cli.progressing import desk_of
 from workpacket.cli.progressing import caller_of as role_caller
+from workpacket.cli.progressing import desk_of
 from workpacket.cli.scanning import scan
 from workpacket.cli.store_door import answer, open_runtime
 from workpacket.errors import WorkpacketError

@@ -25,6 +25,9 @@ class Caller(NamedTuple):
     line: frozenset[str] = frozenset()
 
 
+NOBODY = Caller()
+
+
 def caller_named(name: str) -> Caller:
     """A caller that somebody gave a name, such as agent#instance."""
     return Caller(name, frozenset(line_of(os.getppid())))
