@@ -14,8 +14,8 @@ from git.scratch import make_repository
 from workpacket.bridges.session_bridge import artifact_of
 from workpacket.cli.main import main
 from workpacket.runtime import RunBlocked, Runtime
-from workpacket.runtime.model_session import OpenSession, open_session
 from workpacket.runtime.errors import LogDamaged
+from workpacket.runtime.model_session import OpenSession, open_session
 from workpacket.runtime.session_artifacts import LARGEST_INLINE, Artifact, artifact_id
 from workpacket.runtime.session_carrying import carry_over
 
