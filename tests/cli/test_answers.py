@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -318,12 +319,12 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "deps", "check")
     reached(place, "deps", "check", "--since", "other")
     reached(place, "deps", "check", "--base", "nowhere")
-    with Runtime.open() as runtime, open_session(runtime, "s", model="m") as session:
+    with chdir(folder), Runtime.open() as runtime, open_session(runtime, "s", model="m") as session:
         session.add("user", "hello")
     reached(place, "session", "list")
     reached(place, "session", "show", "session@s")
     reached(place, "session", "decide", "session@s", "retry")
-    with Runtime.open() as runtime, runtime.run("of an older version"):
+    with chdir(folder), Runtime.open() as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")
 
