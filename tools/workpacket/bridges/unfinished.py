@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from workpacket.bridges.batch_facts import BatchFacts
@@ -60,7 +61,16 @@ def unfinished_roles(
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
     chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
-    return tuple(sorted(chosen, key=lambda one: (one.fields.updated, one.path), reverse=True))
+    return tuple(sorted(chosen, key=lambda one: (_moment(one.fields.updated), one.path), reverse=True))
+
+
+def _moment(updated: str) -> datetime:
+    """When a file says that it was written last: a date alone is its first moment, what is no time comes last."""
+    try:
+        moment = datetime.fromisoformat(updated)
+    except ValueError:
+        moment = datetime.min
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
