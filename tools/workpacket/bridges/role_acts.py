@@ -28,7 +28,7 @@ from workpacket.runtime.runtime import Runtime
 from workpacket.shell.moment import moment
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.transaction import Transaction
-from workpacket.text.limits import DATA
+from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit
 
@@ -128,7 +128,7 @@ def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
 
     def read(path: str) -> bytes | None:
         found = tree.read(path)
-        return None if found is None else found.data[: DATA.size + 1]
+        return None if found is None else found.data[: MARKDOWN.size + 1]
 
     return read_folder(tree.names, read, about=feature)
 

@@ -24,7 +24,7 @@ from workpacket.shell.governing import here
 from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.transaction import Transaction, writing
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.limits import MARKDOWN
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -120,7 +120,7 @@ def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts
 
     def read(path: str) -> bytes | None:
         try:
-            return read_bytes(root, path, DATA.size)
+            return read_bytes(root, path, MARKDOWN.size)
         except OSError:
             return None
 
