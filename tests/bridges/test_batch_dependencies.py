@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import chdir
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from bridges.scopes import FOLDER, Scoped, scoped
 from bridges.test_dependencies import manifest
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
+from workpacket.runtime.events import Event
 
 
 @pytest.fixture
@@ -49,8 +51,12 @@ def test_leave_for_a_batch_is_given_when_it_begins_and_only_narrowed_later(scope
     scope.done("complete", "auth")
     with Runtime.open(scope.root / ".git" / "workpacket" / "runs.db") as runtime:
         refused, event = (e for e in runtime.store.read("batch/specs/active/auth") if e.type == "lockfile_changed")
-        assert len(refused.values()["lockfiles"]) == len(event.values()["lockfiles"]) == 1
+        assert [row["path"] for row in rows_of(refused)] == [row["path"] for row in rows_of(event)] == ["package.json"]
         assert event.values()["allow"] == ["zod"]
+
+
+def rows_of(event: Event) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", event.values()["lockfiles"])
 
 
 def test_the_next_batch_has_no_leave_of_the_one_before(scope: Scoped) -> None:

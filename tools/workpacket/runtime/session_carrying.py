@@ -36,7 +36,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
     _require_new(runtime.store, stream)
     chosen = runtime.settings
     drafts = [
-        _begin(body, runtime._workdir),
+        _begin(body, runtime._workdir or ""),
         *_messages(stream, body),
         *(draft for call in _rows(body, "calls") for draft in _call(stream, call)),
         *_point(artifact),
