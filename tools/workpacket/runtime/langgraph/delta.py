@@ -1,0 +1,124 @@
+"""What a state adds to the one before, as bytes.
+
+A patch is a list: bytes are new, a pair of numbers is a piece of what was there before. It is found in one pass that
+looks for the rest of the text first where it should be, then a few bytes on (a count that grew, a time, an id), and
+only then anywhere, by an index of the pieces. Making one never fails: what is nowhere before is new.
+
+Pure. Both sides are bytes that nobody looks into, so that it works for every serialiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+Operation = bytes | tuple[int, int]
+
+PIECE = 16  # the shortest text worth pointing at, and the width of the index
+NEAR = 96  # how far the text may have moved without the index being asked
+SMALL = 64 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
+REST = 8 * 1024
+
+
+def patch_of(sources: Sequence[bytes], new: bytes) -> list[Operation]:
+    """The patch that makes `new` from the sources, which count as one text; the first is the likeliest to be like it."""
+    old = b"".join(sources)
+    if not old:
+        return [new] if new else []
+    return _Search(old, [len(source) for source in sources], new).operations()
+
+
+def patched(sources: Sequence[bytes], patch: Sequence[Operation | Sequence[int]]) -> bytes:
+    old = b"".join(sources)
+    made: list[bytes] = []
+    for operation in patch:
+        if isinstance(operation, bytes):
+            made.append(operation)
+        else:
+            start, length = operation
+            made.append(old[start : start + length])
+    return b"".join(made)
+
+
+class _Search:
+    def __init__(self, old: bytes, lengths: Sequence[int], new: bytes) -> None:
+        self.old, self.new = old, new
+        self.lengths = lengths
+        self.index: dict[bytes, int] = {}
+        self.indexed = ""
+
+    def operations(self) -> list[Operation]:
+        found: list[Operation] = []
+        at = expected = kept = 0  # `kept`: up to where the new text is said already
+        for at, start, length in self._pieces():
+            if at > kept:
+                found.append(self.new[kept:at])
+            found.append((start, length))
+            kept = at + length
+        if kept < len(self.new):
+            found.append(self.new[kept:])
+        return found
+
+    def _pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Where in the new text a piece of the old one stands, which, and how long it is."""
+        at = expected = 0
+        while at + PIECE <= len(self.new):
+            place = self._near(at, expected) or self._far(at)
+            if place is None:
+                return
+            at, start = place
+            length = common(self.old, start, self.new, at)
+            yield at, start, length
+            at, expected = at + length, start + length
+
+    def _near(self, at: int, expected: int) -> tuple[int, int] | None:
+        if self.new[at : at + PIECE] == self.old[expected : expected + PIECE]:
+            return at, expected
+        for step in range(min(NEAR, len(self.new) - at - PIECE + 1)):
+            probe = self.new[at + step : at + step + PIECE]
+            start = self.old.find(probe, max(0, expected - NEAR), expected + 2 * NEAR)
+            if start >= 0:
+                return at + step, start
+        return None
+
+    def _far(self, at: int) -> tuple[int, int] | None:
+        self._make_index(everything=len(self.new) - at > REST)
+        position, misses, last = at, 0, len(self.new) - PIECE
+        while position <= last:
+            start = self.index.get(self.new[position : position + PIECE])
+            if start is not None:
+                while position > at and start > 0 and self.new[position - 1] == self.old[start - 1]:
+                    position, start = position - 1, start - 1
+                return position, start
+            misses += 1
+            position += 1 + (misses >> 12)  # text that is new through and through is not looked up byte by byte
+        return None
+
+    def _make_index(self, *, everything: bool) -> None:
+        wanted = "all" if everything or sum(self.lengths) <= SMALL else "small"
+        if wanted == self.indexed or self.indexed == "all":
+            return
+        self.indexed = wanted
+        begin = 0
+        for length in self.lengths:
+            end = begin + (length if wanted == "all" else min(length, SMALL))
+            for start in range(begin, end - PIECE + 1, PIECE):
+                self.index.setdefault(self.old[start : start + PIECE], start)
+            begin += length
+
+
+def common(old: bytes, start: int, new: bytes, at: int) -> int:
+    """How long both texts are the same from there. Doubling steps, so that the comparing is done by memcmp."""
+    most = min(len(old) - start, len(new) - at)
+    known, step = 0, PIECE
+    same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
+    while known < most:
+        end = min(known + step, most)
+        if same(known, end):
+            known, step = end, step * 2
+        elif step == 1 or end - known == 1:
+            return known
+        else:
+            step = max(1, (end - known) // 2)
+            while step > 1 and not same(known, known + step):
+                step //= 2
+    return known

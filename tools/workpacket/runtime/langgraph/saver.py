@@ -1,0 +1,411 @@
+"""`WorkpacketSaver`: what LangGraph asks of a checkpointer, kept on any of our stores.
+
+    with WorkpacketSaver.open() as saver:            # this project's store, a path, or a postgresql:// URL
+        graph = builder.compile(checkpointer=saver)
+
+A thread is a stream of the log (`records`), a checkpoint one record whose payload is a patch on its parent (`delta`).
+What is deleted or pruned loses its payloads; the chain of hashes stays whole and `workpacket runs verify` says so.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+    get_serializable_checkpoint_metadata,
+    writes_sort_key,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from workpacket.runtime.contract import Store
+from workpacket.runtime.errors import StoreUnavailable, VersionConflict
+from workpacket.runtime.langgraph.asynchronous import AsyncCalls
+from workpacket.runtime.langgraph.cleaning import Cleaner
+from workpacket.runtime.langgraph.contents import Contents
+from workpacket.runtime.langgraph.deleting import all_but_latest, copied, everything, of_runs, remove
+from workpacket.runtime.langgraph.history import STRIDE, History, Record, Saved
+from workpacket.runtime.langgraph.parcels import (
+    CheckpointParts,
+    Typed,
+    Write,
+    checkpoint_bytes,
+    checkpoint_parts,
+    packed,
+    task_writes,
+    writes_bytes,
+)
+from workpacket.runtime.langgraph.records import CHECKPOINT, PREFIX, WRITES, Place, run_mark, stream_of, thread_of
+from workpacket.runtime.langgraph.thread import Pen, Thread
+from workpacket.runtime.runtime import Runtime, Settings
+
+TRIES = 100  # how often a put may find that writes of tasks came first
+THREADS = 256  # histories held at once
+DEEPEST = 1024  # patches until a checkpoint is kept whole again, if they have become as much as half of it
+
+
+class WorkpacketSaver(AsyncCalls):
+    def __init__(
+        self, store: Store, *, serde: SerializerProtocol | None = None, settings: Settings | None = None
+    ) -> None:
+        super().__init__(serde=serde)
+        chosen = settings or Settings()
+        self.store = store
+        self.cleaner = Cleaner(chosen.redactor)
+        self.pen = Pen(store, Contents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
+        self._threads: OrderedDict[str, Thread] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, where: str | Path | None = None, *, settings: Settings | None = None) -> WorkpacketSaver:
+        """On the store that `Runtime.open` would open. Close it, or use it in a `with`."""
+        return cls(Runtime.open(where, settings).store, settings=settings)
+
+    def __enter__(self) -> WorkpacketSaver:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        thread_id, namespace, wanted = _named(config)
+        thread = self.thread(thread_id)
+        with thread.lock:
+            history = thread.catch_up()
+            head = history.head(self.cleaner.name(namespace))
+            if wanted is None:
+                place = head
+                if place is None:
+                    thread.seen_empty.add(self.cleaner.name(namespace))
+            else:
+                place = Place(self.cleaner.name(namespace), self.cleaner.name(wanted))
+                if place in history.saved and place != head:
+                    thread.branches.add(place)
+            return self._tuple(thread, thread_id, place) if place in history.saved else None
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """The newest first: in the order in which the store took them, whatever the clocks said."""
+        namespace = wanted = None
+        if config is None:
+            threads = [thread_of(head.stream) for head in self.store.heads(PREFIX)]
+        else:
+            thread_id, _, wanted = _named(config)
+            threads = [thread_id]
+            namespace = config["configurable"].get("checkpoint_ns")
+        left = limit if limit is not None else -1
+        for thread_id in threads:
+            for found in self._matching(thread_id, namespace, wanted, filter, before):
+                if left == 0:
+                    return
+                left -= 1
+                yield found
+
+    def _matching(
+        self,
+        thread_id: str,
+        namespace: str | None,
+        wanted: str | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+    ) -> Iterator[CheckpointTuple]:
+        thread = self.thread(thread_id)
+        asked = {} if not filter else self._comparable(filter)
+        end = None if before is None else before["configurable"].get("checkpoint_id")
+        with thread.lock:
+            history = thread.catch_up()
+            places = [*history.newest_first(None if namespace is None else self.cleaner.name(namespace))]
+            limits = [at for place, at in history.positions.items() if place.id == end]
+            positions = dict(history.positions)
+        for place in places:
+            if wanted is not None and place.id != self.cleaner.name(wanted):
+                continue
+            if end is not None and not (positions[place] < limits[0] if limits else place.id < end):
+                continue
+            with thread.lock:
+                found = self._tuple(thread, thread_id, place) if place in thread.history.saved else None
+            if found is not None and all(_same(found.metadata, key, value) for key, value in asked.items()):
+                yield found
+
+    def _comparable(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values to look for, as they would have been kept."""
+        cleaned = self.cleaner.typed(self.serde.dumps_typed(self.cleaner.metadata(values)))
+        return cast("dict[str, Any]", self.serde.loads_typed(cleaned))
+
+    def _tuple(self, thread: Thread, thread_id: str, place: Place) -> CheckpointTuple:
+        saved = thread.history.saved[place]
+        parts = self._parts(thread, saved)
+        checkpoint = cast("Checkpoint", self.serde.loads_typed(parts.structure))
+        checkpoint["channel_values"] = {
+            name: self.serde.loads_typed(value) for name, value in parts.channels.items()
+        }
+        return CheckpointTuple(
+            _config(thread_id, place.namespace, place.id),
+            checkpoint,
+            cast("CheckpointMetadata", self.serde.loads_typed(parts.metadata)),
+            None if saved.parent is None else _config(thread_id, place.namespace, saved.parent),
+            self._pending(thread, place),
+        )
+
+    def _parts(self, thread: Thread, saved: Saved) -> CheckpointParts:
+        return checkpoint_parts(self.pen.contents.of(thread.history.records, saved.record))
+
+    def _pending(self, thread: Thread, place: Place, channels: set[str] | None = None) -> builtins.list[PendingWrite]:
+        """What tasks wrote after a checkpoint, in the order in which a super-step applies it."""
+        kept: dict[tuple[str, str, int], tuple[str, Typed]] = {}
+        for record in thread.history.writes.get(place, {}).values():
+            task = str(record.event.values()["task"])
+            path, writes = task_writes(self.pen.contents.of(thread.history.records, record))
+            for write in writes:
+                key = writes_sort_key(path, task, write.index)
+                if write.index < 0 or key not in kept:  # a task's own writes stay, what is said of it is replaced
+                    kept[key] = write.channel, write.value
+        return [
+            (task, kept[path, task, index][0], self.serde.loads_typed(kept[path, task, index][1]))
+            for path, task, index in sorted(kept)
+            if channels is None or kept[path, task, index][0] in channels
+        ]
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What the ancestors wrote to the channels, back to where each has a value. Reads no state on its way."""
+        thread_id, namespace, wanted = _named(config)
+        thread = self.thread(thread_id)
+        found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
+        left = set(channels)
+        with thread.lock:
+            history = thread.catch_up()
+            space = self.cleaner.name(namespace)
+            target = history.head(space) if wanted is None else Place(space, self.cleaner.name(wanted))
+            for place in history.ancestors(target) if target is not None and left else ():
+                for write in reversed(self._pending(thread, place, left)):
+                    found[write[1]]["writes"].append(write)
+                parts = self._parts(thread, history.saved[place])
+                for channel in left & set(parts.channels):
+                    found[channel]["seed"] = self.serde.loads_typed(parts.channels[channel])
+                    left.discard(channel)
+                if not left:
+                    break
+        for entry in found.values():
+            entry["writes"].reverse()
+        return found
+
+    # ---- writing -------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread_id, namespace, before = _named(config)
+        place = Place(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
+        parent = None if before is None else self.cleaner.name(before)
+        described = get_serializable_checkpoint_metadata(config, metadata)
+        thread = self.thread(thread_id)
+        with thread.lock:
+            for _ in range(TRIES):
+                history = thread.catch_up()
+                thread.erase()
+                thread.require_successor(place, parent)
+                base = None if parent is None else history.saved.get(Place(place.namespace, parent))
+                content = self._content(thread, base, checkpoint, described, new_versions)
+                known = history.saved.get(place)
+                if known is not None and self.pen.contents.of(history.records, known.record) == content:
+                    break
+                data: dict[str, Any] = {"ns": place.namespace, "id": place.id, "parent": parent}
+                if "run_id" in described:
+                    data["run"] = run_mark(described["run_id"])
+                try:
+                    self._store(thread, place, data, content, base)
+                except VersionConflict:
+                    continue
+                thread.own.add(place)
+                break
+            else:
+                raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times", code="store_busy")
+        return _config(thread_id, namespace, checkpoint["id"])
+
+    def _content(
+        self,
+        thread: Thread,
+        base: Saved | None,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> bytes:
+        """The checkpoint without secrets. A channel that did not change is not serialised again."""
+        before = None if base is None else self._parts(thread, base)
+        old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
+        channels: dict[str, Typed] = {}
+        for name, value in checkpoint["channel_values"].items():
+            same = name not in new_versions and old.get(name) == checkpoint["channel_versions"].get(name)
+            if before is not None and same and name in before.channels:
+                channels[name] = before.channels[name]
+            else:
+                channels[name] = self._typed(value)
+        structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+        return checkpoint_bytes(
+            CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)
+        )
+
+    def _typed(self, value: Any) -> Typed:
+        return self.cleaner.typed(self.serde.dumps_typed(value))
+
+    def _store(
+        self, thread: Thread, place: Place, data: dict[str, Any], content: bytes, base: Saved | None
+    ) -> None:
+        """Append the checkpoint, as a patch on its parent; every so often on an older one, or whole."""
+        history = thread.history
+        sources = [] if base is None else _sources(history, base, len(content))
+        texts = [self.pen.contents.of(history.records, source) for source in sources]
+        payload, is_patch = packed(content, texts, self.pen.nonce())
+        if is_patch and base is not None:
+            others = [source.origin for source in sources[1:]]
+            data |= {"base": sources[0].origin, "with": others}
+            data |= {"depth": base.depth + 1, "grown": base.grown + len(payload)}
+        self._append(thread, CHECKPOINT, data, payload, content, expected=history.version)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        thread_id, namespace, wanted = _named(config)
+        place = Place(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
+        task = self.cleaner.name(task_id)
+        news = [
+            Write(WRITES_IDX_MAP.get(channel, number), channel, self._typed(value))
+            for number, (channel, value) in enumerate(writes)
+        ]
+        thread = self.thread(thread_id)
+        with thread.lock:
+            history = thread.catch_up()
+            if place in history.gone:
+                raise VersionConflict(
+                    f"{thread.stream}: checkpoint {place.id} was deleted", code="thread_moved",
+                    details={"stream": thread.stream, "checkpoint": place.id},
+                )  # fmt: skip
+            known: dict[int, Write] = {}
+            for record in history.writes.get(place, {}).values():
+                if record.event.values()["task"] == task:
+                    stored = task_writes(self.pen.contents.of(history.records, record)).writes
+                    known |= {write.index: write for write in stored if write.index < 0 or write.index not in known}
+            added = [w for w in news if w.index not in known or (w.index < 0 and w != known[w.index])]
+            if not added:
+                return
+            content = writes_bytes(self.cleaner.redactor.clean_text(task_path), added)
+            saved = history.saved.get(place)
+            texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
+            payload, is_patch = packed(content, texts, self.pen.nonce())
+            data: dict[str, Any] = {"ns": place.namespace, "id": place.id, "task": task}
+            if is_patch and saved is not None:
+                data["base"] = saved.record.origin
+            self._append(thread, WRITES, data, payload, content)
+
+    def _append(
+        self,
+        thread: Thread,
+        type_: str,
+        data: dict[str, Any],
+        payload: bytes,
+        content: bytes,
+        expected: int | None = None,
+    ) -> None:
+        kept = {name: value for name, value in data.items() if value not in (None, [], 0)}
+        (event,) = thread.append(self.pen.new(type_, kept, payload), expected=expected)
+        self.pen.contents.remember(thread.history.records[event.version], content)
+
+    # ---- removing and copying ------------------------------------------------------------------------------------
+
+    def delete_thread(self, thread_id: str) -> None:
+        thread = self.thread(thread_id)
+        with thread.lock:
+            remove(thread, partial(everything, thread), "delete_thread")
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        marks = {run_mark(run) for run in run_ids}
+        for head in self.store.heads(PREFIX) if marks else ():
+            thread = self.thread(thread_of(head.stream))
+            with thread.lock:
+                remove(thread, partial(of_runs, thread, marks, self._parts, self.serde), "delete_for_runs")
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        if strategy not in {"keep_latest", "delete"}:
+            raise ValueError(f"there is no strategy {strategy!r}; there are 'keep_latest' and 'delete'")
+        for thread_id in thread_ids:
+            thread = self.thread(thread_id)
+            with thread.lock:
+                if strategy == "delete":
+                    remove(thread, partial(everything, thread), "prune")
+                else:
+                    remove(thread, partial(all_but_latest, thread, self._parts, self.serde), "prune")
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        source, target = self.thread(source_thread_id), self.thread(target_thread_id)
+        first, second = sorted((source, target), key=lambda thread: thread.stream)
+        with first.lock, second.lock:
+            copied(source, target)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def thread(self, thread_id: str) -> Thread:
+        stream = stream_of(self.cleaner.name(str(thread_id)))
+        with self._lock:
+            found = self._threads.pop(stream, None) or Thread(stream, self.pen)
+            self._threads[stream] = found
+            while len(self._threads) > THREADS:
+                self._threads.popitem(last=False)
+            return found
+
+
+def _sources(history: History, base: Saved, size: int) -> builtins.list[Record]:
+    """What the next checkpoint is a patch on: nothing, if so many patches have become large beside the whole."""
+    depth = base.depth + 1
+    if depth >= DEEPEST and base.grown * 2 >= size:
+        return []
+    if depth % STRIDE == 0 and base.anchor in history.records:
+        return [history.records[base.anchor]]
+    return [base.record, *history.writes.get(base.record.place, {}).values()]
+
+
+def _named(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """Thread, namespace and checkpoint of a configuration."""
+    asked = config["configurable"]
+    return str(asked["thread_id"]), str(asked.get("checkpoint_ns", "")), asked.get("checkpoint_id")
+
+
+def _config(thread_id: str, namespace: str, checkpoint: str) -> RunnableConfig:
+    return {
+        "configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}
+    }
+
+
+def _same(metadata: Mapping[str, Any], key: str, value: Any) -> bool:
+    return key in metadata and metadata[key] == value
+
