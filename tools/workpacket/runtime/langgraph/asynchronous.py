@@ -1,4 +1,4 @@
-"""The asynchronous half of the saver: every call is the synchronous one in a thread, so that no loop waits for a disk."""
+"""The asynchronous half of the saver: every call is the synchronous one in a thread; no loop waits for a disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # LangGraph's name
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:

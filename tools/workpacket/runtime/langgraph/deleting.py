@@ -118,6 +118,9 @@ def _copy(source: Thread, record: Record, place_of: dict[int, int]) -> NewEvent:
     payload = source.pen.store.payload(record.event)
     assert payload is not None  # each of these records has one, or reading it has raised
     data = {name: value for name, value in record.event.values().items() if name != "of"}
+    parent = data.get("parent")
+    if isinstance(parent, int):
+        data["parent"] = place_of.get(parent, source.history.ids[parent])
     if record.sources:
         data["base"] = place_of[record.sources[0]]
         if len(record.sources) > 1:

@@ -45,6 +45,7 @@ class History:
     gone: set[Place] = field(default_factory=set)
     unfinished: dict[int, tuple[int, ...]] = field(default_factory=dict)
     positions: dict[Place, int] = field(default_factory=dict)  # the order in which checkpoints were first put
+    ids: dict[int, str] = field(default_factory=dict)  # of every checkpoint there ever was, by origin
     superseded: dict[Place, list[int]] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
@@ -70,11 +71,12 @@ class History:
         base = self.records.get(record.sources[0]) if record.sources else None
         rests_on = self.saved.get(base.place) if base is not None else None
         anchor = record.origin if depth % STRIDE == 0 or rests_on is None else rests_on.anchor
-        parent = data.get("parent")
+        parent = self._parent(data.get("parent"))
         self.records[record.origin] = record
+        self.ids[record.origin] = place.id
         self.saved[place] = Saved(
             record,
-            parent if isinstance(parent, str) else None,
+            parent,
             str(data.get("run", "")),
             depth,
             _number(data, "grown"),
@@ -84,6 +86,10 @@ class History:
         if place not in self.positions:
             self.positions[place] = record.origin
             self.heads[place.namespace] = place
+
+    def _parent(self, said: Json) -> str | None:
+        """A parent is named by its record, or by its id where it was not there."""
+        return self.ids.get(said, "") if isinstance(said, int) else cast("str | None", said)
 
     def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
         for namespace, name in cast("list[list[str]]", data["checkpoints"]):
@@ -126,7 +132,7 @@ class History:
 
 
 def _record(event: Event, data: Mapping[str, Json]) -> Record:
-    place = Place(str(data["ns"]), str(data["id"]))
+    place = Place(str(data.get("ns", "")), str(data["id"]))
     base, others = data.get("base"), cast("list[int]", data.get("with", []))
     sources = (base, *others) if isinstance(base, int) else ()
     return Record(event, place, _number(data, "of") or event.version, sources)

@@ -32,7 +32,7 @@ class CheckpointParts(NamedTuple):
 
 
 class Write(NamedTuple):
-    index: int
+    number: int
     channel: str
     value: Typed
 
@@ -44,25 +44,46 @@ class TaskWrites(NamedTuple):
 
 def checkpoint_bytes(parts: CheckpointParts) -> bytes:
     channels = sorted(parts.channels.items(), key=lambda item: (len(item[1][1]), item[0]))
-    return ormsgpack.packb([parts.metadata, parts.structure, [(name, *value) for name, value in channels]])
+    named = [("", *parts.metadata), ("", *parts.structure), *((name, *value) for name, value in channels)]
+    table = ormsgpack.packb([(name, kind, len(value)) for name, kind, value in named])
+    return b"".join([len(table).to_bytes(4), table, *(value for _, _, value in named)])
 
 
 def checkpoint_parts(content: bytes) -> CheckpointParts:
-    metadata, structure, channels = ormsgpack.unpackb(content)
-    return CheckpointParts(
-        cast("Typed", tuple(structure)),
-        cast("Typed", tuple(metadata)),
-        {name: (kind, value) for name, kind, value in channels},
-    )
+    metadata, structure, *channels = [(name, kind, content[begin:end]) for name, kind, begin, end in _table(content)]
+    return CheckpointParts(structure[1:], metadata[1:], {name: (kind, value) for name, kind, value in channels})
+
+
+def _table(content: bytes) -> list[tuple[str, str, int, int]]:
+    """Name, type, beginning and end of each part."""
+    begin = 4 + int.from_bytes(content[:4])
+    found: list[tuple[str, str, int, int]] = []
+    for name, kind, length in ormsgpack.unpackb(content[4:begin]):
+        found.append((name, kind, begin, begin + length))
+        begin += length
+    return found
+
+
+def likely_places(old: bytes, new: bytes) -> list[tuple[int, int]]:
+    """Where each part of a checkpoint begins, and where the part of the same name began in the one before."""
+    before: dict[tuple[str, int], int] = {}
+    for number, (name, _, begin, _) in enumerate(_table(old)):
+        before[name, min(number, 2)] = begin
+    nowhere = len(old)
+    return [
+        (begin, before.get((name, min(number, 2)), nowhere))
+        for number, (name, _, begin, end) in enumerate(_table(new))
+        if end > begin
+    ]
 
 
 def writes_bytes(path: str, writes: Sequence[Write]) -> bytes:
-    return ormsgpack.packb([path, [(write.index, write.channel, *write.value) for write in writes]])
+    return ormsgpack.packb([path, [(write.number, write.channel, *write.value) for write in writes]])
 
 
 def task_writes(content: bytes) -> TaskWrites:
     path, writes = ormsgpack.unpackb(content)
-    return TaskWrites(path, tuple(Write(index, channel, (kind, value)) for index, channel, kind, value in writes))
+    return TaskWrites(path, tuple(Write(number, channel, (kind, value)) for number, channel, kind, value in writes))
 
 
 class Packed(NamedTuple):
@@ -70,9 +91,9 @@ class Packed(NamedTuple):
     is_patch: bool
 
 
-def packed(content: bytes, sources: Sequence[bytes], nonce: str) -> Packed:
-    """The payload of a content: a patch on the sources if that is worth it."""
-    patch = patch_of(sources, content) if sources else [content]
+def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequence[tuple[int, int]] = ()) -> Packed:
+    """The payload of a content: a patch on the sources if that is worth it. For `likely` see `delta`."""
+    patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)
     is_patch = bool(sources) and new <= WORTH_IT * len(content)
     return Packed(_closed([nonce, _flat(patch) if is_patch else content]), is_patch)
@@ -90,7 +111,7 @@ def renamed(payload: bytes, nonce: str) -> bytes:
 
 def _closed(body: Sequence[Any]) -> bytes:
     plain = ormsgpack.packb(body)
-    deflated = zlib.compress(plain, 1) if len(plain) >= SMALLEST_TO_DEFLATE else plain
+    deflated = zlib.compress(plain) if len(plain) >= SMALLEST_TO_DEFLATE else plain
     return _DEFLATED + deflated if len(deflated) < len(plain) else _PLAIN + plain
 
 

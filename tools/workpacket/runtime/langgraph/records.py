@@ -22,7 +22,9 @@ CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpo
 KINDS: Mapping[str, Kind] = {
     kind.type: kind
     for kind in (
-        Kind(CHECKPOINT, dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public")),
+        Kind(
+            CHECKPOINT, dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public")
+        ),
         Kind(WRITES, dict.fromkeys(("ns", "id", "task", "base", "of"), "public")),
         Kind(DELETED, {"checkpoints": "public", "records": "public", "reason": "public", "by": "scan"}),
         Kind(ERASED, {"deleted": "public"}),

@@ -45,6 +45,7 @@ from workpacket.runtime.langgraph.parcels import (
     Write,
     checkpoint_bytes,
     checkpoint_parts,
+    likely_places,
     packed,
     task_writes,
     writes_bytes,
@@ -55,7 +56,7 @@ from workpacket.runtime.runtime import Runtime, Settings
 
 TRIES = 100  # how often a put may find that writes of tasks came first
 THREADS = 256  # histories held at once
-DEEPEST = 1024  # patches until a checkpoint is kept whole again, if they have become as much as half of it
+DEEPEST = 4096  # patches until a checkpoint is kept whole again, if they have become as much as it is
 
 
 class WorkpacketSaver(AsyncCalls):
@@ -106,7 +107,7 @@ class WorkpacketSaver(AsyncCalls):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # LangGraph's name
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -118,9 +119,10 @@ class WorkpacketSaver(AsyncCalls):
             thread_id, _, wanted = _named(config)
             threads = [thread_id]
             namespace = config["configurable"].get("checkpoint_ns")
+        asked = self._comparable(filter) if filter else {}
         left = limit if limit is not None else -1
         for thread_id in threads:
-            for found in self._matching(thread_id, namespace, wanted, filter, before):
+            for found in self._matching(thread_id, namespace, wanted, asked, before):
                 if left == 0:
                     return
                 left -= 1
@@ -131,11 +133,10 @@ class WorkpacketSaver(AsyncCalls):
         thread_id: str,
         namespace: str | None,
         wanted: str | None,
-        filter: dict[str, Any] | None,
+        asked: Mapping[str, Any],
         before: RunnableConfig | None,
     ) -> Iterator[CheckpointTuple]:
         thread = self.thread(thread_id)
-        asked = {} if not filter else self._comparable(filter)
         end = None if before is None else before["configurable"].get("checkpoint_id")
         with thread.lock:
             history = thread.catch_up()
@@ -161,9 +162,7 @@ class WorkpacketSaver(AsyncCalls):
         saved = thread.history.saved[place]
         parts = self._parts(thread, saved)
         checkpoint = cast("Checkpoint", self.serde.loads_typed(parts.structure))
-        checkpoint["channel_values"] = {
-            name: self.serde.loads_typed(value) for name, value in parts.channels.items()
-        }
+        checkpoint["channel_values"] = {name: self.serde.loads_typed(value) for name, value in parts.channels.items()}
         return CheckpointTuple(
             _config(thread_id, place.namespace, place.id),
             checkpoint,
@@ -182,8 +181,8 @@ class WorkpacketSaver(AsyncCalls):
             task = str(record.event.values()["task"])
             path, writes = task_writes(self.pen.contents.of(thread.history.records, record))
             for write in writes:
-                key = writes_sort_key(path, task, write.index)
-                if write.index < 0 or key not in kept:  # a task's own writes stay, what is said of it is replaced
+                key = writes_sort_key(path, task, write.number)
+                if write.number < 0 or key not in kept:  # a task's own writes stay, what is said of it is replaced
                     kept[key] = write.channel, write.value
         return [
             (task, kept[path, task, index][0], self.serde.loads_typed(kept[path, task, index][1]))
@@ -240,11 +239,12 @@ class WorkpacketSaver(AsyncCalls):
                 known = history.saved.get(place)
                 if known is not None and self.pen.contents.of(history.records, known.record) == content:
                     break
-                data: dict[str, Any] = {"ns": place.namespace, "id": place.id, "parent": parent}
+                # A parent that is there is named by its record: an id is long, and stands in every child.
+                data = _placed(place) | {"parent": parent if base is None else base.record.origin}
                 if "run_id" in described:
                     data["run"] = run_mark(described["run_id"])
                 try:
-                    self._store(thread, place, data, content, base)
+                    self._store(thread, data, content, base)
                 except VersionConflict:
                     continue
                 thread.own.add(place)
@@ -279,14 +279,13 @@ class WorkpacketSaver(AsyncCalls):
     def _typed(self, value: Any) -> Typed:
         return self.cleaner.typed(self.serde.dumps_typed(value))
 
-    def _store(
-        self, thread: Thread, place: Place, data: dict[str, Any], content: bytes, base: Saved | None
-    ) -> None:
+    def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
         """Append the checkpoint, as a patch on its parent; every so often on an older one, or whole."""
         history = thread.history
         sources = [] if base is None else _sources(history, base, len(content))
         texts = [self.pen.contents.of(history.records, source) for source in sources]
-        payload, is_patch = packed(content, texts, self.pen.nonce())
+        likely = likely_places(texts[0], content) if texts else ()
+        payload, is_patch = packed(content, texts, self.pen.nonce(), likely)
         if is_patch and base is not None:
             others = [source.origin for source in sources[1:]]
             data |= {"base": sources[0].origin, "with": others}
@@ -315,15 +314,15 @@ class WorkpacketSaver(AsyncCalls):
             for record in history.writes.get(place, {}).values():
                 if record.event.values()["task"] == task:
                     stored = task_writes(self.pen.contents.of(history.records, record)).writes
-                    known |= {write.index: write for write in stored if write.index < 0 or write.index not in known}
-            added = [w for w in news if w.index not in known or (w.index < 0 and w != known[w.index])]
+                    known |= {write.number: write for write in stored if write.number < 0 or write.number not in known}
+            added = [w for w in news if w.number not in known or (w.number < 0 and w != known[w.number])]
             if not added:
                 return
             content = writes_bytes(self.cleaner.redactor.clean_text(task_path), added)
             saved = history.saved.get(place)
             texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
             payload, is_patch = packed(content, texts, self.pen.nonce())
-            data: dict[str, Any] = {"ns": place.namespace, "id": place.id, "task": task}
+            data = _placed(place) | {"task": task}
             if is_patch and saved is not None:
                 data["base"] = saved.record.origin
             self._append(thread, WRITES, data, payload, content)
@@ -337,7 +336,7 @@ class WorkpacketSaver(AsyncCalls):
         content: bytes,
         expected: int | None = None,
     ) -> None:
-        kept = {name: value for name, value in data.items() if value not in (None, [], 0)}
+        kept = {name: value for name, value in data.items() if value not in (None, "", [], 0)}
         (event,) = thread.append(self.pen.new(type_, kept, payload), expected=expected)
         self.pen.contents.remember(thread.history.records[event.version], content)
 
@@ -387,11 +386,15 @@ class WorkpacketSaver(AsyncCalls):
 def _sources(history: History, base: Saved, size: int) -> builtins.list[Record]:
     """What the next checkpoint is a patch on: nothing, if so many patches have become large beside the whole."""
     depth = base.depth + 1
-    if depth >= DEEPEST and base.grown * 2 >= size:
+    if depth >= DEEPEST and base.grown >= size:
         return []
     if depth % STRIDE == 0 and base.anchor in history.records:
         return [history.records[base.anchor]]
     return [base.record, *history.writes.get(base.record.place, {}).values()]
+
+
+def _placed(place: Place) -> dict[str, Any]:
+    return {"ns": place.namespace, "id": place.id}
 
 
 def _named(config: RunnableConfig) -> tuple[str, str, str | None]:
@@ -401,11 +404,8 @@ def _named(config: RunnableConfig) -> tuple[str, str, str | None]:
 
 
 def _config(thread_id: str, namespace: str, checkpoint: str) -> RunnableConfig:
-    return {
-        "configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}
-    }
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
 
 
 def _same(metadata: Mapping[str, Any], key: str, value: Any) -> bool:
     return key in metadata and metadata[key] == value
-

@@ -68,7 +68,7 @@ class Thread:
     def append(self, *news: NewEvent, expected: int | None = None) -> tuple[Event, ...]:
         """Durable when it returns. `VersionConflict` if the thread is not at the expected version any more."""
         if not self.writer:
-            self.writer, self.seq = self.pen.ids(), 0
+            self.writer, self.seq = self.pen.nonce(), 0
         now = self.pen.clock.now()
         request = Append(
             self.stream, news, self.writer, self.seq + 1, self.pen.actor, now, now, expected_version=expected
