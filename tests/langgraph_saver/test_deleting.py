@@ -80,11 +80,11 @@ def test_a_deletion_cut_short_is_finished_by_who_comes_next(store: Store, monkey
     with pytest.raises(KeyboardInterrupt):
         saver.delete_thread("t")
     monkeypatch.undo()
-    assert b"lorem" in stored_bytes(store)
+    assert b"message 4" in stored_bytes(store)
     later = on(store)
     assert later.get_tuple(thread("t")) is None
     put(later, thread("t"), {"text": ["new"]})
-    assert b"lorem" not in stored_bytes(store)
+    assert b"message 4" not in stored_bytes(store)
     require_sound(store)
 
 
