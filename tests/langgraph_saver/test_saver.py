@@ -21,7 +21,7 @@ from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_store import SQLiteStore
 from workpacket.runtime.transfer import export_lines, import_lines
 
-TURNS = 200
+TURNS = 100
 
 
 def test_a_conversation_grows_the_store_by_no_more_than_six_times_what_was_said(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ def carry_out(arguments: Arguments, action: str) -> int:
         if action == "export" and arguments.flag("raw"):
             if server_url():
                 raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
+            if arguments.value("format"):
+                raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
             return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
         with open_runtime(create=action == "import") as runtime:
             actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
@@ -39,6 +41,10 @@ def carry_out(arguments: Arguments, action: str) -> int:
 
 def _export(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
+    if arguments.value("format"):
+        from workpacket.runtime.cloudevents import cloudevent_lines
+
+        return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
     return _write(arguments, export_lines(runtime.store, run), {"run": run})
 
 
