@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.conformance import checkpointer_test, validate
@@ -15,7 +16,7 @@ from workpacket.runtime.contract import Store
 
 def test_every_capability_passes(each_store: Store) -> None:
     @checkpointer_test(name="WorkpacketSaver")
-    async def ours() -> AsyncGenerator[BaseCheckpointSaver[object], None]:
+    async def ours() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
         yield on(each_store)
 
     broken: list[str] = []

@@ -1,4 +1,4 @@
-"""The saver as LangGraph uses it: growth, reading after a restart, async graphs, storage that fails, moving elsewhere."""
+"""The saver as LangGraph uses it: growth, reading after a restart, async graphs, failing storage, moving elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph_saver.worlds import conversation, graph, on, put, require_sound, texts, thread, values
 from workpacket.runtime.contract import Append, Appended, Store
 from workpacket.runtime.errors import RuntimeFault, StoreUnavailable
-from workpacket.runtime.events import Event
+from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.langgraph import WorkpacketSaver, require_langgraph
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_store import SQLiteStore
@@ -39,7 +39,12 @@ def test_a_state_is_read_in_few_steps(store: Store, monkeypatch: pytest.MonkeyPa
     made = conversation(on(store), "t", 150)
     asked: list[int] = []
     payload = store.payload
-    monkeypatch.setattr(store, "payload", lambda event: asked.append(event.version) or payload(event))
+
+    def counted(event: Event) -> bytes | None:
+        asked.append(event.version)
+        return payload(event)
+
+    monkeypatch.setattr(store, "payload", counted)
     for number in (0, 31, 32, 100, 149):
         asked.clear()
         assert values(on(store), made[number])["text"] == texts(number)
@@ -147,17 +152,12 @@ def test_after_a_lost_answer_the_same_checkpoint_can_be_put_again() -> None:
 
 def test_a_thread_that_is_always_written_by_others_first_is_left_with_a_reason() -> None:
     class Busy(MemoryStore):
+        said = 0
+
         def append(self, request: Append) -> Appended:
-            if request.expected_version is not None and request.writer != "other":
-                other = request._replace(writer="other", writer_seq=len(list(self.read(request.stream))) + 1)
-                super().append(
-                    other._replace(
-                        expected_version=None,
-                        events=(
-                            request.events[0]._replace(type="langgraph.erased", data='{"deleted":9}', payload=None),
-                        ),
-                    )
-                )  # noqa: E501
+            self.said += 1
+            other = NewEvent("langgraph.erased", '{"deleted":9}')
+            super().append(Append(request.stream, (other,), "other", self.said, "other", 0, 0))
             return super().append(request)
 
     with pytest.raises(StoreUnavailable, match="others wrote first"):

@@ -6,6 +6,8 @@ import dataclasses
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -14,6 +16,7 @@ from langgraph_saver.worlds import SETTINGS, on, put, require_sound, stored_byte
 from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.langgraph import WorkpacketSaver
+from workpacket.runtime.langgraph.cleaning import Cleaner
 
 TOKEN = "ghp_" + "a1B2" * 10
 SECRETS = (TOKEN, "very-secret-value", "hunter2")
@@ -27,8 +30,9 @@ class Held:
 def test_no_secret_reaches_the_store(each_store: Store) -> None:
     saver = on(each_store)
     state = {
-        "text": [f"my token is {TOKEN}"], "bytes": b"\xff very-secret-value", "messages": [HumanMessage(f"use {TOKEN}")],
-        "deep": {"a": [{"b": ("very-secret-value", 1)}], TOKEN: 2}, "object": Held({"token": TOKEN}), "array": bytearray(b"x"),
+        "text": [f"my token is {TOKEN}"], "bytes": b"\xff very-secret-value",
+        "messages": [HumanMessage(f"use {TOKEN}")],
+        "deep": {"a": [{"b": ("very-secret-value", 1)}], TOKEN: 2}, "object": Held({"token": TOKEN}),
     }  # fmt: skip
     config = thread("t", api_key="hunter2", user="ann", nested=f"x{TOKEN}")
     config["metadata"] = {"authorization": "hunter2", "note": f"has {TOKEN}"}
@@ -50,6 +54,46 @@ def test_no_secret_reaches_the_store(each_store: Store) -> None:
     assert found.metadata["api_key"] == "[redacted:name]"  # type: ignore[typeddict-item]
     assert found.metadata["extra"] == {"password": "[redacted:name]", "tokens": 3}  # type: ignore[typeddict-item]
     require_sound(each_store)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 20, 33])
+def test_a_secret_that_grows_out_of_what_was_kept_is_found(store: Store, cut: int) -> None:
+    """Only what is new is searched; a secret of which a part was there before is new as well."""
+    saver, text = on(store), "lorem ipsum " * 400
+    for number, secret in enumerate((TOKEN, "very-secret-value")):
+        begun = put(saver, thread(f"t{number}"), {"text": [text, secret[:cut]], "number": 1})
+        stored = put(saver, begun, {"text": [text, secret, text], "number": 2})
+        assert not any("redacted" in one for one in values(on(store), begun)["text"]) or cut >= len(secret)
+        assert values(on(store), stored)["text"][1].startswith("[redacted:")
+        again = put(saver, stored, {"text": [text, secret, text, "more"], "number": 3})
+        assert values(on(store), again)["text"][1].startswith("[redacted:")
+        assert values(on(store), again)["text"][3] == "more"
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_searched_in_parts_is_what_is_searched_whole(data: st.DataObject) -> None:
+    cleaner = Cleaner(SETTINGS.redactor)
+    pieces = st.lists(
+        st.sampled_from(
+            [
+                *SECRETS[:2],
+                TOKEN[:20],
+                TOKEN[20:],
+                "lorem ipsum dolor sit amet " * 3,
+                "x",
+                "ghp_",
+                "very-",
+                "secret-value",
+            ]
+        ),
+        max_size=8,
+    )
+    before, after = "".join(data.draw(pieces)), "".join(data.draw(pieces))
+    serde = JsonPlusSerializer()
+    known = cleaner.typed(serde.dumps_typed([before]))
+    found = serde.loads_typed(cleaner.typed(serde.dumps_typed([after]), known))
+    assert found == [SETTINGS.redactor.clean_text(after)]
 
 
 def test_what_was_redacted_can_still_be_looked_for(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""What `runs export --format cloudevents` writes is CloudEvents 1.0: by the rules of the specification, and by its SDK."""
+"""What `runs export --format cloudevents` writes is CloudEvents 1.0: by the specification's rules, and by its SDK."""
 
 from __future__ import annotations
 

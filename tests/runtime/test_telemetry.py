@@ -50,7 +50,7 @@ class Collected:
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
                     for point in metric.data.data_points:
-                        words = ",".join(f"{key}={value}" for key, value in sorted((point.attributes or {}).items()))
+                        words = ",".join(f"{key}={value!s}" for key, value in sorted((point.attributes or {}).items()))
                         found[f"{metric.name}{{{words}}}"] = getattr(point, "value", getattr(point, "count", 0))
         return found
 
@@ -118,7 +118,7 @@ def test_a_resumed_attempt_is_linked_to_the_one_that_was_killed(tmp_path: Path, 
             run.step("convert", lambda: 2)
         attempts = {(s.attributes or {})["workpacket.attempt"]: s for s in seen.spans if s.name == "run nightly"}
         assert (attempts[1].attributes or {})["workpacket.outcome"] == "interrupted"
-        assert [link.context.span_id for link in attempts[2].links] == [attempts[1].context.span_id]  # type: ignore[union-attr]
+        assert [link.context.span_id for link in attempts[2].links] == [attempts[1].context.span_id]
         assert seen.figures()["workpacket.attempts{resumed=True}"] == 1
         later = Collected()
         later.telemetry.replay(runtime.store.read(run.id))

@@ -53,6 +53,12 @@ class Redactor:
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
 
+    @property
+    def longest(self) -> int:
+        """How long a text is that is certainly known for a secret; of a longer one, its beginning is enough."""
+        lengths = [len(rule.begins) + rule.at_least for rule in self.rules]
+        return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
+
     def clean_text(self, text: str) -> str:
         """The text, which is no JSON, without secrets."""
         return self._text(text)[0] if self.may_hold_secret(text) else text

@@ -7,8 +7,8 @@ It looks at events and at nothing else, so both ways give the same spans. Each a
 effects are spans below it; a resumed attempt is linked to the one before. A process that was killed cannot write its
 own span any more: whoever resumes the run writes it, from the log.
 
-The trace of a run and the ids of its spans follow from the log (`StableIds`), so that what a killed process sent and what
-its heir sends belong together, and to replay a run twice makes nothing new. A provider without `StableIds` works as
+The trace of a run and the ids of its spans follow from the log (`StableIds`), so that what a killed process sent and
+what its heir sends belong together, and to replay a run twice makes nothing new. A provider without `StableIds` works as
 well; then only what one process saw is connected.
 """
 

@@ -1,40 +1,41 @@
 """Secrets are taken out of state, metadata and configuration before they are stored.
 
-What the serialiser made is searched as it is: in MessagePack a text stands there in UTF-8, also inside an object. Only
-where something is found is it taken apart, cleaned and put together again. Metadata and configuration are also judged
-by their names: LangGraph copies whatever stands in `configurable` into the metadata of each checkpoint.
+What the serialiser made is searched as it is: in MessagePack a text stands there in UTF-8, also inside an object. Of a
+channel that grew, only what is new is searched: the rest has been, when it was stored. Only where something is found is
+the value taken apart, cleaned and put together again. Metadata and configuration are also judged by their names:
+LangGraph copies whatever stands in `configurable` into the metadata of each checkpoint.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import ormsgpack
 
 from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.langgraph.delta import patch_of
 from workpacket.runtime.langgraph.parcels import Typed
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.secret_rules import names_a_secret
 
 BY_NAME = "[redacted:name]"
+SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})
 
 
 class Cleaner(NamedTuple):
     redactor: Redactor
 
-    def typed(self, value: Typed) -> Typed:
-        """The serialised value without secrets."""
+    def typed(self, value: Typed, known: Typed | None = None) -> Typed:
+        """The serialised value without secrets. `known` is what was kept of it before: only what is new is searched."""
         kind, content = value
-        if kind in {"null", "msgpack", "bytes", "bytearray"}:
-            text = content.decode("utf-8", "surrogateescape")
-            if not self.redactor.may_hold_secret(text):
-                return kind, bytes(content)
         try:
+            if kind in SEARCHED and not any(self._is_secret(part) for part in self._new_parts(content, known)):
+                return kind, bytes(content)
             if kind == "msgpack":
                 return kind, self._msgpack(content)
-            if kind in {"bytes", "bytearray"}:
+            if kind in SEARCHED:
                 return kind, self._bytes(content)
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
@@ -42,6 +43,27 @@ class Cleaner(NamedTuple):
             f"what a serialiser calls {kind!r} can not be searched for secrets, so it is not stored",
             hint="give the saver no serialiser that pickles or encrypts; encrypt the disk instead",
         )
+
+    def _is_secret(self, part: bytes) -> bool:
+        text = part.decode("utf-8", "surrogateescape")
+        return self.redactor.clean_text(text) != text
+
+    def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
+        """What is not in `known`, and where two pieces of it meet, with as much around it as a secret may be long."""
+        if known is None:
+            yield bytes(content)
+            return
+        reach, end, at = self.redactor.longest, 0, 0
+        begin = 0
+        for operation in patch_of([known[1]], bytes(content)):
+            length, new = (len(operation), True) if isinstance(operation, bytes) else (operation[1], False)
+            around = max(0, at - reach), at + (length if new else 0) + reach
+            if around[0] > end:
+                yield content[begin:end]
+                begin = around[0]
+            end, at = max(end, around[1]), at + length
+        yield content[begin:end]
+        yield content[max(0, at - reach) :]
 
     def name(self, text: str) -> str:
         """The name under which a thread, namespace, checkpoint or task is kept: itself, unless it holds a secret."""

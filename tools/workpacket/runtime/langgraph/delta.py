@@ -15,7 +15,7 @@ Operation = bytes | tuple[int, int]
 
 PIECE = 16  # the shortest text worth pointing at, and the width of the index
 NEAR = 96  # how far the text may have moved without the index being asked
-SMALL = 64 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
+SMALL = 16 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
 REST = 8 * 1024
 SHORT, PATIENCE = 4096, 16  # so many pieces shorter than this, and the texts may be going side by side in the wrong way
 

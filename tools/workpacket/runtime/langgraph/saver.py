@@ -270,14 +270,14 @@ class WorkpacketSaver(AsyncCalls):
             if before is not None and same and name in before.channels:
                 channels[name] = before.channels[name]
             else:
-                channels[name] = self._typed(value)
+                channels[name] = self._typed(value, None if before is None else before.channels.get(name))
         structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
         return checkpoint_bytes(
             CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)
         )
 
-    def _typed(self, value: Any) -> Typed:
-        return self.cleaner.typed(self.serde.dumps_typed(value))
+    def _typed(self, value: Any, known: Typed | None = None) -> Typed:
+        return self.cleaner.typed(self.serde.dumps_typed(value), known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
         """Append the checkpoint, as a patch on its parent; every so often on an older one, or whole."""
