@@ -1,4 +1,4 @@
-"""Turns of a conversation on our saver and on LangGraph's PostgresSaver: what the tables take. For postgres_bench.py."""
+"""Turns of a conversation on our saver and on LangGraph's PostgresSaver: what the tables take. For the bench."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ url = sys.argv[1]
 turns = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
 SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
-    "JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname NOT IN ('pg_catalog', 'information_schema')"
+    "JOIN pg_namespace n ON n.oid = relnamespace "
+    "WHERE relkind = 'r' AND nspname NOT IN ('pg_catalog', 'information_schema')"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import add
 from typing import Annotated, Any, TypedDict
 
@@ -68,15 +69,11 @@ def test_a_run_is_deleted_from_the_middle_and_what_rests_on_it_stays_readable(ea
 def test_a_deletion_cut_short_is_finished_by_who_comes_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     saver = on(store)
     conversation(saver, "t", 5)
-    calls = iter([None, None])
-    erase = store.erase
 
-    def broken(digest: str) -> bool:
-        if next(calls, "over") == "over":
-            raise KeyboardInterrupt
-        return erase(digest)
+    def killed(digests: Iterable[str]) -> None:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "erase", broken)
+    monkeypatch.setattr(store, "erase_all", killed)
     with pytest.raises(KeyboardInterrupt):
         saver.delete_thread("t")
     monkeypatch.undo()

@@ -21,7 +21,7 @@ The index only points at events and never vouches for anything itself. No lock a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.index import IndexEntry
@@ -139,3 +139,10 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ErasesAtOnce(Protocol):
+    """A store to which many erasures are one transaction: elsewhere each is one."""
+
+    def erase_all(self, digests: Iterable[str]) -> None: ...

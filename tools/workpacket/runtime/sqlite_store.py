@@ -151,6 +151,11 @@ class SQLiteStore(ReadableSQLite):
             )
             return cursor.rowcount == 1
 
+    def erase_all(self, digests: Iterable[str]) -> None:
+        with self.access.writing:
+            addresses = [(bytes.fromhex(digest),) for digest in digests]
+            self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
+
     def rebuild_index(self) -> None:
         with self.access.writing:
             self._db.execute("DELETE FROM entries")

@@ -8,8 +8,8 @@ effects are spans below it; a resumed attempt is linked to the one before. A pro
 own span any more: whoever resumes the run writes it, from the log.
 
 The trace of a run and the ids of its spans follow from the log (`StableIds`), so that what a killed process sent and
-what its heir sends belong together, and to replay a run twice makes nothing new. A provider without `StableIds` works as
-well; then only what one process saw is connected.
+what its heir sends belong together, and to replay a run twice makes nothing new. A provider without `StableIds` works
+as well; then only what one process saw is connected.
 """
 
 from __future__ import annotations

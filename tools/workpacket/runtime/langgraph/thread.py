@@ -9,11 +9,11 @@ time travel; then it is a branch.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Append, Store
+from workpacket.runtime.contract import Append, ErasesAtOnce, Store
 from workpacket.runtime.errors import VersionConflict
 from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.ids import Ids
@@ -89,11 +89,19 @@ class Thread:
     def erase(self) -> None:
         """Finish every deletion: erase the payloads, then say that it was done."""
         for deleted, records in list(self.history.unfinished.items()):
-            for version in records:
-                for event in self.pen.store.read(self.stream, version - 1, version):
-                    if event.payload is not None:
-                        self.pen.store.erase(event.payload)
+            if records:
+                events = self.pen.store.read(self.stream, min(records) - 1, max(records))
+                digests = [event.payload for event in events if event.version in set(records) and event.payload]
+                self._erase_payloads(digests)
             self.append(self.pen.new(ERASED, {"deleted": deleted}))
+
+    def _erase_payloads(self, digests: Sequence[str]) -> None:
+        store = self.pen.store
+        if isinstance(store, ErasesAtOnce):
+            store.erase_all(digests)
+        else:
+            for digest in digests:
+                store.erase(digest)
 
     def require_successor(self, place: Place, parent: str | None) -> None:
         """Whether this checkpoint may be the next one of its namespace; see the module docstring."""
