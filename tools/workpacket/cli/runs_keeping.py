@@ -15,6 +15,7 @@ from workpacket.report.door import escape
 from workpacket.runtime.catalog import removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.health import stream_problems
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.place import server_url, store_path
 from workpacket.runtime.runtime import Runtime
@@ -88,7 +89,8 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     except VersionConflict as conflict:
         hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
-    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs show {run}")
+    show = "tail" if run.startswith(THREADS) else "show"
+    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
 
 
 def _prune(arguments: Arguments, runtime: Runtime) -> int:

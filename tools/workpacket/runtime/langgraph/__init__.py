@@ -13,11 +13,13 @@ from workpacket.runtime.errors import RuntimeFault
 if TYPE_CHECKING:
     from workpacket.runtime.langgraph.saver import WorkpacketSaver
 
-__all__ = ["WorkpacketSaver"]
+__all__ = ["THREADS", "WorkpacketSaver"]
+
+THREADS = "langgraph/"  # how the names of their streams begin
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name != "WorkpacketSaver":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require_langgraph()
     from workpacket.runtime.langgraph.saver import WorkpacketSaver

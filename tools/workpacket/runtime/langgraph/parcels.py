@@ -109,6 +109,12 @@ def renamed(payload: bytes, nonce: str) -> bytes:
     return _closed([nonce, _opened(payload)[1]])
 
 
+def brought(payload: bytes) -> bytes:
+    """What the payload adds to what it rests on, piece after piece."""
+    content = _opened(payload)[1]
+    return content if isinstance(content, bytes) else b"\0".join(one for one in content if isinstance(one, bytes))
+
+
 def _closed(body: Sequence[Any]) -> bytes:
     plain = ormsgpack.packb(body)
     deflated = zlib.compress(plain) if len(plain) >= SMALLEST_TO_DEFLATE else plain

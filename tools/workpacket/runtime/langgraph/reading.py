@@ -20,16 +20,17 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from workpacket.runtime.contract import Store
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.asynchronous import AsyncCalls
 from workpacket.runtime.langgraph.cleaning import Cleaner
 from workpacket.runtime.langgraph.contents import Contents
 from workpacket.runtime.langgraph.history import Saved
 from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, task_writes
-from workpacket.runtime.langgraph.records import PREFIX, Place, stream_of, thread_of
+from workpacket.runtime.langgraph.records import Place, stream_of, thread_of
 from workpacket.runtime.langgraph.thread import Pen, Thread
 from workpacket.runtime.runtime import Settings
 
-THREADS = 256  # histories held at once
+HELD = 256  # histories held at once
 
 
 class ReadingSaver(AsyncCalls):
@@ -73,7 +74,7 @@ class ReadingSaver(AsyncCalls):
         """The newest first: in the order in which the store took them, whatever the clocks said."""
         namespace = wanted = None
         if config is None:
-            threads = [thread_of(head.stream) for head in self.store.heads(PREFIX)]
+            threads = [thread_of(head.stream) for head in self.store.heads(THREADS)]
         else:
             thread_id, _, wanted = named(config)
             threads = [thread_id]
@@ -181,7 +182,7 @@ class ReadingSaver(AsyncCalls):
         with self._lock:
             found = self._threads.pop(stream, None) or Thread(stream, self.pen)
             self._threads[stream] = found
-            while len(self._threads) > THREADS:
+            while len(self._threads) > HELD:
                 self._threads.popitem(last=False)
             return found
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from workpacket.runtime.kinds import Kind
+from workpacket.runtime.langgraph import THREADS
 
 CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
 
@@ -31,7 +32,6 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 
-PREFIX = "langgraph/"
 LONGEST_NAME = 200
 
 
@@ -46,11 +46,11 @@ def stream_of(thread: str) -> str:
     """The stream of a thread. A very long name is kept as its hash."""
     if len(thread) > LONGEST_NAME:
         thread = f"long-{hashlib.sha256(thread.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    return PREFIX + quote(thread, safe=" !()*+,:;=~", errors="surrogatepass")
+    return THREADS + quote(thread, safe=" !()*+,:;=~", errors="surrogatepass")
 
 
 def thread_of(stream: str) -> str:
-    return unquote(stream.removeprefix(PREFIX), errors="surrogatepass")
+    return unquote(stream.removeprefix(THREADS), errors="surrogatepass")
 
 
 def run_mark(run_id: object) -> str:

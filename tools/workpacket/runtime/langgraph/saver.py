@@ -26,6 +26,7 @@ from langgraph.checkpoint.base import (
 )
 
 from workpacket.runtime.errors import StoreUnavailable, VersionConflict
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.deleting import all_but_latest, copied, everything, of_runs, remove
 from workpacket.runtime.langgraph.history import STRIDE, History, Record, Saved
 from workpacket.runtime.langgraph.parcels import (
@@ -39,7 +40,7 @@ from workpacket.runtime.langgraph.parcels import (
     writes_bytes,
 )
 from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
-from workpacket.runtime.langgraph.records import CHECKPOINT, PREFIX, WRITES, Place, run_mark, thread_of
+from workpacket.runtime.langgraph.records import CHECKPOINT, WRITES, Place, run_mark, thread_of
 from workpacket.runtime.langgraph.thread import Thread
 from workpacket.runtime.runtime import Runtime, Settings
 
@@ -196,7 +197,7 @@ class WorkpacketSaver(ReadingSaver):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         marks = {run_mark(run) for run in run_ids}
-        for head in self.store.heads(PREFIX) if marks else ():
+        for head in self.store.heads(THREADS) if marks else ():
             thread = self.thread(thread_of(head.stream))
             with thread.lock:
                 remove(thread, partial(of_runs, thread, marks, self._parts, self.serde), "delete_for_runs")
