@@ -30,6 +30,7 @@ from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
+from workpacket.runtime.place import store_path
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -318,7 +319,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "deps", "check")
     reached(place, "deps", "check", "--since", "other")
     reached(place, "deps", "check", "--base", "nowhere")
-    with Runtime.open() as runtime, runtime.run("of an older version"):
+    with Runtime.open(store_path(folder)) as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")
 
