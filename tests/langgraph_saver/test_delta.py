@@ -50,6 +50,15 @@ def test_a_small_change_makes_a_small_patch(change: str) -> None:
     assert sum(len(operation) if isinstance(operation, bytes) else 4 for operation in patch) <= most
 
 
+def test_a_text_that_is_cut_up_very_finely_is_not_searched_for_ever() -> None:
+    pieces = [NOISE[at : at + 18] for at in range(0, len(NOISE), 18)]
+    random.Random(2).shuffle(pieces)
+    new = b"".join(pieces)
+    patch = patch_of([NOISE], new)
+    assert patched([NOISE], patch) == new
+    assert len(patch) <= 2 * 4096 + 1
+
+
 def test_text_that_is_new_through_and_through_is_kept_whole() -> None:
     made = packed(NOISE[:50_000], [NOISE[50_000:]], "n")
     assert not made.is_patch

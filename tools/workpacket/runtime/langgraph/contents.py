@@ -38,12 +38,12 @@ class Contents:
                     waiting += reversed(missing)
                     continue
                 known = self._read(asked, [made[one.origin] for one in needed])
+                self.remember(asked, known)  # a list of checkpoints, newest first, wants each of them next
             waiting.pop()
             made[asked.origin] = known
             still = {origin for one in waiting for origin in one.sources} | {record.origin}
             for origin in [origin for origin in made if origin not in still]:
                 del made[origin]
-        self.remember(record, made[record.origin])
         return made[record.origin]
 
     def _read(self, record: Record, sources: list[bytes]) -> bytes:

@@ -17,6 +17,7 @@ PIECE = 16  # the shortest text worth pointing at, and the width of the index
 NEAR = 96  # how far the text may have moved without the index being asked
 SMALL = 16 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
 REST = 8 * 1024
+MOST = 4096  # pieces of one patch: a text that is cut up finer is new
 SHORT, PATIENCE = 4096, 16  # so many pieces shorter than this, and the texts may be going side by side in the wrong way
 
 
@@ -73,15 +74,18 @@ class _Search:
 
     def _pieces(self) -> Iterator[tuple[int, int, int]]:
         """Where in the new text a piece of the old one stands, which, and how long it is."""
+        count = 0
         for begin, likely, end in self.parts:
-            at, expected, short = begin, likely, 0
-            while at + PIECE <= end:
+            at, expected, short, patience = begin, likely, 0, PATIENCE
+            while at + PIECE <= end and count < MOST:
+                count += 1
                 place = self._near(at, expected, end) or self._far(at, end)
                 if place is None:
                     break
                 length = common(self.old, place[1], self.new, place[0], end)
                 short += length < SHORT
-                if short > PATIENCE:
+                if short > patience and end - at > REST:  # of a short rest no better place is worth the search
+                    patience *= 2
                     place, length = self._better(at, end, place, length)
                 at, start = place
                 yield at, start, length
