@@ -24,7 +24,7 @@ from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
 from git.scratch import git, make_repository
-from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
+from lifecycle.governed import GATE, STAGING, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
@@ -109,7 +109,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
     reached(governed, "init", "--check")
-    governed.begin()
+    governed.begin(TOKENS_COUNT + STAGING)
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
     reached(governed, "explain", "file_unreadable")
@@ -157,6 +157,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "block", OTHER, "--reason", "no water", "--until", "rain")
     reached(governed, "unblock", OTHER)
     governed.work(NAME)
+    links(reached, governed)
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
     reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.write("src/report.md", "Good.\n")
@@ -170,11 +171,23 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
+    reached(governed, "advance", NAME)
     for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
+
+
+def links(reached: Reached, governed: Governed) -> None:
+    """A run of a packet whose store is lost."""
+    reached(governed, "run", "start", "nightly", "--packet", NAME)
+    for words in (["why", NAME], ["show", NAME], ["status"], ["board", "show"], ["runs", "settle"]):
+        reached(governed, *words)
+    shutil.rmtree(store_path(governed.root).parent)
+    reached(governed, "runs", "settle")
+    reached(governed, "resume")
+    reached(governed, "runs", "unlink", f"{NAME}/nightly@00000001", "--reason", "x")
 
 
 def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

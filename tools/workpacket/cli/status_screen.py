@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from workpacket.cli.linked_runs import runs_of, steadiness
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
@@ -12,12 +13,13 @@ from workpacket.lifecycle.working import lease_held
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import LANES
 from workpacket.plans.direction import ready
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+
+_NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
@@ -27,19 +29,25 @@ def compute(arguments: Arguments) -> Output:
     held = _held(facts)
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
+    runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
+    steady, also = steadiness(runs)
+    lasts = steady and not held
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
         names: list[Json] = [row.id for row in rows]
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
-        return output(repository, render_envelope("status", exits.OK, [], data), lasts=not held)
-    tokens = (*(lane.token for lane in LANES), FORKED, "no log")
-    lines = [f"{counts[token]:6}  {token}" for token in tokens if counts[token]]
+        data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
+        return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
+    known = facts.policy.lanes.tokens
+    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
+    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
+    lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
     lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
-    return output(repository, "\n".join(lines) + "\n", lasts=not held)
+    return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
 
 
 def _held(facts: Facts) -> dict[str, str]:

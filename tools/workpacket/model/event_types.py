@@ -152,6 +152,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "proof": choice("what was found there", ("commit", "patch_id", "tree")),
         },
     ),
+    "advanced": _move("it left a lane that the policy adds, for the next one", {}, {"reason": REASON}),
     "reopened": _move("work goes on after all", {"reason": REASON}),
     "blocked": _move("it cannot go on", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
     "unblocked": _move("it can go on", {}, {"reason": REASON}),
@@ -176,8 +177,21 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "run.linked": record("a run of the runtime works on it", {"run": NAME, "stream": NAME}, {"store": NAME}),
     "run.closed": record(
-        "that run ended",
-        {"run": NAME, "outcome": NAME, "stream_sha256": DIGEST, "events": integer("how many it had", least=0)},
+        "that run ended, or no longer counts",
+        {
+            "run": NAME,
+            "outcome": choice(
+                "how; lost is what a person says of a run whose store is gone",
+                ("completed", "stopped", "cancelled", "superseded", "abandoned", "not_begun", "lost"),
+            ),
+        },
+        {
+            "store": NAME,
+            "code": text("the stop reason of a run that stopped", pattern="[a-z][a-z0-9_]*", longest=80),
+            "reason": REASON,
+            "stream_sha256": DIGEST,
+            "events": integer("how many it had", least=0),
+        },
     ),
     "fork.resolved": record(
         "contradicting moves were settled by a person",

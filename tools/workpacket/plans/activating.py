@@ -24,6 +24,7 @@ from workpacket.model.lanes import Lane
 from workpacket.plans.backlog import block_digest
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.linking import close_all
 from workpacket.plans.moving import move, project
 from workpacket.plans.projections import lane_named
 from workpacket.text.source import Source
@@ -43,7 +44,7 @@ _LIVE_BEFORE = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PEND
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[Event, ...]]:
     """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
-    unmet = move_unmet(packet.state, transition("activate"))
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return unmet, ()
     if packet.packet_source is not None:
@@ -79,7 +80,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
     earlier = list(_earlier(facts, packet))
-    lane = lane_named("READY_FOR_DEV")
+    lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
     text = render_packet(_packet_text(facts, packet, stub, earlier, lane))
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
@@ -94,8 +95,10 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
     data |= {"refinement": pinned, "checklist": checklist}
     move(draft, packet, "activated", lane.token, data, satisfying(facts.approvals[ACTIVATION_GATE]))
+    remarks: list[str] = []
     for other in earlier:
         move(draft, other, "superseded", "SUPERSEDED", {"by": name})
+        remarks += close_all(draft, other, "superseded")
     notes = [f"active={name}", f"activated from stub {packet.stub_path}"]
     notes += [f"supersedes: {', '.join(other.id.text for other in earlier)}"] if earlier else []
     lanes = {name: lane.token, **{other.id.text: "SUPERSEDED" for other in earlier}}
@@ -107,20 +110,24 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if earlier:
         said += f"; superseded: {', '.join(other.id.text for other in earlier)}"
     then = f"edit what is TODO in {packet.packet_path}, then: workpacket prepare {name}"
-    return Planned(draft.plan(), said, then, {"id": name, "path": packet.packet_path, "supersedes": superseded})
+    data = {"id": name, "path": packet.packet_path, "supersedes": superseded}
+    return Planned(draft.plan(), said, then, data, tuple(remarks))
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Unmet, ...]:
     """The postconditions, looked for in the files as the plan would leave them."""
     board = draft.file(BOARD_PATH, draft.facts.board)
-    return postconditions(stub, Packet(source), TaskBoard(board) if board is not None else None, name)
+    return postconditions(
+        stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
+    )
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
     """The earlier revisions whose place the packet takes."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
-        if other is not packet and before and other.lane in _LIVE_BEFORE:
+        live = other.lane in _LIVE_BEFORE or facts.policy.lanes.is_added(other.lane)
+        if other is not packet and before and live:
             yield other
 
 
