@@ -308,6 +308,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     for words in (["resume"], ["resume", "nightly"], ["runs", "list"], ["runs", "show", "nightly"],
                   ["runs", "tail", "nightly"], ["runs", "diff", "nightly", "nightly"], ["runs", "export", "nightly"],
                   ["runs", "export", "nightly", "--output", "one"], ["runs", "export", "--raw"],
+                  ["runs", "export", "nightly", "--format", "cloudevents"],
                   ["runs", "export", "--raw", "--output", "all"], ["runs", "verify"], ["doctor"]):  # fmt: skip
         reached(place, *words)
     run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]

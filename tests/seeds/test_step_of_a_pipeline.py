@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.terminal import Typed, at_terminal
 from architecture.source_tree import ROOT
+from guided_tour.terminal import Shown, at_terminal
 from workpacket.runtime import step
 
 FIELDS = {
@@ -161,7 +161,7 @@ def test_without_a_terminal_changed_inputs_stop_the_session_and_it_does_not_wait
     assert len(events(left)) == 1
 
 
-def at_the_terminal(left: Path, answer: str) -> Typed:
+def at_the_terminal(left: Path, answer: str) -> Shown:
     return at_terminal(command("2026-11", "open"), left, [("[y/N]", answer)], environment())
 
 

@@ -55,6 +55,20 @@ class Redactor:
         except Exception as error:
             raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
 
+    @property
+    def longest(self) -> int:
+        """How long a text is that is certainly known for a secret; of a longer one, its beginning is enough."""
+        lengths = [len(rule.begins) + rule.at_least for rule in self.rules]
+        return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
+
+    def clean_text(self, text: str) -> str:
+        """The text, which is no JSON, without secrets."""
+        return self._text(text)[0] if self.may_hold_secret(text) else text
+
+    def may_hold_secret(self, text: str) -> bool:
+        """Whether a text that is no JSON, or bytes read as UTF-8, may hold one."""
+        return self._may_hold_secret(text) or any(value in text for value in self.values)
+
     def _may_hold_secret(self, encoded: str) -> bool:
         # Searching for one plain text after the other is quicker than one pattern of all of them.
         for mark, needles in self._groups:

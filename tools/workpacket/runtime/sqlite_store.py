@@ -156,6 +156,11 @@ class SQLiteStore(ReadableSQLite):
             empty_log(self.access)  # the bytes stand there, and in the pages that it has not replaced yet
         return erased
 
+    def erase_all(self, digests: Iterable[str]) -> None:
+        with self.access.writing:
+            addresses = [(bytes.fromhex(digest),) for digest in digests]
+            self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
+
     def rebuild_index(self) -> None:
         with self.access.writing:
             self._db.execute("DELETE FROM entries")
