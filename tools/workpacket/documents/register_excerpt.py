@@ -15,8 +15,9 @@ proved by the tests.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from workpacket.model.findings import Edit
 from workpacket.text.source import Source
@@ -30,31 +31,24 @@ class Excerpt:
     """`source` is what is to be read. `whole_edits` moves edits of it to where they belong in the whole text."""
 
     def __init__(self, whole: Source, spans: Sequence[tuple[int, int]]) -> None:
-        self._spans = spans
-        self._starts: list[int] = []
-        length = 0
-        for start, end in spans:
-            self._starts.append(length)
-            length += end - start
-        self._ends = [place + end - start for place, (start, end) in zip(self._starts, spans, strict=True)]
-        text = whole.text
         self.source = whole
+        # Where each piece begins in the excerpt, and how far from there it lies in the whole.
+        self._starts = [0]
+        self._shifts = [0]
         if len(spans) > 1:
+            text = whole.text
             self.source = Source(whole.path, "".join([text[start:end] for start, end in spans]), bom=whole.bom)
+            for (_, end), (start, _) in pairwise(spans):
+                self._shifts.append(self._shifts[-1] + start - end)
+                self._starts.append(start - self._shifts[-1])
 
     def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        if len(self._spans) < 2:
-            return list(edits)
-        return [self._moved(edit) for edit in edits]
-
-    def _moved(self, edit: Edit) -> Edit:
-        """Where two pieces meet, what begins belongs to the second, what ends to the first."""
-        first = max(bisect_right(self._starts, edit.start) - 1, 0)
-        start = self._spans[first][0] + edit.start - self._starts[first]
-        if edit.start == edit.end:
-            return Edit(start, start, edit.text)
-        last = bisect_left(self._ends, edit.end)
-        return Edit(start, self._spans[last][0] + edit.end - self._starts[last], edit.text)
+        """Each lies in one piece: whole lines were left out, and none of them next to a line that is edited away."""
+        moved = []
+        for edit in edits:
+            shift = self._shifts[bisect_right(self._starts, edit.start) - 1]
+            moved.append(Edit(edit.start + shift, edit.end + shift, edit.text))
+        return moved
 
 
 def board_excerpt(board: Source, names: Iterable[str]) -> Excerpt:
