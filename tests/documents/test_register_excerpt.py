@@ -29,9 +29,9 @@ BASES = ("WP-1-A", "WP-1-Ab", "WP-2-Long-Name", "WP-9-New")
 TOKENS = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "VALIDATED", "ACTIVE", "NONSENSE")
 HEADINGS = ("Ready for Dev", "In Progress", "Stub Backlog (Not Activated)", "Done", "Blocked", "Owner's notes")
 OTHER_LINES = (
-    "", "", "  ", "---", "words of the owner", "## Words", "### Ready for Dev", "##In Progress", "<!-- note", "-->", "```",
-    "- a remark about WP-1-A-v1", "  - [WP-1-A-v1] - [STUB]", "* [WP-1-A-v1] - READY_FOR_DEV", "| WP-1-A | x |",
-    "- **[WP-1-A-v1]** - [STUB](a link)", "- **[WP-1-A-]** - [STUB]", "- **[WP-]** - [STUB]", "> quoted", "\u2028",
+    "", "", "  ", "---", "words of the owner", "## Words", "### Ready for Dev", "##In Progress", "-->", "```",
+    "<!-- note", "- a remark about WP-1-A-v1", "  - [WP-1-A-v1] - [STUB]", "* [WP-1-A-v1] - READY_FOR_DEV",
+    "| WP-1-A | x |", "- **[WP-1-A-v1]** - [STUB](a link)", "- **[WP-1-A-]** - [STUB]", "- **[WP-]** - [STUB]", "> quoted", "\u2028",
 )  # fmt: skip
 
 
@@ -50,7 +50,9 @@ _row = st.builds(
     st.sampled_from([*BASES, "`WP-1-A`", "note"]), st.sampled_from(NAMES), st.sampled_from(HEADINGS),
     st.sampled_from(NAMES), st.sampled_from(["active=WP-1-A-v1", "stub", "", "words; active=WP-2-Long-Name-v3"]),
 )  # fmt: skip
-_odd_row = st.sampled_from(("|", "||", "| WP-1-A", "| a | Base WP ID | Active Packet |", "|---|---|", "| x \\| WP-1-A |"))
+_odd_row = st.sampled_from(
+    ("|", "||", "| WP-1-A", "| a | Base WP ID | Active Packet |", "|---|---|", "| x \\| WP-1-A |")
+)
 _header = st.sampled_from((
     ["| Base WP ID | Active Packet | Task Board | Notes |", "|---|---|---|---|"],
     ["| Base WP ID | Active Packet | Task Board | Notes |", "|---|---|---|---|"],

@@ -128,11 +128,10 @@ def test_the_newest_change_is_that_of_a_folder_too(tmp_path: Path) -> None:
 def test_names_of_any_bytes_are_compared_and_never_taken_for_others(tmp_path: Path) -> None:
     _lay_out(tmp_path)
     for name in (b"a b", b"a\nb", b"a\tb", b"\xff"):
-        with open(os.path.join(os.fsencode(tmp_path / FOLDER), name), "wb"):  # noqa: PTH123 (a name that is no text)
-            pass
+        (tmp_path / FOLDER / os.fsdecode(name)).touch()
     described = describe(str(tmp_path), FOLDER)
     described.text.encode()  # so that it can be stored
     # The one that is no UTF-8 cannot be found again by what was stored, so the folder counts as changed.
     assert not unchanged(str(tmp_path), FOLDER, described.text)
-    os.unlink(os.path.join(os.fsencode(tmp_path / FOLDER), b"\xff"))  # noqa: PTH108
+    (tmp_path / FOLDER / os.fsdecode(b"\xff")).unlink()
     assert unchanged(str(tmp_path), FOLDER, describe(str(tmp_path), FOLDER).text)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workpacket.documents.register_excerpt import board_excerpt, registry_excerpt
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
-from workpacket.documents.registry import TraceabilityRegistry
-from workpacket.documents.task_board import TaskBoard
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
 from workpacket.plans.drafting import Draft
@@ -72,7 +70,7 @@ def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
         draft.edit(board.source, board_edits(board, placements))
         return
     excerpt = board_excerpt(found, [placement.id for placement in placements])
-    draft.edit(found, excerpt.whole_edits(board_edits(TaskBoard(excerpt.source), placements)))
+    draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH), placements)))
 
 
 def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
@@ -83,7 +81,7 @@ def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
         draft.edit(registry.source, registry_edits(registry, rows))
         return
     excerpt = registry_excerpt(found, [row.base for row in rows])
-    draft.edit(found, excerpt.whole_edits(registry_edits(TraceabilityRegistry(excerpt.source), rows)))
+    draft.edit(found, excerpt.whole_edits(registry_edits(registry_of(excerpt.source, REGISTRY_PATH), rows)))
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:

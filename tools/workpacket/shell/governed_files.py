@@ -47,8 +47,10 @@ class GovernedFiles:
 
     def packet(self, wp_id: WorkPacketId) -> PacketFacts:
         name = wp_id.text
-        sources = [self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)]
-        return PacketFacts(wp_id, self.log(name), *sources)
+        stub, packet, refinement = (
+            self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)
+        )
+        return PacketFacts(wp_id, self.log(name), stub, packet, refinement)
 
     def log(self, name: str) -> Log:
         return read_log(name, dict(self._events(name))) if name in self.logs else read_log(name, {})
