@@ -53,5 +53,7 @@ def show(rows: Iterable[Row], results: Path) -> None:
         figures = "".join(f"{figure:10.1f}" for figure in (each.timing.wall, each.timing.least, each.timing.cpu))
         print(f"{each.group:18}{each.name:44}{figures}  {each.target:9} {each.verdict}".rstrip(), flush=True)
     results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(json.dumps([{**asdict(each), "verdict": each.verdict} for each in done], indent=2) + "\n", encoding="utf-8")
+    results.write_text(
+        json.dumps([{**asdict(each), "verdict": each.verdict} for each in done], indent=2) + "\n", encoding="utf-8"
+    )
     print(f"\nwritten to {results}")

@@ -60,7 +60,9 @@ def write_waiting(workpacket: str, root: Path) -> str:
 
 
 def _specification() -> str:
-    sections = (f"### 1.{number} Section {number}\nThe parser keeps every byte that it reads.\n" for number in range(_SECTIONS))
+    sections = (
+        f"### 1.{number} Section {number}\nThe parser keeps every byte that it reads.\n" for number in range(_SECTIONS)
+    )
     return "\n".join(["# Specification\n", "## 1 Main body\n", *sections, "## 2 Roadmap\nLater it will sing.\n"])
 
 

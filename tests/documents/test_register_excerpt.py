@@ -31,7 +31,8 @@ HEADINGS = ("Ready for Dev", "In Progress", "Stub Backlog (Not Activated)", "Don
 OTHER_LINES = (
     "", "", "  ", "---", "words of the owner", "## Words", "### Ready for Dev", "##In Progress", "-->", "```",
     "<!-- note", "- a remark about WP-1-A-v1", "  - [WP-1-A-v1] - [STUB]", "* [WP-1-A-v1] - READY_FOR_DEV",
-    "| WP-1-A | x |", "- **[WP-1-A-v1]** - [STUB](a link)", "- **[WP-1-A-]** - [STUB]", "- **[WP-]** - [STUB]", "> quoted", "\u2028",
+    "| WP-1-A | x |", "- **[WP-1-A-v1]** - [STUB](a link)", "- **[WP-1-A-]** - [STUB]", "- **[WP-]** - [STUB]",
+    "> quoted", "\u2028",
 )  # fmt: skip
 
 
