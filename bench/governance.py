@@ -172,7 +172,7 @@ def _refused(why: str, command: list[str], tree: Path) -> Row:
 
 def _looks(workpacket: str, tree: Path, count: int, target: int) -> Iterator[Row]:
     group = f"{count} packets"
-    for words in (("board", "show"), ("next",), ("list",)):
+    for words in (("board", "show"), ("next",)):
         command = [workpacket, *words]
         yield row(group, f"{' '.join(words)}, cold", _timed(command, tree, repeats=1))
         yield row(group, f"{' '.join(words)}, warm", _timed(command, tree), target=target)
