@@ -26,7 +26,7 @@ def _begin(governed: Governed) -> None:
     governed.stub(NAMES[0], depends=f"Needs {NAMES[1]}, after {NAMES[0]} itself.")
     governed.stub(NAMES[1], depends=f"{NAMES[3]} and WP-1-Unknown-v2 (WP07)")
     governed.stub(NAMES[2], depends=f"{NAMES[2]} and {NAMES[3]}")
-    governed.stub(NAMES[3])
+    governed.activate(NAMES[3])
     # A stub that calls itself something else, and so waits for the one that it is named after.
     governed.replace(f"{STUBS}/{NAMES[2]}.md", f"- WP_ID: {NAMES[2]}", "- WP_ID: WP-1-Else-v1")
 
