@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -19,7 +20,7 @@ from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 _LARGEST_FILE = 64 * 1024 * 1024
 
@@ -29,6 +30,7 @@ class LogsSeen(Value):
 
     `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
     packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
+    `passed` counts the moves into each lane.
     """
 
     lanes: Mapping[str, str]
@@ -37,6 +39,7 @@ class LogsSeen(Value):
     passing: bool = False
     activated: Sequence[str] = ()
     rests_on_people: bool = False
+    passed: Mapping[str, int] = NOTHING
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
@@ -46,12 +49,14 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         return LogsSeen({}, [])
     logs, findings = read_logs(files)
     lanes: dict[str, str] = {}
+    passed: Counter[str] = Counter()
     for name, log in logs.items():
         findings += log.findings
         if name != CHECKPOINT_LOG:
             stand = standing(log)
             findings += stand.findings
             lanes[name] = stand.lane
+            passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
     findings += verify_checkpoints(logs, _no_signature_counts)
     own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
     now = now or moment().now
@@ -61,7 +66,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     named = sorted({path for log in own for _, path, _ in named_files(log)})
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     people = any(_needs_people(event) for log in logs.values() for event in log.events)
-    return LogsSeen(lanes, findings, named, any(may_expire(log, now) for log in own), activated, people)
+    return LogsSeen(lanes, findings, named, any(may_expire(log, now) for log in own), activated, people, passed)
 
 
 def digest_here(root: str, path: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.repository import Repository
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import known_or_examined
 from workpacket.shell.fingerprint import package_fingerprint
@@ -22,7 +23,7 @@ def work_summaries(repository: Repository, progress: Callable[[int, int], None])
     files = [found for found in find_documents(root) if found.kind in _KINDS]
     cache = Cache(str(repository.common_dir), package_fingerprint())
     try:
-        results = known_or_examined(root, files, cache, progress)
+        results = known_or_examined(root, files, cache, progress, lanes_here(root))
     finally:
         cache.close()
     known = [(found.path, result.summary) for found, result in zip(files, results, strict=True) if result.summary]
