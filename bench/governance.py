@@ -15,6 +15,7 @@ from bench.peers import BACKLOG, CHECK_JSONSCHEMA, DOORSTOP, RUMDL, SPEC_KITTY
 from bench.results import Row, row
 from bench.timing import CommandFailed, Timing, measure
 from bench.trees import write_tree
+from bench.waiting import write_waiting
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 
@@ -155,15 +156,18 @@ def lifecycle(workpacket: str, scratch: Path, large: int) -> Iterator[Row]:
         yield from _looks(workpacket, tree, count, look)
         yield from _moves(workpacket, tree, name, count, move)
     stub = next((scratch / "governed-100/.GOV/task_packets/stubs").glob("WP-*.md")).stem
-    refused = [workpacket, "create-task-packet", stub]
-    yield row(
-        "lifecycle",
-        "create-task-packet, refused without a refinement",
-        lambda: measure(refused, scratch / "governed-100", repeats=15, statuses=(3,)),
-        target="80 CPU",
-    )
+    yield _refused("without a refinement", [workpacket, "create-task-packet", stub], scratch / "governed-100")
+    waiting = write_waiting(workpacket, scratch / "waiting")
+    wait_until_at_rest(scratch / "waiting")
+    command = [workpacket, "create-task-packet", waiting]
+    yield _refused("spec pinned, one approval", command, scratch / "waiting")
     yield row("lifecycle", "10,000 events verified (one process)", lambda: _verified(10_000), target=1000)
     yield row("lifecycle", "one packet of 7 events verified", lambda: _verified(7), target=10)
+
+
+def _refused(why: str, command: list[str], tree: Path) -> Row:
+    run = lambda: measure(command, tree, repeats=15, statuses=(3,))  # noqa: E731
+    return row("lifecycle", f"create-task-packet refused: {why}", run, target="80 CPU")
 
 
 def _looks(workpacket: str, tree: Path, count: int, target: int) -> Iterator[Row]:

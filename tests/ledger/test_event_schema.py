@@ -77,7 +77,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
     return found
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(data=st.data())
 def test_both_give_the_same_verdict_on_events_with_one_thing_changed(data: st.DataObject) -> None:
     value = example(data.draw(st.sampled_from(ALL_TYPES)))

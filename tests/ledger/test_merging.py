@@ -73,7 +73,7 @@ def saying(move: Event) -> tuple[str | None, ...]:
     return (move.type, move.lane_to, *(move.text(key) for key in ("holder", "to", "by", "verdict")))
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), left_steps=st.integers(0, 6), right_steps=st.integers(0, 6))
 def test_merged_branches_never_conflict_and_fold_alike(seed: int, left_steps: int, right_steps: int) -> None:
     chance = random.Random(seed)

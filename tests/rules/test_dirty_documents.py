@@ -283,12 +283,12 @@ def test_what_offers_a_repair_is_gone_after_it(
 ) -> None:
     data = changed(kind, *changes)
     source = Source.from_bytes(CANONICAL[kind][0], data)
-    once = repaired(source, kind, findings_in(kind, data), frozenset(REASONS), unsafe=unsafe).encode()
-    left = [found for found in findings_in(kind, once) if found.fix and (found.fix.safe or unsafe)]
-    assert left == []
+    before = findings_in(kind, data)
+    once = repaired(source, kind, before, frozenset(REASONS), unsafe=unsafe).encode()
+    after = before if once == data else findings_in(kind, once)
+    assert [found for found in after if found.fix and (found.fix.safe or unsafe)] == []
     # Nothing new is said: a repair must not trade one finding for another.
-    before = {found.code for found in findings_in(kind, data)}
-    assert {found.code for found in findings_in(kind, once)} <= before
+    assert {found.code for found in after} <= {found.code for found in before}
 
 
 def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_off() -> None:

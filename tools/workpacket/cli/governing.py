@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from workpacket.cli.options import Arguments, Option, usage
+from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model import exits
@@ -18,7 +19,7 @@ from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approval_asking import Question
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
 
@@ -65,7 +66,7 @@ def packet_command(
     `questions` are those that its gate puts to the approvals.
     """
     repository = here()
-    name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
+    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     names = (name, *also)
     carried = carry_out(
@@ -73,10 +74,18 @@ def packet_command(
         arguments.command.name,
         names,
         actor,
-        lambda facts: decide(facts, facts.packets[name]),
+        lambda facts: decide(facts, packet_of(facts, name)),
         questions=questions,
     )
     return conclude(arguments, carried)
+
+
+def packet_of(facts: Facts, name: str) -> PacketFacts:
+    """The packet that was there when it was named; an error if it is gone since, or is called so only by the disk."""
+    packet = facts.packets.get(name)
+    if packet is None:
+        raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+    return packet
 
 
 def conclude(arguments: Arguments, carried: Carried) -> int:

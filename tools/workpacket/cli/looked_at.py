@@ -6,18 +6,36 @@ import os
 from collections.abc import Sequence
 
 from workpacket.cli.looking import NOBODY
+from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output
 from workpacket.git.repository import Repository
 from workpacket.plans.facts import Facts
+from workpacket.shell.cache import MANY
 from workpacket.shell.gathering import gather
 from workpacket.shell.journal import JOURNAL_FOLDER
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.recovery import unfinished
+from workpacket.value import replace
 
 
 def everything(repository: Repository) -> Facts:
     """The facts about all packets, for somebody who only looks."""
     return gather(repository, None, NOBODY)
+
+
+def everything_said(repository: Repository) -> Facts:
+    """The same for one who asks all of them what they wait for: of many, without reading what was read before."""
+    facts = everything(repository)
+    if len(facts.packets) < MANY:
+        return facts
+    from workpacket.shell.summaries import work_summaries
+
+    says = work_summaries(repository, progress_bar())
+    told = {
+        name: replace(packet, stub_says=says.get(packet.stub_path), packet_says=says.get(packet.packet_path))
+        for name, packet in facts.packets.items()
+    }
+    return replace(facts, packets=told)
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:

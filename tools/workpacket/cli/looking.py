@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from workpacket.cli.governing import actor_of, words_of
+from workpacket.cli.governing import actor_of, packet_of, words_of
 from workpacket.cli.options import Arguments
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
@@ -16,7 +16,7 @@ from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approval_asking import Question
 from workpacket.shell.gathering import gather
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing import here
 from workpacket.shell.recovery import unfinished
 
@@ -47,9 +47,9 @@ def packet_facts(
 ) -> tuple[Repository, Facts, PacketFacts]:
     """The packet named first, with all that belongs to it."""
     repository = looking()
-    name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
+    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     facts = gather(repository, [name], who_looks(arguments, repository), questions)
-    return repository, facts, facts.packets[name]
+    return repository, facts, packet_of(facts, name)
 
 
 def show_json(arguments: Arguments, data: Mapping[str, Json]) -> int:

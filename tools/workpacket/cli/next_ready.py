@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.cli.looked_at import everything, output
+from workpacket.cli.looked_at import everything_said, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
 from workpacket.cli.remembered import Output
@@ -15,7 +15,7 @@ from workpacket.report.json_report import render_envelope
 def compute(arguments: Arguments) -> Output:
     repository = looking()
     agent = arguments.value("for")
-    rows = ready(everything(repository), agent)
+    rows = ready(everything_said(repository), agent)
     text = _as_json(rows) if arguments.flag("json") else _as_text(rows)
     # What an agent holds depends on the time, because leases end.
     return output(repository, text, lasts=not agent)

@@ -11,7 +11,8 @@ import sys
 import time
 
 from workpacket.shell.cache import RACY_NS, Cache, Shown
-from workpacket.shell.tree import Found, look_at, look_below
+from workpacket.shell.folder_state import describe, unchanged
+from workpacket.shell.tree import Found, look_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,15 +48,20 @@ def show(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache,
     # In this form even names that are not UTF-8 can be stored.
     request = repr((workspace.root, workspace.here, arguments.command.name, arguments.given, terminal()))
     shown = cache.shown(request)
-    if shown is not None and shown.state == _state(workspace.root, files, shown.extras):
+    if shown is not None and _is_as_it_was(workspace.root, files, shown):
         sys.stdout.write(shown.output)
         return shown.status
     output = compute()
     sys.stdout.write(output.text)
     extras = sorted({*SETTINGS_FILES, *output.extras})
-    if output.repeatable and _at_rest(workspace.root, files, extras, started):
-        state = _state(workspace.root, files, extras)
-        cache.show(request, Shown(state, extras, output.status, output.text))
+    if output.repeatable:
+        looked_at = [*files, *_single(workspace.root, extras)]
+        folders = [describe(workspace.root, folder) for folder in _folders(extras)]
+        # Whether all had been left alone for a while when it was read: git's rule for racily clean entries.
+        newest = max([*(found.mtime_ns for found in looked_at), *(folder.newest for folder in folders)], default=0)
+        if newest + RACY_NS < started:
+            described = [folder.text for folder in folders]
+            cache.show(request, Shown(_state(looked_at), extras, described, output.status, output.text))
     return output.status
 
 
@@ -79,20 +85,24 @@ def terminal() -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
-def _state(root: str, files: Files, extras: Sequence[str]) -> str:
+def _is_as_it_was(root: str, files: Files, shown: Shown) -> bool:
+    """Whether nothing that the output rested on has changed."""
+    if shown.state != _state([*files, *_single(root, shown.extras)]):
+        return False
+    described = zip(_folders(shown.extras), shown.folders, strict=False)
+    return all(unchanged(root, folder, text) for folder, text in described)
+
+
+def _state(looked_at: Files) -> str:
     """Changes when any of the files does."""
-    looked_at = [*files, *(found for path in extras for found in _looked_at(root, path))]
     lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in looked_at]
     return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _looked_at(root: str, path: str) -> list[Found]:
-    """The file; of a folder, which ends with '/', every file below it."""
-    return look_below(root, path.rstrip("/")) if path.endswith("/") else [look_at(root, path)]
+def _single(root: str, extras: Sequence[str]) -> list[Found]:
+    return [look_at(root, path) for path in extras if not path.endswith("/")]
 
 
-def _at_rest(root: str, files: Files, extras: Sequence[str], started: int) -> bool:
-    """Whether every file had been left alone for a while when it was read: git's rule for racily clean entries."""
-    times = [found.mtime_ns for found in files]
-    times += [found.mtime_ns for path in extras for found in _looked_at(root, path)]
-    return max(times, default=0) + RACY_NS < started
+def _folders(extras: Sequence[str]) -> list[str]:
+    """Those that end with '/' are folders, and stand for everything below them."""
+    return [path.rstrip("/") for path in extras if path.endswith("/")]

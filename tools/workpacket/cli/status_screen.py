@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from workpacket.cli.linked_runs import runs_of, steadiness
-from workpacket.cli.looked_at import everything, output
+from workpacket.cli.looked_at import everything_said, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
 from workpacket.cli.remembered import Output
@@ -24,7 +24,7 @@ _NO_LANES = (FORKED, "no log")
 
 def compute(arguments: Arguments) -> Output:
     repository = looking()
-    facts = everything(repository)
+    facts = everything_said(repository)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     held = _held(facts)
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]

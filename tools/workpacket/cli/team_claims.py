@@ -20,7 +20,7 @@ from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.door import escape
 from workpacket.shell.base_policy import read_base_policy
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing import here
 from workpacket.value import replace
 
@@ -94,7 +94,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
 
 
 def _name_of(arguments: Arguments) -> str:
-    return f"packet/{packet_named(find_governed(str(here().root)), arguments.words[0]).text}"
+    return f"packet/{packet_called(str(here().root), arguments.words[0]).text}"
 
 
 def _team() -> _Team | None:

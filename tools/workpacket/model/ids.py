@@ -148,6 +148,12 @@ def _parts(text: str) -> _Parts | None:
     return None
 
 
+def is_packet_id(text: str) -> bool:
+    """Whether the text, whole, is the id of a work packet. Asked of ten thousand names, most of them for no more."""
+    parts = _parts(text)
+    return parts is not None and not parts[4]
+
+
 def leading_id(value: str) -> str:
     """What stands where a field has its id: without backticks and without a remark behind it. Else the whole value."""
     return leading_word(value)[0]

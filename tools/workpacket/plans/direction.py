@@ -66,16 +66,16 @@ class Ready(Value):
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
     """Ready work: what the agent holds or anybody may bring on, then what most wait for, then risk, then age."""
-    waiting = _dependents(facts)
-    rows = [_row(facts, packet, waiting) for packet in facts.packets.values() if _is_ready(facts, packet, agent)]
+    waiting, done = _dependents(facts), _satisfied(facts)
+    ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
+    rows = [_row(facts, packet, waiting) for packet in ready_ones]
     return sorted(
         rows, key=lambda row: (row.lane == "READY_FOR_DEV", -row.waiting, _RISK.get(row.risk, 3), row.since, row.id)
     )
 
 
 def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
-    document = packet.packet
-    said = document.risk_tier.value.split() if document is not None and document.risk_tier is not None else []
+    said = packet.risk.split()
     name = packet.id.text
     since = packet.state.history[0].at
     count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
@@ -84,7 +84,7 @@ def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready
     )
 
 
-def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:
+def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str]) -> bool:
     state = packet.state
     if not state.sound or state.forked:
         return False
@@ -97,12 +97,13 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:
         return False
     if state.assignment.assignee and agent and state.assignment.assignee != agent:
         return False
-    return all(_satisfied(facts, name) for name in packet.dependencies())
+    return done.issuperset(packet.dependencies())
 
 
-def _satisfied(facts: Facts, name: str) -> bool:
-    lanes = [packet.lane for packet in facts.packets.values() if name in {packet.id.text, packet.id.base}]
-    return any(lane in facts.policy.satisfied_by for lane in lanes)
+def _satisfied(facts: Facts) -> frozenset[str]:
+    """The packets that nobody has to wait for any more, and their bases."""
+    done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
+    return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 
 
 def _dependents(facts: Facts) -> dict[str, int]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.stub import Stub
+from workpacket.documents.summary import WorkSummary
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.ledger.state import PacketState
@@ -21,6 +22,8 @@ from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from workpacket.approvals.decide import Verdict
 
 STUBS = ".GOV/task_packets/stubs"
@@ -29,13 +32,18 @@ REFINEMENTS = ".GOV/refinements"
 
 
 class PacketFacts(Value):
-    """One packet: its files as they are, None for one that is not there, and its log."""
+    """One packet: its files as they are, None for one that is not there, and its log.
+
+    With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart.
+    """
 
     id: WorkPacketId
     log: Log
     stub_source: Source | None = None
     packet_source: Source | None = None
     refinement_source: Source | None = None
+    stub_says: WorkSummary | None = None
+    packet_says: WorkSummary | None = None
 
     @cached_property
     def state(self) -> PacketState:
@@ -72,12 +80,26 @@ class PacketFacts(Value):
 
     def dependencies(self) -> Sequence[str]:
         """The packets that it waits for: what the packet says, else what its stub says."""
-        for document in (self.packet, self.stub):
-            if document is not None:
-                named = document.mentions(document.dependency_texts(), str(self.id))
-                if named:
-                    return [mention[0] for mention in named if mention[0].startswith("WP-")]
-        return []
+        named = self._named_in("packet") or self._named_in("stub")
+        return [name for name in named if name.startswith("WP-")]
+
+    def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
+        says = self.packet_says if kind == "packet" else self.stub_says
+        # A document that calls itself something else may name this very packet, which is not a dependency here.
+        if says is not None and says["id"] == self.id.text:
+            return [mention[0] for mention in says["depends"]]
+        document = self.packet if kind == "packet" else self.stub
+        if document is None:
+            return []
+        return [mention[0] for mention in document.mentions(document.dependency_texts(), self.id.text)]
+
+    @property
+    def risk(self) -> str:
+        """What the packet says of its risk; '' if nothing, or if there is only a stub."""
+        if self.packet_says is not None:
+            return self.packet_says["risk"]
+        text = self.packet.risk_tier if self.packet is not None else None
+        return text.value if text is not None else ""
 
 
 class Facts(Value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from workpacket.documents.register_excerpt import board_excerpt, registry_excerpt
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
 from workpacket.lifecycle.added_gates import choice_of
 from workpacket.model.canonical import Json
@@ -64,20 +65,26 @@ def project(
     project_registry(draft, rows)
 
 
-def _project_board(draft: Draft, placements: Iterable[Placement]) -> None:
-    facts = draft.facts
-    board = board_of(facts.board, BOARD_PATH, facts.policy.lanes)
-    if facts.board is None:
+def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
+    found, lanes = draft.facts.board, draft.facts.policy.lanes
+    if found is None:
+        board = board_of(None, BOARD_PATH, lanes)
         draft.put(BOARD_PATH, None, board.source.text)
-    draft.edit(board.source, board_edits(board, placements))
+        draft.edit(board.source, board_edits(board, placements))
+        return
+    excerpt = board_excerpt(found, [placement.id for placement in placements])
+    draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH, lanes), placements)))
 
 
-def project_registry(draft: Draft, rows: Iterable[InForce]) -> None:
-    facts = draft.facts
-    registry = registry_of(facts.registry, REGISTRY_PATH, facts.policy.lanes)
-    if facts.registry is None:
+def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
+    found, lanes = draft.facts.registry, draft.facts.policy.lanes
+    if found is None:
+        registry = registry_of(None, REGISTRY_PATH, lanes)
         draft.put(REGISTRY_PATH, None, registry.source.text)
-    draft.edit(registry.source, registry_edits(registry, rows))
+        draft.edit(registry.source, registry_edits(registry, rows))
+        return
+    excerpt = registry_excerpt(found, [row.base for row in rows])
+    draft.edit(found, excerpt.whole_edits(registry_edits(registry_of(excerpt.source, REGISTRY_PATH, lanes), rows)))
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:

@@ -28,25 +28,31 @@ MANY = 200
 
 # Text with surrogates, from a path in a document that is not UTF-8, is nothing that can be stored.
 _UNFIT = (sqlite3.Error, UnicodeEncodeError)
+# No description of a folder holds two of these in a row.
+_BETWEEN_FOLDERS = "\0\0"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS files(path TEXT PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results(
     digest TEXT NOT NULL, path TEXT NOT NULL, findings TEXT NOT NULL, summary TEXT NOT NULL,
     PRIMARY KEY(digest, path)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shown(
-    request TEXT PRIMARY KEY, state TEXT NOT NULL, extras TEXT NOT NULL, status INTEGER NOT NULL, output TEXT NOT NULL)
-    WITHOUT ROWID;
+    request TEXT PRIMARY KEY, state TEXT NOT NULL, extras TEXT NOT NULL, folders TEXT NOT NULL,
+    status INTEGER NOT NULL, output TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
 class Shown:
-    """The output of an earlier call, and the files other than documents on which it rested."""
+    """The output of an earlier call, and the files other than documents on which it rested.
 
-    __slots__ = ("extras", "output", "state", "status")
+    `folders` are the descriptions of those of the `extras` that are folders, in their order.
+    """
 
-    def __init__(self, state: str, extras: list[str], status: int, output: str) -> None:
+    __slots__ = ("extras", "folders", "output", "state", "status")
+
+    def __init__(self, state: str, extras: list[str], folders: list[str], status: int, output: str) -> None:
         self.state = state
         self.extras = extras
+        self.folders = folders
         self.status = status
         self.output = output
 
@@ -71,14 +77,17 @@ class Cache:
         self._connection = _open(folder, fingerprint) if folder is not None else None
 
     def shown(self, request: str) -> Shown | None:
-        row = self._one("SELECT state, extras, status, output FROM shown WHERE request = ?", (request,))
-        return Shown(row[0], row[1].split("\n") if row[1] else [], row[2], row[3]) if row else None
+        row = self._one("SELECT state, extras, folders, status, output FROM shown WHERE request = ?", (request,))
+        if row is None:
+            return None
+        return Shown(row[0], row[1].split("\n") if row[1] else [], row[2].split(_BETWEEN_FOLDERS), row[3], row[4])
 
     def show(self, request: str, shown: Shown) -> None:
         extras = "\n".join(shown.extras)
+        folders = _BETWEEN_FOLDERS.join(shown.folders)
         self._write(
-            "INSERT OR REPLACE INTO shown VALUES(?, ?, ?, ?, ?)",
-            [(request, shown.state, extras, shown.status, shown.output)],
+            "INSERT OR REPLACE INTO shown VALUES(?, ?, ?, ?, ?, ?)",
+            [(request, shown.state, extras, folders, shown.status, shown.output)],
         )
 
     @property

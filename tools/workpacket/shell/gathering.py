@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
@@ -21,7 +20,6 @@ from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 
-_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
@@ -68,11 +66,11 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
     # Only what begins alike is taken apart: doing so with all names would be most of a command's time.
     alike: dict[str, list[str]] = {}
     for name in governed.known:
-        alike.setdefault(_REVISION.sub("", name), []).append(name)
+        alike.setdefault(_without_revision(name), []).append(name)
     found: dict[str, PacketFacts] = {}
 
     def take(wp_id: WorkPacketId) -> None:
-        for name in alike.get(_REVISION.sub("", wp_id.text), ()):
+        for name in alike.get(_without_revision(wp_id.text), ()):
             revision = WorkPacketId.parse(name)
             if name not in found and revision.base == wp_id.base:
                 found[name] = governed.packet(revision)
@@ -89,6 +87,12 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
             if parsed_need is not None:
                 take(parsed_need)
     return found
+
+
+def _without_revision(name: str) -> str:
+    """The name up to its `-v3`. Asked of every name, so not by a pattern."""
+    head, mark, number = name.rpartition("-v")
+    return head if mark and number.isascii() and number.isdecimal() else name
 
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:

@@ -10,7 +10,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import Log, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER
-from workpacket.model.ids import WorkPacketId, nearest
+from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
 from workpacket.plans.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER
@@ -47,8 +47,10 @@ class GovernedFiles:
 
     def packet(self, wp_id: WorkPacketId) -> PacketFacts:
         name = wp_id.text
-        sources = [self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)]
-        return PacketFacts(wp_id, self.log(name), *sources)
+        stub, packet, refinement = (
+            self._read_of(paths, name) for paths in (self.stubs, self.packets, self.refinements)
+        )
+        return PacketFacts(wp_id, self.log(name), stub, packet, refinement)
 
     def log(self, name: str) -> Log:
         return read_log(name, dict(self.events(name))) if name in self.logs else read_log(name, {})
@@ -74,7 +76,7 @@ def find_governed(root: str) -> GovernedFiles:
     governed.stubs.update(_documents(root, STUBS))
     governed.packets.update(_documents(root, PACKETS))
     governed.refinements.update(_documents(root, REFINEMENTS))
-    for name in _names(root, PACKETS):
+    for name in _folders(root, PACKETS):
         for kind, paths in (("packet", governed.packets), ("refinement", governed.refinements)):
             path = f"{PACKETS}/{name}/{kind}.md"
             if _is_id(name) and os.path.isfile(os.path.join(root, path)):
@@ -109,11 +111,24 @@ def _names(root: str, folder: str) -> list[str]:
         return []
 
 
-@cache
-def _is_id(name: str) -> bool:
-    """Kept, because each name stands in several folders, and a command looks at them more than once."""
-    parsed = WorkPacketId.try_parse(name)
-    return parsed is not None and parsed.kind == "packet"
+def _folders(root: str, folder: str) -> list[str]:
+    """The folders in a folder, without asking for each of ten thousand files whether it is one."""
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+_is_id = cache(is_packet_id)  # each name stands in several folders
+
+
+def packet_called(root: str, word: str) -> WorkPacketId:
+    """As `packet_named`, without a look at all packets where the word is the id of one that has a log."""
+    parsed = WorkPacketId.try_parse(word)
+    if parsed is not None and parsed.kind == "packet" and os.path.isdir(os.path.join(root, LOG_FOLDER, parsed.text)):
+        return parsed
+    return packet_named(find_governed(root), word)
 
 
 def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
