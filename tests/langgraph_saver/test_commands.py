@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from workpacket.runtime.langgraph import WorkpacketSaver
 @pytest.fixture
 def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.delenv("WORKPACKET_STORE", raising=False)
-    (tmp_path / "one" / ".git").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(tmp_path / "one")], check=True)
     return Place(tmp_path / "one", capsys)
 
 
