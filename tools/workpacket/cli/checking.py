@@ -22,6 +22,7 @@ from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import Checked, check
 from workpacket.shell.configuration import read_settings
+from workpacket.shell.leftovers import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -50,6 +51,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         )
 
     checked = examine(files)
+    checked.findings += _left_between_files(workspace)
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base)
@@ -157,6 +159,29 @@ def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bo
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         return [*check_approvals(approvals), *(append_only(approvals) if base else ())]
+
+
+def _left_between_files(workspace: Workspace) -> list[Finding]:
+    """The commands that were interrupted: what else is found may be no more than the half that they left."""
+    if not left_between_files(workspace.git_dir):
+        return []
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.recovery import unfinished
+
+    return [
+        Finding(
+            "transaction_unfinished",
+            "error",
+            left.paths[0],
+            0,
+            0,
+            f"{left.command} was interrupted between files: {', '.join(left.paths)}",
+            hint=catalogue()["transaction_unfinished"].remedy,
+        )
+        for left in unfinished(find_repository(Path(workspace.root)))
+    ]
 
 
 def _settings(arguments: Arguments, workspace: Workspace) -> Settings:

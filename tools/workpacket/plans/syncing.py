@@ -30,13 +30,17 @@ from workpacket.value import replace
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
-    """Make the projections say what the logs say. Packets without a log, and forked ones, are left as they are."""
+    """Make the projections say what the logs say.
+
+    Packets without a log, forked ones and those whose log does not hold together are left as they are.
+    """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
     draft = Draft(command, facts, during_merge=True)
     for before, after in _sources(found, facts):
         draft.put(before.path, before, after.text)
-    known = {name: packet for name, packet in sorted(facts.packets.items()) if packet.lane not in {"", FORKED}}
+    placed = {name: packet for name, packet in sorted(facts.packets.items()) if packet.lane not in {"", FORKED}}
+    known = {name: packet for name, packet in placed.items() if packet.state.sound}
     if board:
         for packet in known.values():
             if packet.packet is not None:
@@ -49,7 +53,8 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
     said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
-    return Planned(plan, said, "workpacket check", {"changed": list(changed)})
+    left = tuple(f"{name} is left as it is: its log does not hold together" for name in placed if name not in known)
+    return Planned(plan, said, "workpacket check", {"changed": list(changed)}, notes=left)
 
 
 def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:

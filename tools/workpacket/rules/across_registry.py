@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
@@ -13,6 +14,8 @@ from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
+_ARCHIVE = frozenset({_SUPERSEDED, "ABANDONED"})
+_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
 _HEADINGS = {section.key: section.heading for section in SECTIONS}
 
 
@@ -106,17 +109,27 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry leads to a packet that something else has replaced.
+    The registry leads to a packet that something else has replaced. Where the log has no revision of the base in force
+    any more, the last one is what there is to name.
 
     Remedy: write the path of the packet that replaced it.
     """
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
+        over = _bases_that_are_over(repository)
         for path, row in work.all_rows:
             said = _superseded_by(work, row["active"]) if row["active"] else ""
-            if said:
+            if said and _REVISION.sub("", row["active"]) not in over:
                 yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {said}")
+
+
+def _bases_that_are_over(repository: Repository) -> set[str]:
+    """The bases of which the log has every revision in the archive."""
+    lanes_of: dict[str, set[str]] = {}
+    for name, lane in repository.lanes.items():
+        lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
+    return {base for base, lanes in lanes_of.items() if lanes <= _ARCHIVE}
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:

@@ -12,7 +12,7 @@ from workpacket.git.revisions import commit_of
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_checkpoints, verify_tree
 from workpacket.lifecycle.approval_terms import CONSUMING, HUMAN_GATES
-from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids
@@ -24,7 +24,7 @@ _LARGEST_FILE = 64 * 1024 * 1024
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, and all that is wrong with the logs.
+    """The lane of each packet that has a log, '' where the log does not hold together; and all that is wrong with them.
 
     `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
     packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
@@ -50,7 +50,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         if name != CHECKPOINT_LOG:
             stand = standing(log)
             findings += stand.findings
-            lanes[name] = stand.lane
+            lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
     findings += verify_checkpoints(logs, _no_signature_counts)
     own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
     now = now or moment().now
