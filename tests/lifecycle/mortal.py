@@ -17,7 +17,7 @@ _BY_THE_KERNEL = frozenset({"close", "close_folder"})
 
 
 class Mortal:
-    """The storage of the platform, until the call `dies_at`: killed before it, after it, or in the middle of a write."""
+    """The storage of the platform until the call `dies_at`: killed before it, after it, or in the middle of a write."""
 
     def __init__(self, dies_at: int, how: str) -> None:
         self._disk: Any = platform_storage()

@@ -7,18 +7,20 @@ what it says. No event stands in the log whose gate had no evidence.
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -74,6 +76,18 @@ def typed(kind: str, name: str) -> tuple[str, ...]:
     return (WORDS.get(kind, kind), name, *COMMANDS[kind])
 
 
+def as_often(*, examples: int, steps: int) -> settings:
+    """Each history is random and none is made shorter when it fails: what is printed is what happened."""
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
 class Quiet(Governed):
     """Commands whose output is caught without the help of a test function."""
 
@@ -88,6 +102,7 @@ class Quiet(Governed):
 def template() -> tuple[Path, Any]:
     """Two packets that are ready and a stub whose refinement is signed; the clock goes on from where it stopped."""
     root = Path(tempfile.mkdtemp(prefix="workpacket-upsets-"))
+    atexit.register(shutil.rmtree, root)
     with pytest.MonkeyPatch.context() as patch:
         made = govern(root, patch, None)
         governed = Quiet(root, None, made.clock)
@@ -159,7 +174,9 @@ class Upsets(RuleBasedStateMachine):
         if then == "recover --back" and left:
             assert files == before
 
-    @rule(at=st.integers(1, CALLS), how=st.sampled_from(("before", "after")), drawn=st.sampled_from(("board", "registry")))
+    @rule(
+        at=st.integers(1, CALLS), how=st.sampled_from(("before", "after")), drawn=st.sampled_from(("board", "registry"))
+    )
     def drawing_that_is_killed(self, at: int, how: str, drawn: str) -> None:
         with dying(at, how), suppress(Killed):
             self.governed(drawn, "sync")
@@ -274,7 +291,10 @@ class Upsets(RuleBasedStateMachine):
             for event in state.history:
                 holders |= {event.text("holder") or ""}
                 if event.type == "submitted":
-                    assert all(proof["result"] == "met" for proof in event.data["evidence"])  # type: ignore
+                    proofs = event.data["evidence"]
+                    assert isinstance(proofs, list)
+                    assert proofs
+                    assert all(isinstance(proof, dict) and proof["result"] == "met" for proof in proofs)
                 if event.type == "verdict.given":
                     assert event.actor.id not in holders
                     assert event.data.get("report") or event.text("reference")

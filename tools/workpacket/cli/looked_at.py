@@ -9,7 +9,7 @@ from workpacket.cli.remembered import Output
 from workpacket.git.repository import Repository
 from workpacket.plans.facts import Facts
 from workpacket.shell.gathering import gather
-from workpacket.shell.journal import JOURNAL_FOLDER
+from workpacket.shell.leftovers import JOURNAL_FOLDER
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.recovery import unfinished
 

@@ -1,4 +1,4 @@
-"""Whether a command left its journal behind, found out by one look into a folder. It imports nothing that takes time."""
+"""Whether a command left its journal behind, found out by one look into a folder; the imports take no time."""
 
 from __future__ import annotations
 
