@@ -20,6 +20,7 @@ import pytest
 from lifecycle.governed import Governed, govern
 from lifecycle.world import packet_text
 from proof.share import bounded
+from workpacket.plans.standing import ASKED
 
 ROOT = Path(__file__).parents[3]
 CALLS = (
@@ -104,6 +105,8 @@ def fill(governed: Governed) -> None:
 
 
 def prepared(governed: Governed, words: Sequence[str]) -> None:
+    if words[0] in ASKED:
+        governed.git("switch", "--quiet", "main")
     if words == ("board", "sync"):
         for path in (BOARD, f".GOV/task_packets/{SECOND}.md"):
             text = governed.read(path)

@@ -52,10 +52,8 @@ def _objection(
         return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
     if signer is None:
         return _SIGNER, f"no line of allowed_signers at the base holds the key {key.fingerprint}"
-    if CHECKPOINT_NAMESPACE not in signer.namespaces:
-        return _SIGNER, f"the key of {signer.principal} is not for {CHECKPOINT_NAMESPACE}"
-    if not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} does not hold the role {ROLE}"
+    if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
+        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
         return _OUT_OF_TIME, "the checkpoint says that it was made later than now"
     if not (signer.valid_at(told) and signer.valid_at(judged)):

@@ -17,9 +17,10 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
-from workpacket.rules.settings import Profile, Settings
+from workpacket.rules.settings import Profile, Settings, grade
 from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
+from workpacket.shell.carrying import activated_among, not_carried_over
 from workpacket.shell.checking import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.leftovers import left_between_files
@@ -50,15 +51,18 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
             progress=progress_bar(),
         )
 
+    kinds = {found.path: found.kind for found in files}
     checked = examine(files)
     checked.findings += _left_between_files(workspace)
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base)
+        if arguments.words:  # of the whole repository this was looked at with everything else
+            made = activated_among(workspace.root, kinds)
+            checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
     checked.findings += approval_findings(arguments, workspace, claimed=checked.rests_on_people)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
-    kinds = {found.path: found.kind for found in files}
     if arguments.flag("diff"):
         from workpacket.cli.fixing import show_fixes
 

@@ -14,12 +14,14 @@ from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.plans.drafting import Answer, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.standing import standing_unmet
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approval_asking import Question
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
+from workpacket.shell.work_done import branch_here
 
 ACTING = (
     Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
@@ -64,16 +66,13 @@ def packet_command(
     repository = here()
     name = packet_named(find_governed(str(repository.root)), words_of(arguments, words, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    names = (name, *also)
-    carried = carry_out(
-        repository,
-        arguments.command.name,
-        names,
-        actor,
-        lambda facts: decide(facts, facts.packets[name]),
-        questions=questions,
-    )
-    return conclude(arguments, carried)
+    command, branch = arguments.command.name, branch_here(repository)
+
+    def decide_here(facts: Facts) -> Answer:
+        unmet = standing_unmet(facts, facts.packets[name], command, branch)
+        return Refused(name, unmet) if unmet else decide(facts, facts.packets[name])
+
+    return conclude(arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions))
 
 
 def conclude(arguments: Arguments, carried: Carried) -> int:
