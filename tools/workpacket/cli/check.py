@@ -91,7 +91,8 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Without a path, every governance document of the repository is checked, and all of them are compared with one another.
-With paths (files or folders), only these are, each for itself; with `--base`, packets also with the stubs they came from.
+With paths (files or folders), only these are, each for itself; with `--base`, packets also with the stubs that they
+came from.
 
 Approvals are verified where there are any. With `--base`, what was committed there decides: policy, severities and
 ignores are read from it, and nothing that it holds of log and attestations may be changed or deleted.""",
