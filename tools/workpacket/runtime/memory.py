@@ -35,15 +35,15 @@ class MemoryStore:
 
     def append(self, request: Append) -> Appended:
         with self._lock:
+            self._require_name_is_free(request.stream)
             stored = self._stored_before(request)
             if stored:
                 return Appended(stored, duplicate=True)
-            require_next_in_sequence(request, max(self._writers.get(request.writer, {0: None})))
+            require_next_in_sequence(request, max(self._writers.get(request.writer, ()), default=0))
             events = self._streams.get(request.stream, [])
             token, _, ends = self._leases.get(request.stream, (0, "", 0.0))
             require_fence(request, token, ends - self._clock.ticks(), _highest_fence(events))
             require_version(request, len(events))
-            self._require_name_is_free(request.stream)
             new = events_to_store(request, len(events), events[-1].hash if events else GENESIS)
             self._keep(new, [event.payload for event in request.events if event.payload is not None])
             return Appended(new, duplicate=False)
@@ -55,7 +55,7 @@ class MemoryStore:
         if first is None:
             return ()
         start = first.version - 1
-        stored = tuple(self._streams[first.stream][start : start + len(request.events)])
+        stored = tuple(self._streams.get(first.stream, [])[start : start + len(request.events)])
         require_same_as_stored(request, stored, by_key=by_key is not None)
         return stored
 

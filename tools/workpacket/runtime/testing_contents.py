@@ -117,6 +117,16 @@ class WholeStreams(OpensStores):
             with refused(VersionConflict):
                 store.append(Writer("later").request("run.started"))
 
+    def test_whoever_wrote_to_a_removed_stream_is_told_that_its_name_was_used(self) -> None:
+        with self.store() as store:
+            writer = Writer("w")
+            written = [writer.request("run.started", "checkpoint"), writer.request("a")]
+            last = [store.append(request) for request in written][-1]
+            store.remove(STREAM, last.events[-1].hash)
+            for request in (*written, writer.request("a"), Writer("w").request("a", "b")):
+                with refused(VersionConflict):
+                    store.append(request)
+
     def test_removing_a_stream_keeps_the_payloads_that_others_use(self) -> None:
         with self.store() as store:
             gone = store.append(Writer("one").request("a")).events
