@@ -198,6 +198,7 @@ def test_a_kill_leaves_all_or_nothing(
         assert found in {"before", "after"}, (call, which, found)
         ends[found] += 1
         shutil.rmtree(copy)
+    print(words[0], dict(ends))
     # What `board sync` was killed at, `board sync` does again.
     assert set(ends) == ({"before"} if words == ("board", "sync") else {"before", "after"})
 

@@ -6,4 +6,4 @@ from lifecycle.upsets import Upsets, as_often
 from proof.share import bounded
 
 TestUpsets = Upsets.TestCase
-TestUpsets.settings = as_often(examples=12 if bounded() else 400, steps=20)
+TestUpsets.settings = as_often(examples=8 if bounded() else 400, steps=20)

@@ -39,8 +39,8 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     draft = Draft(command, facts, during_merge=True)
     for before, after in _sources(found, facts):
         draft.put(before.path, before, after.text)
-    placed = {name: packet for name, packet in sorted(facts.packets.items()) if packet.lane not in {"", FORKED}}
-    known = {name: packet for name, packet in placed.items() if packet.state.sound}
+    packets = sorted(facts.packets.items())
+    known = {name: packet for name, packet in packets if packet.lane not in {"", FORKED} and packet.state.sound}
     if board:
         for packet in known.values():
             if packet.packet is not None:
@@ -53,7 +53,8 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
     said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
-    left = tuple(f"{name} is left as it is: its log does not hold together" for name in placed if name not in known)
+    damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
+    left = tuple(f"{name} is left as it is: its log does not hold together" for name in damaged)
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, notes=left)
 
 
