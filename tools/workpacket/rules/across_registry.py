@@ -116,12 +116,12 @@ class RegistryActiveSuperseded(RepositoryRule):
     """
 
     def check(self, repository: Repository) -> Iterator[Finding]:
-        work = repository.work
-        over = _bases_that_are_over(repository)
-        for path, row in work.all_rows:
-            said = _superseded_by(work, row["active"]) if row["active"] else ""
-            if said and _REVISION.sub("", row["active"]) not in over:
-                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {said}")
+        said = [(path, row, _superseded_by(repository.work, row["active"])) for path, row in repository.work.all_rows]
+        superseded = [(path, row, why) for path, row, why in said if why]
+        over = _bases_that_are_over(repository) if superseded else set()
+        for path, row, why in superseded:
+            if _REVISION.sub("", row["active"]) not in over:
+                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {why}")
 
 
 def _bases_that_are_over(repository: Repository) -> set[str]:
@@ -133,6 +133,9 @@ def _bases_that_are_over(repository: Repository) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
+    """Who says so; '' where nobody does, or the row names no packet."""
+    if not name:
+        return ""
     listed = work.entries.get(name)
     if listed is not None and _is_superseded(listed):
         return f"the board says so ({listed.path}:{listed.entry['place'][0]})"
