@@ -287,3 +287,10 @@ def test_without_a_policy_at_the_base_nobody_can_vouch(vouched: Vouched) -> None
         governed.git("rm", "--quiet", "--cached", path)
     governed.git("commit", "--quiet", "--message", "no policy")
     assert vouched.codes() == ["log_checkpoint_signer"]
+
+
+@pytest.mark.parametrize("words", [(), ("sign",), ("checkpoint", NAME)])
+def test_what_log_does_not_know_to_do_is_a_mistake_in_the_command_line(
+    vouched: Vouched, words: tuple[str, ...]
+) -> None:
+    assert vouched.governed("log", *words).status == 2
