@@ -30,6 +30,7 @@ from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
+from workpacket.runtime.place import store_path
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -156,6 +157,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "block", OTHER, "--reason", "no water", "--until", "rain")
     reached(governed, "unblock", OTHER)
     governed.work(NAME)
+    links(reached, governed)
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
     reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.write("src/report.md", "Good.\n")
@@ -174,6 +176,17 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
+
+
+def links(reached: Reached, governed: Governed) -> None:
+    """A run of a packet whose store is lost."""
+    reached(governed, "run", "start", "nightly", "--packet", NAME)
+    for words in (["why", NAME], ["show", NAME], ["status"], ["board", "show"], ["runs", "settle"]):
+        reached(governed, *words)
+    shutil.rmtree(store_path(governed.root).parent)
+    reached(governed, "runs", "settle")
+    reached(governed, "resume")
+    reached(governed, "runs", "unlink", f"{NAME}/nightly@00000001", "--reason", "x")
 
 
 def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,7 +334,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "deps", "check")
     reached(place, "deps", "check", "--since", "other")
     reached(place, "deps", "check", "--base", "nowhere")
-    with Runtime.open() as runtime, runtime.run("of an older version"):
+    with Runtime.open(store_path(folder)) as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ledger.stories import ALL_TYPES, A, B, Story
 from workpacket.ledger.fold import fold
@@ -316,3 +318,26 @@ def test_two_beginnings_are_found_and_agree_or_fork() -> None:
     found = fold(story.read())
     assert found.forked
     assert {finding.code for finding in found.findings} == {"log_second_genesis", "packet_forked"}
+
+
+@given(st.lists(st.tuples(st.sampled_from(["run.linked", "run.closed", "join"]), st.integers(0, 2), st.integers(0, 1))))
+def test_a_link_is_open_unless_who_closed_it_knew_of_it(steps: list[tuple[str, int, int]]) -> None:
+    """On three branches that are joined now and then, with two runs."""
+    story = Story()
+    tips = [story.add("created")] * 3
+    for kind, branch, run in steps:
+        if kind == "join":
+            tips = [story.add("lease.renewed", after=tuple(dict.fromkeys(tips)))] * 3
+        else:
+            tips[branch] = story.add(kind, after=(tips[branch],), run=f"run-{run}")
+    log = story.log()
+    links = [event for event in log.events if event.type == "run.linked"]
+    closed = {
+        (link.id, close.id)
+        for close in log.events
+        if close.type == "run.closed"
+        for link in links
+        if link.id in log.ancestry(close.parents) and link.text("run") == close.text("run")
+    }
+    open_links = {link.text("run") for link in links if link.id not in {known for known, _ in closed}}
+    assert {run.run for run in fold(log).open_runs} == open_links

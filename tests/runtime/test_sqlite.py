@@ -601,3 +601,14 @@ def test_eight_processes_write_one_file_without_an_error(path: Path) -> None:
     store = SQLiteStore(path)
     assert [head.version for head in store.heads()] == [60] * 8
     assert examine(store) == ()
+
+
+def test_two_files_that_were_made_at_different_times_have_different_identities(tmp_path: Path) -> None:
+    clock = ManualClock()
+    found = []
+    for name in ("one", "two"):
+        store = SQLiteStore(tmp_path / name / "runs.db", clock=clock)
+        found.append(store.identity)
+        store.close()
+        clock.advance(0.001)
+    assert len(set(found)) == 2

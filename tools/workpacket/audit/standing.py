@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.reports import Report, is_vouched_for, report_of
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import lane_of_token
@@ -44,11 +45,11 @@ def named_files(log: Log) -> Iterator[tuple[Event, str, str]]:
             yield event, str(file["path"]), str(file["sha256"])
 
 
-def standing_faults(log: Log, digest_of: DigestOf, now: str) -> Iterator[Finding]:
-    """Everything of this kind in one log."""
+def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Finding]:
+    """Everything of this kind in one log; `reports` are those of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
-    yield from _changed_files(log, digest_of)
+    yield from _changed_files(log, digest_of, reports)
     yield from _evidence_faults(log)
     state = fold(log)
     yield from _zombies(state)
@@ -72,10 +73,11 @@ def evidence_rows(event: Event) -> list[Mapping[str, object]]:
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 
-def _changed_files(log: Log, digest_of: DigestOf) -> Iterator[Finding]:
+def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> Iterator[Finding]:
     for event, path, expected in named_files(log):
         present = digest_of(path)
-        if present == expected:
+        report = report_of(event)
+        if present == expected or (report is not None and is_vouched_for(report, present, reports)):
             continue
         what = "is gone" if present is None else "is not what it was then"
         code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"

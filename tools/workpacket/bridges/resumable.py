@@ -8,13 +8,14 @@ from typing import Literal
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.commit_selection import Selected
 from workpacket.bridges.unfinished import UnfinishedRole, unfinished_batches
+from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.processes import is_certainly_alive
 from workpacket.runtime.session_recovery import SessionReport
 from workpacket.runtime.step_model import StepCheckpoint
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _OF_PHASE = {
@@ -59,10 +60,18 @@ class Resumable(Value):
             "task": self.task, "blocked_by": stops,
         }  # fmt: skip
         if self.kind in {"run", "session"}:
-            row |= {"run": self.id, "state": self.state}
+            row |= {"run": self.id, **({"state": self.state} if self.state else {})}
         if self.decision is not None:
             row["decision"] = self.decision.as_json()
         return row
+
+
+def kept_back(work: Resumable, by_packet: Unmet | None) -> Resumable:
+    """The same, but for what the lane of its packet says against it; what to choose from is told."""
+    if by_packet is None:
+        return work
+    choice = f"{by_packet.command}; or end the run: workpacket cancel {work.id}"
+    return replace(work, stops=(*work.stops, Stop(by_packet.code, by_packet.message, choice)))
 
 
 def of_run(line: RunLine, decision: Decision, name: str, packet: str) -> Resumable:

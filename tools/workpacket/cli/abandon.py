@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command
 from workpacket.cli.team_claims import let_go
 from workpacket.plans.turning import abandon
+from workpacket.shell.governing import here
 
 
 def run(arguments: Arguments) -> int:
     reason = required(arguments, "reason")
-    return let_go(arguments, packet_command(arguments, lambda facts, packet: abandon(facts, packet, reason=reason)))
+    return let_go(
+        arguments,
+        packet_command(arguments, noting_roles(here(), lambda facts, packet: abandon(facts, packet, reason=reason))),
+    )
 
 
 COMMAND = Command(

@@ -29,7 +29,7 @@ def export(arguments: Arguments) -> int:
     titles = _titles()
     found = [
         (replace(card, title=titles.get(card.id, "")), at)
-        for card, at in cards_of(arguments, repository, everything(repository))
+        for card, at in cards_of(arguments, repository, everything(repository), published=True)
     ]
     page = render_page(columns(card for card, _ in found), max((at for _, at in found), default=""))
     target = arguments.value("out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.cli.checking import style_of
+from workpacket.cli.linked_runs import runs_of, steadiness
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
@@ -20,6 +21,7 @@ from workpacket.plans.facts import Facts
 from workpacket.report.board import Card, Column, columns
 from workpacket.report.board_screen import render_board
 from workpacket.report.json_report import render_envelope
+from workpacket.report.linked_runs import mark
 
 _SYNC = "next: workpacket board sync"
 
@@ -29,25 +31,36 @@ def compute(arguments: Arguments) -> Output:
     repository = looking()
     facts = everything(repository)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
+    lasts, also = steadiness({card.id: card.runs for card in cards})
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
-        return output(repository, render_envelope("board", exits.OK, [], {"lanes": lanes}))
+        runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
+        return output(
+            repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
+        )
     style = style_of(arguments)
     board = columns(cards)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
-    return output(repository, f"{shown}\n{then}\n")
+    return output(repository, f"{shown}\n{then}\n", lasts=lasts, also=also)
 
 
-def cards_of(arguments: Arguments, repository: Repository, facts: Facts) -> Iterator[tuple[Card, str]]:
-    """Every packet that has a lane, by id, with the time of its last event."""
+def cards_of(
+    arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
+) -> Iterator[tuple[Card, str]]:
+    """Every packet that has a lane, by id, with the time of its last event.
+
+    `published`: with nothing in it that is only so now and here, as which process is at work.
+    """
     at = arguments.value("at")
-    for name, packet in sorted(facts.packets.items()):
-        state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
+    states = {name: packet.state for name, packet in sorted(facts.packets.items())}
+    runs = {} if at else runs_of(states, ask_store=not published)
+    for name, now in states.items():
+        state = fold(log_at(arguments, repository, facts.packets[name].log, at)) if at else now
         if state.lane:
             last = max((event.at for event in state.history), default="")
-            yield Card(name, state.lane, _note(state)), last
+            yield Card(name, state.lane, _note(state), runs=runs.get(name, ())), last
 
 
 def _note(state: PacketState) -> str:
@@ -60,9 +73,13 @@ def _note(state: PacketState) -> str:
     return f"by {state.superseded_by}" if state.superseded_by else ""
 
 
+def _entry(card: Card) -> str:
+    return entry_line(card.id, card.lane) + (f" - {mark(card.runs)}" if card.runs else "")
+
+
 def _plain(board: tuple[Column, ...]) -> str:
     """Without a terminal, in the words of the board file."""
     lines: list[str] = []
     for column in board:
-        lines += [f"## {column.heading}", *(entry_line(card.id, card.lane) for card in column.cards), ""]
+        lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
     return "\n".join(lines)

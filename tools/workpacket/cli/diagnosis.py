@@ -15,14 +15,17 @@ from workpacket.git.repository import find_repository
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
+from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
 from workpacket.runtime.health import contents_of
+from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.opening import orphans_of
 from workpacket.runtime.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
 from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.sqlite_files import file_system_of
 from workpacket.runtime.sqlite_health import examine, suitability
 from workpacket.runtime.sqlite_store import SQLiteStore
@@ -60,11 +63,13 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     yield _sidecars_ignored()
     if not path.exists():
         yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
+        yield from _links(Runtime(MemoryStore()))
         return
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
     try:
         yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
         yield from _about_runs(store)
+        yield from _links(Runtime(store))
     finally:
         store.close()
 
@@ -79,7 +84,7 @@ def _on_server() -> tuple[str, list[CheckRow]]:
         checks = list(examine_server(store))
         rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
         rows.append(_row("store", [(p.code, p.message) for p in contents_of(store)], f"{len(store.heads())} runs"))
-        return store.access.address.shown, [*rows, *_about_runs(store)]
+        return store.access.address.shown, [*rows, *_about_runs(store), *_links(runtime)]
 
 
 def _about_runs(store: Store) -> Iterator[CheckRow]:
@@ -87,6 +92,18 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
     yield CheckRow("leases", "pass", "", holders)
     yield _row("left-over programs", [("orphan_alive", found) for found in _orphans(store)])
     yield _row("secrets", [("redaction_failed", found) for found in _secrets(store)])
+
+
+def _links(runtime: Runtime) -> Iterator[CheckRow]:
+    """Where the runs are those of packets: whether their logs say of each run what the store says."""
+    tree = work_tree_of(Path.cwd())
+    if tree is None or not (tree / LOG_FOLDER).is_dir():
+        return
+    from workpacket.bridges.run_links import disagreements
+    from workpacket.cli.runs_linking import choice_about
+
+    found = [f"{one.message}: {choice_about(one)}" for one in disagreements(find_repository(tree), runtime)]
+    yield CheckRow("links to packets", "warn" if found else "pass", "run_links_disagree" if found else "", found)
 
 
 def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from workpacket.cli.options import Arguments, Option, usage
 from workpacket.git.repository import Repository
@@ -22,6 +23,8 @@ from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
 from workpacket.shell.work_done import branch_here
+
+Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
     Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
@@ -53,7 +56,7 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
 
 def packet_command(
     arguments: Arguments,
-    decide: Callable[[Facts, PacketFacts], Answer],
+    decide: Decide,
     *,
     also: Sequence[str] = (),
     words: int = 1,

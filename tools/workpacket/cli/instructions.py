@@ -94,7 +94,7 @@ _CHECKPOINT = Skill(
         Step("Milestone: plan drafted", "run checkpoint HANDLE --name plan-drafted"),
         Step("Anything that must not happen twice", "run step HANDLE STEP -- PROGRAM"),
         Step("After each part that is committed", "run checkpoint HANDLE --git"),
-        Step("The work ends", "run stop HANDLE"),
+        Step("The work ends; until then no verdict is given on the packet", "run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved, and merged", "merged WP_ID"),
         Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from workpacket.cli.looking import NOBODY
 from workpacket.cli.remembered import Output
@@ -19,14 +20,14 @@ def everything(repository: Repository) -> Facts:
     return gather(repository, None, NOBODY)
 
 
-def output(repository: Repository, text: str, *, lasts: bool = True) -> Output:
-    """`lasts` is whether the output stays true while time goes by."""
+def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
+    """`lasts` is whether the output stays true while time goes by; `also` are further files that it rests on."""
     places = [
         repository.common_dir / "packed-refs",
         repository.common_dir / "config",
         repository.git_dir / "HEAD",
     ]
     folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
-    extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in places]
+    extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in (*map(str, places), *also)]
     extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
     return Output(text, 0, [LOG_STATE, *extras], repeatable=lasts and not unfinished(repository))

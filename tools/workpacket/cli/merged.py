@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, packet_command
+from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts, PacketFacts
@@ -18,7 +19,7 @@ def run(arguments: Arguments) -> int:
         target = arguments.value("target") or facts.target_branch
         return merged(facts, packet, containment(repository, packet, target))
 
-    return packet_command(arguments, decide)
+    return packet_command(arguments, noting_roles(repository, decide))
 
 
 COMMAND = Command(

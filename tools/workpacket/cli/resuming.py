@@ -6,12 +6,12 @@ import sys
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, one_run, open_runtime, refuse
+from workpacket.cli.store_door import CommandLinks, answer, one_run, open_runtime, refuse, with_links
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.decide import Decision
-from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.runtime import Choice, Runtime
 
 # Work that is no run, by how its id begins.
@@ -44,13 +44,15 @@ def cancel(arguments: Arguments) -> int:
             runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
             state = runtime.state(run).status
             text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
-            return answer(arguments, text, {"run": run, "state": state}, then=f"workpacket runs show {run}")
+            data: dict[str, Json] = {"run": run, "state": state}
+            return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
     except RuntimeFault as fault:
         return refuse(arguments, fault)
 
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
+    _require_work(runtime, run)
     if not arguments.flag("plan"):
         _settle(arguments, runtime, run)
     decision = runtime.plan(run)
@@ -66,6 +68,20 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
     text = f"{run}: {decision.action} {decision.code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
     data: dict[str, Json] = {"run": run, "decision": decision.as_json()}
     return answer(arguments, text, data, status=status, then=_then(runtime, run, decision))
+
+
+def _require_work(runtime: Runtime, run: str) -> None:
+    """A run whose packet is over, or stopped, is not gone on with in silence."""
+    packet = run.rpartition("/")[0]
+    witness = runtime.settings.witness
+    if not packet or not isinstance(witness, CommandLinks) or runtime.summary(run).liveness == "completed":
+        return
+    from workpacket.bridges.run_links import packet_stop
+
+    stop = packet_stop(witness.repository, packet)
+    if stop is not None:
+        hint = f"{stop.command}; or end the run: workpacket cancel {run}"
+        raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
 
 
 def _answer_the_program(arguments: Arguments, runtime: Runtime, run: str) -> None:

@@ -24,6 +24,7 @@ COMMAND = Command(
 `run step` runs a program once: asked for again, in this attempt or a later one, it prints what is stored instead.
 `run checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the
 last one whose commit is verified to be here, -1 for none.
+With --packet the run stands in the log of the packet, and no verdict is given on it while the run is unfinished.
 The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.""",
     options=(
         Option("packet", "start: the work packet the run belongs to", value="WP_ID"),

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import cast
 
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, number_of, open_runtime, refuse
+from workpacket.cli.store_door import answer, number_of, open_runtime, refuse, with_links
 from workpacket.cli.workspace import open_workspace
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
@@ -40,17 +40,24 @@ def carry_out(arguments: Arguments, action: str) -> int:
         with open_runtime(
             create=True, holder=holder, lease_seconds=scripted.LEASE_SECONDS, promise=arguments.flag("git")
         ) as runtime:
-            if action == "start":
-                return _start(arguments, runtime)
-            session = scripted.join(runtime, arguments.words[0])
             try:
-                return _ACTIONS[action](arguments, session)
-            finally:
-                session.leave()
+                status = _start(arguments, runtime) if action == "start" else _joined(arguments, action, runtime)
+            except RuntimeFault as fault:
+                status = refuse(arguments, fault)
+            return with_links(runtime, status)
     except RuntimeFault as fault:
         return refuse(arguments, fault)
+
+
+def _joined(arguments: Arguments, action: str, runtime: Runtime) -> int:
+    session = scripted.join(runtime, arguments.words[0])
+    try:
+        return _ACTIONS[action](arguments, session)
     except RunCancelled as cancelled:
-        return refuse(arguments, RuntimeFault(cancelled.reason or "the run was cancelled", code="run_cancelled"))
+        session.end(cancelled)
+        raise RuntimeFault(cancelled.reason or "the run was cancelled", code="run_cancelled") from None
+    finally:
+        session.leave()
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

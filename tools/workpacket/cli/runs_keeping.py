@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, examine_any, number_of, one_run, open_runtime, refuse, run_named
+from workpacket.cli.store_door import (
+    answer,
+    examine_any,
+    number_of,
+    one_run,
+    open_runtime,
+    refuse,
+    run_named,
+    with_links,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
@@ -32,7 +41,7 @@ def carry_out(arguments: Arguments, action: str) -> int:
             return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
         with open_runtime(create=action == "import") as runtime:
             actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
-            return actions[action](arguments, runtime)
+            return with_links(runtime, actions[action](arguments, runtime))
     except RuntimeFault as fault:
         return refuse(arguments, fault)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from workpacket.bridges.batch_facts import FOLDERS, gather
@@ -17,6 +18,7 @@ from workpacket.bridges.resumable import (
     Kind,
     Resumable,
     Stop,
+    kept_back,
     of_batch,
     of_commits,
     of_role,
@@ -24,8 +26,10 @@ from workpacket.bridges.resumable import (
     of_session,
     of_step,
 )
+from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.bridges.unfinished import unfinished_roles
 from workpacket.cli.progressing import roles_here
+from workpacket.cli.runs_linking import choice_about
 from workpacket.errors import WorkpacketError
 from workpacket.git.changes import files_ending
 from workpacket.git.repository import Repository, find_repository
@@ -49,11 +53,16 @@ def scan(runtime: Runtime, team: str, caller: Callable[[str], str]) -> list[Resu
     try:
         repository = find_repository(Path.cwd())
     except WorkpacketError:
-        found = [] if team else list(_runs(runtime))
+        found = [] if team else list(_runs(runtime, None))
     else:
         found = list(_roles(repository, runtime, team, caller))
         if not team:
-            found = [*_runs(runtime), *_batches(repository, runtime, caller("")), *found, *_steps(repository)]
+            found = [
+                *_runs(runtime, repository),
+                *_batches(repository, runtime, caller("")),
+                *found,
+                *_steps(repository),
+            ]
             found += _commits(repository, runtime)
     return sorted(found, key=lambda one: not one.goes_on)
 
@@ -62,18 +71,24 @@ def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
     return Resumable(kind, id_, "nowhere", "it cannot be read", "", (Stop(error.code, error.message, error.hint),))
 
 
-def _runs(runtime: Runtime) -> Iterator[Resumable]:
+def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
+    stop_of = cache(lambda packet: packet_stop(repository, packet) if repository is not None and packet else None)
     for line in runtime.runs():
         if line.liveness == "completed":
             continue
         try:
             if line.name == "session":
-                yield of_session(line, assess(runtime, line.id))
+                work = of_session(line, assess(runtime, line.id))
             else:
                 state = runtime.state(line.id)
-                yield of_run(line, runtime.plan(line.id), state.name, state.packet)
+                work = of_run(line, runtime.plan(line.id), state.name, state.packet)
+            yield kept_back(work, stop_of(line.packet))
         except WorkpacketError as error:
             yield _refused("run", line.id, error)
+    for one in disagreements(repository, runtime) if repository is not None else ():
+        if one.what != "unlinked":  # that one is listed as what it is: unfinished
+            stop = Stop("run_links_disagree", one.message, choice_about(one))
+            yield Resumable("run", one.run, "nowhere", "log and store do not agree", "", (stop,))
 
 
 def _scopes(root: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from workpacket.cli.linked_runs import runs_of
 from workpacket.cli.looking import packet_facts, show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.git.objects import list_tree, read_objects
@@ -17,6 +18,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import LOG_FOLDER
 from workpacket.plans.facts import PacketFacts
 from workpacket.report.door import escape
+from workpacket.report.linked_runs import linked_runs
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
@@ -26,9 +28,10 @@ def run(arguments: Arguments) -> int:
     repository, _, packet = packet_facts(arguments)
     at = arguments.value("at")
     state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
+    runs = runs_of({state.packet: state}).get(state.packet, ()) if not at else linked_runs(state, unfinished=True)
     if arguments.flag("json"):
-        return show_json(arguments, _as_json(packet, state))
-    for name, value in _as_rows(packet, state):
+        return show_json(arguments, {**_as_json(packet, state), "runs": [run.as_json() for run in runs]})
+    for name, value in [*_as_rows(packet, state), *(("run", run.sentence) for run in runs)]:
         print(f"{name:<12}{escape(value)}")
     print(f"next: workpacket {'history' if at else 'why'} {packet.id}")
     return exits.OK

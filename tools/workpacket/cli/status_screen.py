@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from workpacket.cli.linked_runs import runs_of, steadiness
 from workpacket.cli.looked_at import everything, output
 from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
@@ -27,19 +28,24 @@ def compute(arguments: Arguments) -> Output:
     held = _held(facts)
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
+    runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
+    steady, also = steadiness(runs)
+    lasts = steady and not held
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
         names: list[Json] = [row.id for row in rows]
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
-        return output(repository, render_envelope("status", exits.OK, [], data), lasts=not held)
+        data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
+        return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
     tokens = (*(lane.token for lane in LANES), FORKED, "no log")
     lines = [f"{counts[token]:6}  {token}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
+    lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
     lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
-    return output(repository, "\n".join(lines) + "\n", lasts=not held)
+    return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
 
 
 def _held(facts: Facts) -> dict[str, str]:

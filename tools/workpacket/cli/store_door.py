@@ -7,26 +7,30 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import find_repository
+from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
+from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
+from workpacket.report.door import escape
 from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.runtime.contract import Store
+from workpacket.runtime.contract import Store, Witness
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.health import Indexed, Problem, contents_of
 from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.observe import Observer
 from workpacket.runtime.place import VARIABLE, server_url, store_path
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.server import require_driver
+
+if TYPE_CHECKING:
+    from workpacket.bridges.run_links import RunLinks
 
 
 def open_runtime(
@@ -34,7 +38,10 @@ def open_runtime(
     lease_seconds: float = 30.0, promise: bool = False,
 ) -> Runtime:  # fmt: skip
     """The runtime of this place. Commands that only look make no store where there is none."""
-    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=_observers(promise))
+    repository = _repository(needed=promise)
+    observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
+    witness = _witness(repository)
+    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
     if not create and not server_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
     return Runtime.open(None, settings)
@@ -54,13 +61,52 @@ def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runt
     return open_runtime(create=True, lease_seconds=lease_seconds)
 
 
-def _observers(promise: bool) -> tuple[Observer, ...]:
+def _repository(*, needed: bool) -> Repository | None:
     try:
-        return (GitObserver(find_repository(Path.cwd()), own=OWN_FOLDERS, promise=promise),)
+        return find_repository(Path.cwd())
     except WorkpacketError:
-        if promise:
+        if needed:
             raise
-        return ()
+        return None
+
+
+def _witness(repository: Repository | None) -> Witness | None:
+    """Who tells the logs of runs, where there are any."""
+    if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
+        return None
+    return CommandLinks(repository)
+
+
+class CommandLinks:
+    """`bridges.run_links` for a command: imported when a run of a packet begins or ends, which most calls do not see.
+
+    `left` is what could not be written.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.left: list[WorkpacketError] = []
+
+    def links(self) -> RunLinks:
+        from workpacket.bridges.run_links import RunLinks
+
+        return RunLinks(self.repository, self.left.append)
+
+    def begins(self, store: Store, stream: str, packet: str) -> None:
+        self.links().begins(store, stream, packet)
+
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        self.links().ended(store, stream, packet)
+
+
+def with_links(runtime: Runtime, status: int) -> int:
+    """Say what could not be written into the logs; the exit status, which is not 0 then."""
+    witness = runtime.settings.witness
+    for left in witness.left if isinstance(witness, CommandLinks) else ():
+        sys.stdout.flush()
+        sys.stderr.write(f"note: {escape(left.message)} ({left.code})\n  -> {escape(left.hint)}\n")
+        status = status or catalogue()[left.code].exit_code
+    return status
 
 
 def run_named(runtime: Runtime, word: str) -> str:

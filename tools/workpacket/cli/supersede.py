@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
+from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.turning import supersede
 from workpacket.shell.governed_files import find_governed, packet_named
@@ -14,7 +15,7 @@ def run(arguments: Arguments) -> int:
     reason = arguments.value("reason")
     return packet_command(
         arguments,
-        lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason),
+        noting_roles(here(), lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason)),
         also=(by,),
     )
 

@@ -17,6 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.audit import BY_CODE
 from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
+from workpacket.report.door import without_surrogates
 from workpacket.report.text import counted
 
 
@@ -53,7 +54,7 @@ def _as_json(matters: Sequence[Matter]) -> list[Json]:
     return [
         {
             "code": one.finding.code,
-            "path": one.finding.path,
+            "path": without_surrogates(one.finding.path),
             "line": one.finding.line,
             "packet": one.packet,
             "message": told(one.finding.message),

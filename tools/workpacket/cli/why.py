@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from workpacket.cli.governing import ACTING, refuse, unmet_json, unmet_lines
+from workpacket.cli.linked_runs import runs_of
 from workpacket.cli.looking import packet_facts, show_json
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.model import exits
@@ -20,18 +21,22 @@ def run(arguments: Arguments) -> int:
     repository, facts, packet = packet_facts(arguments, questions=(ACTIVATION, verdict_question("PASS")))
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
     standing = why(facts, packet, work, branch_here(repository))
+    runs = runs_of({standing.id: packet.state}).get(standing.id, ())
+    listed: list[Json] = [run.as_json() for run in runs]
     if arguments.flag("gate") and standing.unmet:
-        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane})
+        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed})
     if arguments.flag("json"):
         unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
         data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
-        return show_json(arguments, data)
+        return show_json(arguments, {**data, "runs": listed})
     lane = standing.lane or "without a log"
     print(f"{standing.id} is {lane}")
     if standing.unmet:
         count = "1 condition stands" if len(standing.unmet) == 1 else f"{len(standing.unmet)} conditions stand"
         print(f"{count} before `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet)))
+    for run in runs:
+        print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
     print(f"next: {escape(standing.unmet[0].command if standing.unmet else standing.command)}")
     return exits.OK
 

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer, number_of, refuse, server_runtime
+from workpacket.cli.store_door import answer, number_of, refuse, server_runtime, with_links
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.stop_reasons import reason_of
 
@@ -40,7 +40,7 @@ def carry_out(arguments: Arguments) -> int:
         return refuse(arguments, fault)
     except KeyboardInterrupt:
         return reason_of("user_stopped").exit_code
-    return answer(arguments, f"{done} run{'s' * (done != 1)} done\n", {"done": done})
+    return with_links(runtime, answer(arguments, f"{done} run{'s' * (done != 1)} done\n", {"done": done}))
 
 
 def _ender(worker: Worker) -> Any:

@@ -7,6 +7,7 @@ the same answer to everybody who has the same set of files, in whatever order th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from workpacket.ledger.lanes import standing
@@ -20,7 +21,7 @@ _ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 
 def fold(log: Log) -> PacketState:
-    draft = _Draft()
+    draft = _Draft(log)
     for event in log.events:
         change = _CHANGES.get(event.type)
         if change is not None:
@@ -51,11 +52,13 @@ def fold(log: Log) -> PacketState:
 class _Draft:
     """The state while it is being replayed."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
+        self.log = log
         self.lease: Lease | None = None
         self.assignment = Assignment()
         self.holders: dict[str, None] = {}
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[tuple[str, str], Run] = {}
+        self.links: dict[tuple[str, str], list[Event]] = {}
         self.evidence: list[Event] = []
         self.verdicts: list[Event] = []
         self.approvals: list[Event] = []
@@ -63,6 +66,18 @@ class _Draft:
         self.refinement: Event | None = None
         self.presented: Event | None = None
         self.superseded_by = ""
+
+    @cached_property
+    def trunk(self) -> frozenset[str]:
+        """The events to which everything before them in the order of replay is known: all, where nothing branched."""
+        heads: set[str] = set()
+        found: set[str] = set()
+        for event in self.log.events:
+            if heads.issubset(event.parents):
+                found.add(event.id)
+            heads.difference_update(event.parents)
+            heads.add(event.id)
+        return frozenset(found)
 
     def place(self, event: Event) -> None:
         said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}
@@ -104,13 +119,24 @@ class _Draft:
         self.hold(event)
 
     def link(self, event: Event) -> None:
-        run = event.text("run") or ""
-        self.runs.setdefault(run, Run(run, event))
+        key = _key_of(event)
+        self.links.setdefault(key, []).append(event)
+        self.runs[key] = Run(key[1], self.links[key][0])
 
     def close(self, event: Event) -> None:
-        run = event.text("run") or ""
-        if run in self.runs:
-            self.runs[run] = replace(self.runs[run], closed=event)
+        """Who ended the run knew the links before: one made on another branch meanwhile stays open."""
+        key = _key_of(event)
+        if key not in self.runs:
+            return
+        if event.id in self.trunk:
+            self.links[key] = []
+        else:
+            known = self.log.ancestry(event.parents)
+            self.links[key] = [link for link in self.links[key] if link.id not in known]
+        if self.links[key]:
+            self.runs[key] = Run(key[1], self.links[key][0])
+        elif self.runs[key].closed is None:
+            self.runs[key] = replace(self.runs[key], closed=event)
 
     def prove(self, event: Event) -> None:
         self.evidence.append(event)
@@ -126,6 +152,10 @@ class _Draft:
 
     def present(self, event: Event) -> None:
         self.presented = event
+
+
+def _key_of(event: Event) -> tuple[str, str]:
+    return event.text("store") or "", event.text("run") or ""
 
 
 _Change: TypeAlias = Callable[[_Draft, Event], None]

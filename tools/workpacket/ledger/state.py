@@ -27,11 +27,19 @@ class Assignment(Value):
 
 
 class Run(Value):
-    """A run of the runtime that works on the packet. `closed` holds the event with its outcome and digest."""
+    """A run of the runtime that works on the packet. `closed` holds the event with its outcome and digest.
+
+    A run that goes on after it was closed is linked again: `linked` is the first link that nobody closed, else the
+    last one. `store` tells apart runs of one name in two clones.
+    """
 
     run: str
     linked: Event
     closed: Event | None = None
+
+    @property
+    def store(self) -> str:
+        return self.linked.text("store") or ""
 
 
 class PacketState(Value):

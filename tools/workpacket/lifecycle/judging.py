@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.linking import unfinished_runs
+from workpacket.lifecycle.reports import Report, is_vouched_for, report_of
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import Event
 from workpacket.value import Value
@@ -44,11 +47,17 @@ class Around(Value):
 
 
 def judge_change(
-    log: Log, known: frozenset[str], digest_of: DigestOf, around: Callable[[], Around], *, governed: bool
+    log: Log,
+    known: frozenset[str],
+    digest_of: DigestOf,
+    around: Callable[[], Around],
+    *,
+    governed: bool,
+    reports: Sequence[Report],
 ) -> Iterator[Judged]:
     """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
 
-    `governed`: whether the base has a log at all.
+    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs.
     """
     holders: set[str] = set()
     for event in log.events:
@@ -56,7 +65,17 @@ def judge_change(
         if event.id not in known and event.moves_lane:
             yield from _illegal(log, event)
             yield from _placed_by_hand(log, event, governed=governed)
-            yield from _ungated(event, holders, digest_of, around)
+            yield from _ungated(event, holders, digest_of, around, reports)
+            yield from _past_runs(log, event, around)
+
+
+def _past_runs(log: Log, event: Event, around: Callable[[], Around]) -> Iterator[Judged]:
+    """A verdict, or a merge, while a run was at work of which its writer could know."""
+    if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
+        return
+    for unmet in unfinished_runs(fold(log.as_of(event.parents))):
+        if unmet.code not in around().waived:
+            yield Judged("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
 
 def _illegal(log: Log, event: Event) -> Iterator[Judged]:
@@ -84,12 +103,14 @@ def _blocked_in(log: Log, event: Event) -> str | None:
     return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
 
 
-def _ungated(event: Event, holders: set[str], digest_of: DigestOf, around: Callable[[], Around]) -> Iterator[Judged]:
+def _ungated(
+    event: Event, holders: set[str], digest_of: DigestOf, around: Callable[[], Around], reports: Sequence[Report]
+) -> Iterator[Judged]:
     gates: Mapping[str, Callable[[], Sequence[str]]] = {
         "activated": lambda: _activation(event, digest_of),
         "claimed": lambda: _claim(around()),
         "submitted": lambda: _submission(event),
-        "verdict.given": lambda: _verdict(event, holders, digest_of),
+        "verdict.given": lambda: _verdict(event, holders, digest_of, reports),
         "merged": lambda: _merge(event, around()),
     }
     gate = gates.get(event.type)
@@ -128,13 +149,13 @@ def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
     return any(isinstance(r, Mapping) and r["criterion"] == criterion and r["result"] != "not_met" for r in rows)
 
 
-def _verdict(event: Event, holders: set[str], digest_of: DigestOf) -> list[str]:
+def _verdict(event: Event, holders: set[str], digest_of: DigestOf, reports: Sequence[Report]) -> list[str]:
     found = []
     if event.actor.id in holders:
         found.append(f"{event.actor.id} judged work that they held")
-    report = event.data.get("report")
-    if isinstance(report, Mapping) and digest_of(str(report["path"])) != report["sha256"]:
-        found.append(f"the report {report['path']} is not the one that came with the verdict")
+    report = report_of(event)
+    if report is not None and not is_vouched_for(report, digest_of(report.path), reports):
+        found.append(f"the report {report.path} is not the one that came with the verdict")
     if report is None and event.text("verdict") != "CHANGES":
         found.append("the verdict came without a report")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.linking import unfinished_runs
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.unmet import Unmet
@@ -187,9 +188,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     if verdict != "CHANGES" and not report:
         message = "a verdict needs the validator's report"
         yield Unmet("report_missing", message, f"workpacket verdict {packet} {verdict} --report FILE")
-    for run in state.open_runs if verdict == "PASS" else ():
-        message = f"the run {run.run} still works on {packet}"
-        yield Unmet("run_unfinished", message, f"workpacket run stop {run.run}")
+    yield from unfinished_runs(state)
 
 
 def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Unmet, ...]:

@@ -176,8 +176,21 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "run.linked": record("a run of the runtime works on it", {"run": NAME, "stream": NAME}, {"store": NAME}),
     "run.closed": record(
-        "that run ended",
-        {"run": NAME, "outcome": NAME, "stream_sha256": DIGEST, "events": integer("how many it had", least=0)},
+        "that run ended, or no longer counts",
+        {
+            "run": NAME,
+            "outcome": choice(
+                "how; lost is what a person says of a run whose store is gone",
+                ("completed", "stopped", "cancelled", "superseded", "abandoned", "not_begun", "lost"),
+            ),
+        },
+        {
+            "store": NAME,
+            "code": text("the stop reason of a run that stopped", pattern="[a-z][a-z0-9_]*", longest=80),
+            "reason": REASON,
+            "stream_sha256": DIGEST,
+            "events": integer("how many it had", least=0),
+        },
     ),
     "fork.resolved": record(
         "contradicting moves were settled by a person",

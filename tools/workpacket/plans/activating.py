@@ -24,6 +24,7 @@ from workpacket.model.lanes import Lane
 from workpacket.plans.backlog import block_digest
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.linking import close_all
 from workpacket.plans.moving import move, project
 from workpacket.plans.projections import lane_named
 from workpacket.text.source import Source
@@ -94,8 +95,10 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
     data |= {"refinement": pinned, "checklist": checklist}
     move(draft, packet, "activated", lane.token, data, satisfying(facts.approvals[ACTIVATION_GATE]))
+    remarks: list[str] = []
     for other in earlier:
         move(draft, other, "superseded", "SUPERSEDED", {"by": name})
+        remarks += close_all(draft, other, "superseded")
     notes = [f"active={name}", f"activated from stub {packet.stub_path}"]
     notes += [f"supersedes: {', '.join(other.id.text for other in earlier)}"] if earlier else []
     lanes = {name: lane.token, **{other.id.text: "SUPERSEDED" for other in earlier}}
@@ -107,7 +110,8 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if earlier:
         said += f"; superseded: {', '.join(other.id.text for other in earlier)}"
     then = f"edit what is TODO in {packet.packet_path}, then: workpacket prepare {name}"
-    return Planned(draft.plan(), said, then, {"id": name, "path": packet.packet_path, "supersedes": superseded})
+    data = {"id": name, "path": packet.packet_path, "supersedes": superseded}
+    return Planned(draft.plan(), said, then, data, tuple(remarks))
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Unmet, ...]:

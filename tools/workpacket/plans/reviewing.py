@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
+from workpacket.lifecycle.linking import reminders, unfinished_runs
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -100,7 +101,8 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Map
     project(draft, {name: "IN_REVIEW"})
     said = f"{name} is in review with {len(rows)} pieces of evidence for {work.commit[:12]}"
     then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
-    return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit})
+    notes = reminders(packet.state, "until it has ended, no verdict is given")
+    return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Sequence[Mapping[str, Json]]) -> Answer:
@@ -177,6 +179,7 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     row = transition("merged")
     unmet = move_unmet(packet.state, row) or (
         *merged_unmet(name, commit, found.target, found.proof),
+        *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
         *added_unmet(facts, packet, row),
     )
     if unmet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workpacket.lifecycle.approval import approval_unmet, satisfying
 from workpacket.lifecycle.approval_terms import CONSUMING
+from workpacket.lifecycle.linking import reminders
 from workpacket.lifecycle.moving import forward_command, move_unmet, target_of
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -11,6 +12,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import lane_of_token
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.linking import close_all
 from workpacket.plans.moving import move, project
 from workpacket.plans.passing import added_unmet
 
@@ -48,9 +50,15 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     target = target_of(row, packet.state)
     draft = Draft(command, facts)
     move(draft, packet, row.event, target, data)
+    notes: tuple[str, ...] = ()
+    if command == "block":
+        notes = reminders(packet.state, f"it is not resumed before workpacket unblock {name}")
+    elif command in {"supersede", "abandon"}:
+        notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
     project(draft, {name: target}, remarks=shown)
-    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target), {"id": name, "lane": target})
+    said: dict[str, Json] = {"id": name, "lane": target}
+    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target), said, notes)
 
 
 def waive(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from datetime import datetime, timedelta
 
+from workpacket.lifecycle.linking import reminders
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
@@ -128,4 +129,5 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     project(draft, {name: row.target})
     said = f"{name} is handed over to {to}" if to else f"{name} is ready for dev again"
     then = f"workpacket claim {name}" + (f" --as {to}" if to else "")
-    return Planned(draft.plan(), said, then, {"id": name})
+    notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
+    return Planned(draft.plan(), said, then, {"id": name}, notes)

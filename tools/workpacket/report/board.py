@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from workpacket.documents.register_text import section_of
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import SECTIONS, lane_of_token
+from workpacket.report.linked_runs import LinkedRun
 from workpacket.value import Value
 
 # One sign a lane, so that nobody has to tell colours apart; ASCII, so that every terminal gives it one column.
@@ -33,6 +34,7 @@ class Card(Value):
     lane: str
     note: str = ""
     title: str = ""
+    runs: tuple[LinkedRun, ...] = ()
 
 
 class Column(Value):

@@ -14,6 +14,7 @@ from functools import cache
 
 from workpacket.report.board import SIGNS, Card, Column
 from workpacket.report.door import escape
+from workpacket.report.linked_runs import mark
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2128; --soft: #57606a; --paper: #f6f7f9; --card: #fff; --line: #d5dae0;
@@ -107,7 +108,8 @@ def _card(card: Card) -> str:
     note = f'<span class="note">{_text(card.note)}</span>' if card.note else ""
     sign = f'<span aria-hidden="true">{_text(SIGNS[card.lane])} </span>'
     lane = f'<span class="lane {_text(card.lane.lower())}">{sign}{_text(card.lane)}</span>'
-    return f'<li id="{name}"><a href="#{name}">{name}</a>{lane}{title}{note}</li>'
+    runs = f'<span class="note">{_text(mark(card.runs))}</span>' if card.runs else ""
+    return f'<li id="{name}"><a href="#{name}">{name}</a>{lane}{title}{note}{runs}</li>'
 
 
 def _text(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from workpacket.report.board import SIGNS, Card, Column
 from workpacket.report.door import escape
+from workpacket.report.linked_runs import mark
 from workpacket.report.style import Role, Style
 from workpacket.report.width import text_width, wrap
 
@@ -72,6 +73,8 @@ def _card(card: Card, width: int) -> Iterator[Line]:
     sign = SIGNS[card.lane]
     for number, line in enumerate(wrap(escape(card.id), width - 2)):
         yield f"{'  ' if number else f'{sign} '}{line}", _ROLES.get(card.lane)
+    if card.runs:
+        yield from ((f"  {line}", "info") for line in wrap(escape(mark(card.runs)), width - 2))
     if card.note:
         yield from ((f"  {line}", None) for line in wrap(escape(card.note), width - 2))
 

@@ -138,4 +138,24 @@ class Store(Protocol):
         """Retention: forget a stream whose head hash is `head`, keeping a tombstone so that its name is not reused."""
         ...
 
+    @property
+    def identity(self) -> str:
+        """What tells this store from another one that may hold runs of the same names."""
+        ...
+
     def close(self) -> None: ...
+
+
+class Witness(Protocol):
+    """Keeps a record, in another place, of the runs that belong to work packets.
+
+    No transaction spans both places. So it is told of an attempt before the store is, and of its end after.
+    """
+
+    def begins(self, store: Store, stream: str, packet: str) -> None:
+        """An attempt is about to be recorded, under the lease of its stream. What this raises keeps it from it."""
+        ...
+
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        """The end of an attempt is durable. Raises nothing."""
+        ...

@@ -19,7 +19,7 @@ from workpacket.runtime.observations import GitRelation, Observations
 from workpacket.runtime.state import CheckpointRecord
 
 # What the runtime itself writes into a work tree: it is nobody's work and never committed.
-OWN_FOLDERS: Final = (".workpacket", ".runr")
+OWN_FOLDERS: Final = (".workpacket", ".runr", ".GOV/log")
 
 
 class GitObserver:

@@ -33,6 +33,10 @@ class MemoryStore:
         self._index: dict[tuple[str, str, str], IndexEntry] = {}
         self._removed: dict[str, Head] = {}
 
+    @property
+    def identity(self) -> str:
+        return ""
+
     def append(self, request: Append) -> Appended:
         with self._lock:
             self._require_name_is_free(request.stream)

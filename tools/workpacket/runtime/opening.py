@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.changes import HIDDEN, shown_changes
-from workpacket.runtime.contract import Lease, Store
+from workpacket.runtime.contract import Lease, Store, Witness
 from workpacket.runtime.decide import Decision, decide
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.fork import carried_over
@@ -41,6 +41,7 @@ class Opening:
     lease_seconds: float = LEASE_SECONDS
     holder: str = ""  # who is to hold the runs; this process if it is not said
     lent: Lent | None = None  # the lease of the stream that is to be opened, if it was taken before
+    witness: Witness | None = None
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
@@ -92,6 +93,7 @@ class Opening:
         data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = Draft("run.started", data, stored_text(cleaned).encode("utf-8"))
         try:
+            self._announce(stream, wanted.packet)
             recorder.record(draft, expected_version=0)
         except BaseException:
             self._give_up(recorder.lease)
@@ -181,6 +183,7 @@ class Opening:
         state = recorder.state
         if decision.action == "COMPLETE":
             return self._finished(recorder)
+        self._announce(state.stream, state.packet)
         drafts: list[Draft] = []
         if wanted.retry_token:
             spent: dict[str, Json] = {"token_hash": token_hash(wanted.retry_token), "checkpoint": decision.checkpoint}
@@ -201,6 +204,7 @@ class Opening:
         stream = stream_prefix(state.name, state.packet) + key
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
+        self._announce(stream, state.packet)
         recorder.record(*carried_over(self.store, before, point, stream), expected_version=0)
         return stream
 
@@ -227,10 +231,15 @@ class Opening:
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
         return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
+    def _announce(self, stream: str, packet: str) -> None:
+        if self.witness is not None and packet:
+            self.witness.begins(self.store, stream, packet)
+
     def _finished(self, recorder: Recorder) -> Session:
         """Only stored results are given out, so nobody else has to wait for it."""
         self._give_up(recorder.lease)
         recorder.lease = None
+        self.tell_end(recorder.stream, recorder.state.packet)  # who ended it may have been killed before this
         return Session(recorder, self.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
@@ -238,9 +247,15 @@ class Opening:
         return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:
-        session = Session(recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent)
+        session = Session(
+            recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent, on_end=self.tell_end
+        )
         session.keep_lease()
         return session
+
+    def tell_end(self, stream: str, packet: str) -> None:
+        if self.witness is not None and packet:
+            self.witness.ended(self.store, stream, packet)
 
 
 def orphans_of(state: RunState) -> tuple[str, ...]:

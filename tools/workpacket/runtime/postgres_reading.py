@@ -61,6 +61,11 @@ class ReadablePostgres:
             self.access.close()
             raise
 
+    @property
+    def identity(self) -> str:
+        """A server is one for all its clients, whatever they call it; only projects have streams of the same names."""
+        return f"server {self.access.address.project}"
+
     # ---- streams --------------------------------------------------------------------------------------------------
 
     def head(self, stream: str) -> Head | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.contract import Store
+from workpacket.runtime.contract import Store, Witness
 from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.ids import Ids, random_id
@@ -48,6 +48,7 @@ class Settings:
     redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = random_id
+    witness: Witness | None = None
 
 
 class Runtime:
@@ -131,6 +132,7 @@ class Runtime:
         lease = self.store.lease(run_id)
         if lease is None or is_certainly_dead(lease.holder):
             recorder.record(Draft("run.cancelled", {"reason": reason}))
+            self.tell_end(run_id, recorder.state.packet)
 
     def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
         """Answer the question `subject` (of a decision, or of `run.confirm`). Holds for exactly that question."""
@@ -167,6 +169,7 @@ class Runtime:
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
+            self.tell_end(stream, stream.rpartition("/")[0])  # how it ended cannot be read any more after it
             self.store.remove(stream, heads[stream].hash)
         return gone
 
@@ -175,6 +178,10 @@ class Runtime:
     def promised(self) -> Mapping[str, Json]:
         """What a checkpoint made now asks of a resume."""
         return self._opening().promised()
+
+    def tell_end(self, stream: str, packet: str) -> None:
+        """Have the witness know that an attempt has ended."""
+        self._opening().tell_end(stream, packet)
 
     def _opening(self) -> Opening:
         chosen = self.settings
@@ -189,6 +196,7 @@ class Runtime:
             chosen.ids,
             chosen.lease_seconds,
             chosen.holder,
+            witness=chosen.witness,
         )
 
     def _existing(self, run_id: str) -> str:

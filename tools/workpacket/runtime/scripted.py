@@ -53,7 +53,7 @@ def join(runtime: Runtime, handle: str) -> Session:
         return Session(_recorder(runtime, state, None), LEASE_SECONDS, replay_only=True)
     lease = _lease(runtime, stream)
     state = _present(runtime, stream, attempt)  # what was read before the lease was had may be past
-    session = Session(_recorder(runtime, state, lease), LEASE_SECONDS, runtime.promised, None)
+    session = Session(_recorder(runtime, state, lease), LEASE_SECONDS, runtime.promised, None, on_end=runtime.tell_end)
     session.root.reached_new_work = True  # steps of scripts say when they begin: nothing has to be guessed
     session.keep_lease()
     return session

@@ -63,6 +63,7 @@ class Session:
     ids: Ids = random_id
     replay_only: bool = False
     lent: Lent | None = None
+    on_end: Callable[[str, str], None] | None = None
     steps: Steps = field(init=False)
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
@@ -212,11 +213,17 @@ class Session:
         try:
             if not self.replay_only:
                 self._write_end(error)
+                self._tell_end()
         except RuntimeFault:
             if error is None:
                 raise
         finally:
             self.release()
+
+    def _tell_end(self) -> None:
+        """While the lease is held: nobody has begun another attempt yet."""
+        if self.on_end is not None:
+            self.on_end(self.recorder.stream, self.state.packet)
 
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:

@@ -56,6 +56,13 @@ class ReadableSQLite:
         self.access = Access(path, timeout, self._clock.now(), accept_rollback=accept_rollback)
         self._db = self.access.db
 
+    @property
+    def identity(self) -> str:
+        """The moment in which the file was made: it moves with it."""
+        with self.access.reading:
+            row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
+        return f"{row[0]:x}" if row is not None else ""
+
     # ---- streams --------------------------------------------------------------------------------------------------
 
     def _stream_row(self, name: str) -> StreamRow | None:

@@ -75,6 +75,13 @@ class Indexes(OpensStores):
 
 
 class WholeStreams(OpensStores):
+    def test_a_store_is_known_again_by_its_identity(self) -> None:
+        with self.store() as one:
+            identity = one.identity
+        assert identity.isprintable()
+        with self.store() as two:
+            assert two.identity == identity
+
     def test_a_stream_moves_to_this_store_and_on_with_its_hashes(self) -> None:
         source, target = MemoryStore(), MemoryStore()
         events = source.append(Writer("w").request("a", "checkpoint")).events

@@ -8,6 +8,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.verify import read_logs, verify_append_only
 from workpacket.lifecycle.judging import judge_change
+from workpacket.lifecycle.reports import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
@@ -31,11 +32,12 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     governed = find_governed(root)
     policy = read_base_policy(repository, commit).lifecycle
     packets = {name: log for name, log in logs.items() if name in governed.known}
+    reports = reports_of(logs.values())
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
             digest_of = partial(digest_here, root)
             beside = partial(around, repository, commit, governed, packets, name, policy)
-            for judged in judge_change(log, known, digest_of, beside, governed=bool(known)):
+            for judged in judge_change(log, known, digest_of, beside, governed=bool(known), reports=reports):
                 reason = BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(

@@ -51,9 +51,14 @@ class GovernedFiles:
         return PacketFacts(wp_id, self.log(name), *sources)
 
     def log(self, name: str) -> Log:
-        return read_log(name, dict(self._events(name))) if name in self.logs else read_log(name, {})
+        return read_log(name, dict(self.events(name))) if name in self.logs else read_log(name, {})
 
-    def _events(self, name: str) -> Iterator[tuple[str, bytes]]:
+    def look_for_log(self, name: str) -> None:
+        """Find the log of this packet only."""
+        if _is_id(name) and os.path.isdir(os.path.join(self.root, LOG_FOLDER, name)):
+            self.logs |= {name}
+
+    def events(self, name: str) -> Iterator[tuple[str, bytes]]:
         folder = f"{LOG_FOLDER}/{name}"
         for entry in sorted(os.listdir(os.path.join(self.root, folder))):
             if not entry.startswith(".workpacket-"):
@@ -76,6 +81,18 @@ def find_governed(root: str) -> GovernedFiles:
                 paths.setdefault(name, path)
     governed.logs = frozenset(name for name in _names(root, LOG_FOLDER) if name != CHECKPOINT_LOG and _is_id(name))
     return governed
+
+
+def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
+    """The logs in one of whose files these words stand. Looking is cheaper than joining each log."""
+    governed = GovernedFiles(root)
+    for name in _names(root, LOG_FOLDER):
+        if name == CHECKPOINT_LOG or not _is_id(name):
+            continue
+        governed.logs = frozenset({name})
+        files = dict(governed.events(name))
+        if any(words in data for data in files.values()):
+            yield read_log(name, files)
 
 
 def _documents(root: str, folder: str) -> Iterable[tuple[str, str]]:

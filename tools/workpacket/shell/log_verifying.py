@@ -19,6 +19,7 @@ from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
 from workpacket.lifecycle.approval_terms import CONSUMING, HUMAN_GATES
+from workpacket.lifecycle.reports import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.findings import Finding
@@ -64,7 +65,8 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         findings += _about_checkpoints(root, logs, {**files, **signatures}, now)
     own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
     digest_of = partial(digest_here, root)
-    findings += [fault for log in own for fault in standing_faults(log, digest_of, now)]
+    reports = reports_of(own)
+    findings += [fault for log in own for fault in standing_faults(log, digest_of, now, reports)]
     named = sorted({path for log in own for _, path, _ in named_files(log)})
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     people = any(_needs_people(event) for log in logs.values() for event in log.events)

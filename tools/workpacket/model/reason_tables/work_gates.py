@@ -123,7 +123,8 @@ REASONS: tuple[Reason, ...] = (
         "run_unfinished",
         "A run still works on the packet",
         "What it does after the verdict would be judged by nobody.",
-        "Stop the run, or let it end.",
+        "Let the run end, stop or cancel it. `workpacket why WP` says how it stands: `workpacket runs settle` closes "
+        "what a crash left open, and `workpacket runs unlink` gives up a run whose store is gone.",
     ),
     _gate(
         "commit_unknown",

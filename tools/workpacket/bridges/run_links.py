@@ -1,0 +1,161 @@
+"""Runs of the runtime and the packets they work on: what the store does is told to the log of the packet.
+
+The runtime knows nothing of packets but their names; it has a witness (`runtime.contract.Witness`), which this is. Of
+an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is found
+(`disagreements`) and set right (`settle`); no run is ever at work of which the log does not know.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from workpacket.bridges.run_endings import ending_of
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository, find_repository
+from workpacket.ledger.state import Run
+from workpacket.lifecycle.linking import link_unmet
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.plans.linking import Ending
+from workpacket.runtime.catalog import RunLine
+from workpacket.runtime.contract import Store
+from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.shell.identity import acting
+from workpacket.shell.run_links import close, link, linked_packets, state_here
+from workpacket.value import Value
+
+_LONGEST: Final = 200
+
+Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
+
+
+class Disagreement(Value):
+    """A run of which store and log say different things.
+
+    late: the store says that it ended, the link is open. not_begun: there is a link and no run. unlinked: the run is
+    unfinished, and no link is open. elsewhere: the link is open, of a run in a store that is not here.
+    """
+
+    run: str
+    packet: str
+    what: Quarrel
+    message: str
+
+
+class RunLinks:
+    """The witness for one repository. `tell` is given what could not be written, which a command says and passes on."""
+
+    def __init__(self, repository: Repository, tell: Callable[[WorkpacketError], None] | None = None) -> None:
+        self.repository = repository
+        self._tell = tell or _warn
+
+    def begins(self, store: Store, stream: str, packet: str) -> None:
+        if len(stream) > _LONGEST or not stream.isprintable():
+            message = f"{stream[:40]!r}...: the name of a run with a packet is printable, and at most {_LONGEST} long"
+            raise WorkpacketError("invalid_value", message)
+        try:
+            link(self.repository, acting(self.repository), packet, stream, store.identity)
+        except WorkpacketError as error:
+            if error.code != "packet_not_active":
+                raise
+            raise RunBlocked(error.message, code=error.code, hint=error.hint) from None
+
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        def ending() -> Ending | None:
+            """Nothing while somebody holds the run who did not end it: they are about to begin another attempt."""
+            lease, last = store.lease(stream), store.latest("runs", stream)
+            if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
+                return None
+            return ending_of(store, stream)
+
+        self._close(store, stream, packet, ending)
+
+    def never_began(self, store: Store, stream: str, packet: str) -> None:
+        """Close the link of a run that the store has never heard of, unless somebody is just beginning it."""
+
+        def ending() -> Ending | None:
+            lease = store.lease(stream)
+            beginning = lease is not None and not is_certainly_dead(lease.holder)
+            return None if beginning or store.head(stream) is not None else Ending("not_begun")
+
+        self._close(store, stream, packet, ending)
+
+    def _close(self, store: Store, stream: str, packet: str, ending: Callable[[], Ending | None]) -> None:
+        def is_it(run: Run) -> bool:
+            return (run.run, run.store) == (stream, identity)
+
+        try:
+            identity = store.identity
+            close(self.repository, acting(self.repository), packet, is_it, ending)
+        except (WorkpacketError, OSError) as error:
+            left = error if isinstance(error, WorkpacketError) else None
+            code, why = (left.code, left.message) if left is not None else ("storage_failed", str(error))
+            message = f"{stream} has ended, and its link in the log of {packet} is still open: {why}"
+            self._tell(WorkpacketError(code, message, hint="workpacket runs settle"))
+
+
+def _warn(left: WorkpacketError) -> None:
+    warnings.warn(f"{left.message}; {left.hint}", RuntimeWarning, stacklevel=2)
+
+
+def governed_runtime(where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
+    """The runtime for programs that work on packets: as `Runtime.open`, and the log of the packet knows of each run."""
+    witness = RunLinks(find_repository(Path.cwd()))
+    chosen = settings or Settings()
+    return Runtime.open(where, dataclasses.replace(chosen, witness=witness))
+
+
+def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:
+    """Everything in which the logs here and the store at hand differ."""
+    store = runtime.store
+    identity = store.identity
+    lines = {line.id: line for line in runtime.runs() if line.packet}
+    for state in linked_packets(repository):
+        for run in state.open_runs:
+            yield from _about(store, identity, state.packet, run)
+    for line in lines.values():
+        if line.liveness in {"live", "interrupted"}:
+            yield from _unlinked(repository, identity, line)
+
+
+def _about(store: Store, identity: str, packet: str, run: Run) -> Iterator[Disagreement]:
+    if run.store != identity:
+        message = f"{run.run} works on {packet} by its log, in a store that is not here"
+        yield Disagreement(run.run, packet, "elsewhere", message)
+    elif (ending := ending_of(store, run.run)) is not None:
+        message = f"{run.run} is {ending.outcome}, and its link in the log of {packet} is open"
+        yield Disagreement(run.run, packet, "late", message)
+    elif store.head(run.run) is None:
+        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} and never began")
+
+
+def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
+    state = state_here(repository, line.packet)
+    if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
+        message = f"{line.id} is {line.liveness}, and the log of {line.packet} here has no open link of it"
+        yield Disagreement(line.id, line.packet, "unlinked", message)
+
+
+def packet_stop(repository: Repository, packet: str) -> Unmet | None:
+    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind stands there."""
+    state = state_here(repository, packet)
+    return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
+
+
+def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
+    """Write into the logs what the store knows; what was settled, and what is left for a person."""
+    found = list(disagreements(repository, runtime))
+    for one in found:
+        if one.what == "late":
+            links.ended(runtime.store, one.run, one.packet)
+        elif one.what == "not_begun":
+            links.never_began(runtime.store, one.run, one.packet)
+        elif one.what == "unlinked" and not link_unmet(state_here(repository, one.packet)):
+            links.begins(runtime.store, one.run, one.packet)
+    left = {(one.run, one.what): one for one in disagreements(repository, runtime)}
+    return [one for one in found if (one.run, one.what) not in left], list(left.values())

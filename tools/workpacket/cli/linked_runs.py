@@ -1,0 +1,88 @@
+"""The runs of packets, for commands that show packets: the store is opened only where a log has an open link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workpacket.errors import WorkpacketError
+from workpacket.ledger.state import PacketState
+from workpacket.model.lanes import lane_of_token
+from workpacket.report.linked_runs import LinkedRun, linked_runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.runtime.contract import Store
+
+_PATIENCE = 3.0  # seconds
+
+
+def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[LinkedRun, ...]]:
+    """By packet, of those that have any. What the store cannot say, because it cannot be read, the log says alone."""
+    some = {name: state for name, state in states.items() if state.runs}
+    found = None
+    if ask_store and any(state.open_runs for state in some.values()):
+        try:
+            found = _with_store(some)
+        except (WorkpacketError, OSError):
+            found = None  # `doctor` says what is wrong with the store
+    if found is None:
+        found = {name: linked_runs(state, unfinished=_unfinished(state)) for name, state in some.items()}
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[LinkedRun, ...]] | None:
+    """None where there is no store."""
+    from workpacket.bridges.packet_runs import with_store
+
+    store = _store()
+    if store is None:
+        return None
+    try:
+        identity, held = store.identity, {lease.stream: lease.holder for lease in store.leases()}
+        return {
+            name: with_store(state, store, identity, held, unfinished=_unfinished(state))
+            for name, state in states.items()
+        }
+    finally:
+        store.close()
+
+
+def _store() -> Store | None:
+    """Opened by itself: the runtime around it would cost more than the board does. Nobody waits long for a board."""
+    from pathlib import Path
+
+    from workpacket.runtime.place import server_url, store_path
+
+    if server_url():
+        from workpacket.runtime.server import store_on_server
+
+        return store_on_server(server_url(), patience=_PATIENCE)
+    path = store_path(Path.cwd())
+    if not path.exists():
+        return None
+    from workpacket.runtime.sqlite_store import SQLiteStore
+
+    return SQLiteStore(path, timeout=_PATIENCE)
+
+
+def steadiness(shown: Mapping[str, tuple[LinkedRun, ...]]) -> tuple[bool, list[str]]:
+    """Whether what is shown stays true until a file changes, and which files that are beside the log.
+
+    Only of a run that is live it is not so: its process may end without a word. What is not live begins in the store.
+    """
+    states = {run.state for runs in shown.values() for run in runs}
+    if states <= {"blocked"}:
+        return True, []
+    from pathlib import Path
+
+    from workpacket.runtime.place import server_url, store_path
+
+    if server_url() or "live" in states:
+        return False, []
+    path = str(store_path(Path.cwd()))
+    return True, [path, f"{path}-wal"]
+
+
+def _unfinished(state: PacketState) -> bool:
+    lane = lane_of_token(state.lane)
+    return lane is None or lane.unfinished
