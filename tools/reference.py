@@ -45,7 +45,9 @@ def shipped() -> bytes:
     known = {(path, digest) for path, digests in package.shipped.items() for digest in digests}
     known.add((AGENTS, known_digest(marked(package.instructions))))
     for dialect in DIALECTS:
-        known |= {(file.path, known_digest(file.text)) for file in starting_files(dialect, package) if file.ours}
+        ours = [file for file in starting_files(dialect, package) if file.ours]
+        known |= {(file.path, known_digest(file.text)) for file in ours}
+        known |= {(file.path, known_digest(file.stem)) for file in ours if file.stem}
     return "".join(f"{digest}  {path}\n" for path, digest in sorted(known)).encode()
 
 

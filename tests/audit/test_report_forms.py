@@ -15,7 +15,8 @@ from audit.audited import DONE, REPORT, STUCK, WORKED, Audited
 from audit.pages import ATTACKS, audit_of, hostile_audit, hostile_page, many_packets, packet
 from audit.test_planted_faults import FAULTS
 from git.scratch import git
-from workpacket.audit.board_history import LANE_ORDER, board_history
+from workpacket.audit.board_history import board_history, lane_order
+from workpacket.model.lanes import BUILT_IN
 from workpacket.report.audit_data import audit_json
 from workpacket.report.audit_text import render_audit_markdown, render_audit_text
 from workpacket.report.catalogue import catalogue
@@ -165,9 +166,10 @@ def test_a_report_of_nothing_can_be_made(tmp_path: Path) -> None:
 
 def test_the_board_over_time_counts_every_packet_once() -> None:
     packets = [packet(f"WP-1-Part-{number}-v1") for number in range(3)]
-    history = board_history(packets)
+    order = lane_order(packets, BUILT_IN)
+    history = board_history(packets, order)
     assert [sum(point.counts) for point in history] == [3] * len(history)
-    assert history[-1].counts[LANE_ORDER.index("ABANDONED")] == 3
+    assert history[-1].counts[order.index("ABANDONED")] == 3
 
 
 def test_the_commands_of_the_page_about_audits_work(audited: Audited) -> None:

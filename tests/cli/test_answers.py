@@ -24,7 +24,7 @@ from bridges.scopes import scoped
 from cli.commands import Result
 from cli.places import Place
 from git.scratch import git, make_repository
-from lifecycle.governed import GATE, TOKENS_COUNT, Governed, govern
+from lifecycle.governed import GATE, STAGING, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
@@ -109,7 +109,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
     reached(governed, "init", "--check")
-    governed.begin()
+    governed.begin(TOKENS_COUNT + STAGING)
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
     reached(governed, "explain", "file_unreadable")
@@ -171,6 +171,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
+    reached(governed, "advance", NAME)
     for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")

@@ -38,6 +38,7 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
         "claim_store",
         "checklist",
         "gates",
+        "lanes",
     }
 
 

@@ -54,6 +54,18 @@ roles = ["approver"]
 threshold = 1
 separation = []
 {GATE}"""
+QA = """
+[lifecycle.lanes.QA]
+after = "IN_REVIEW"
+before = "MERGE_PENDING"
+section = "Quality Assurance"
+means = "testers try it on the staging machine"
+"""
+STAGING = """
+[lifecycle.lanes.STAGING]
+after = "MERGE_PENDING"
+before = "VALIDATED"
+"""
 ANCHOR_LINE, ROADMAP_LINE = 6, 9
 
 

@@ -10,7 +10,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts
 from workpacket.plans.reviewing import Containment, Work, merged, submit, verdict
-from workpacket.plans.turning import abandon, block, reopen, supersede, unblock
+from workpacket.plans.turning import abandon, advance, block, reopen, supersede, unblock
 from workpacket.plans.working import claim, release, renew
 
 COMMIT = "d" * 40
@@ -18,7 +18,7 @@ Decide: TypeAlias = Callable[[Facts], Answer]
 
 MOVES = (
     "claim", "renew", "release", "handover", "submit", "unproved", "PASS", "FAIL", "CHANGES", "OUTDATED_ONLY",
-    "merged", "reopen", "block", "unblock", "supersede", "abandon",
+    "merged", "advance", "reopen", "block", "unblock", "supersede", "abandon",
 )  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def move(kind: str, name: str) -> Decide:
         "unproved": lambda f: submit(f, f.packets[name], work, []),
         "CHANGES": lambda f: verdict(f, f.packets[name], "CHANGES", reference="r"),
         "merged": lambda f: merged(f, f.packets[name], Containment("main", COMMIT, "tree")),
+        "advance": lambda f: advance(f, f.packets[name]),
         "reopen": lambda f: reopen(f, f.packets[name], reason="r"),
         "block": lambda f: block(f, f.packets[name], reason="r", until="u"),
         "unblock": lambda f: unblock(f, f.packets[name]),

@@ -14,6 +14,7 @@ from workpacket.lifecycle.added_gates import BEARING, added_gates, moves_under
 from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy, lifecycle_policy
 from workpacket.lifecycle.transitions import TRANSITIONS, transition
 from workpacket.model.canonical import Json
+from workpacket.model.lanes import BUILT_IN
 from workpacket.plans.drafting import Refused
 from workpacket.plans.turning import block
 from workpacket.shell.examining import schemas
@@ -110,9 +111,9 @@ def test_a_gate_on_no_move_that_there_is_lies_on_all() -> None:
     source = Source(POLICY_PATH, '[lifecycle.gates.security]\non = "merge"\n\n[lifecycle.gates.other]\n')
     policy = lifecycle_policy(Policy(source).root, source)
     for added in policy.gates:
-        assert moves_under(added.on) == BEARING
+        assert moves_under(added.on, BUILT_IN) == BEARING
     assert added_gates(policy, "merged") == ("security", "other")
-    assert transition("activate") not in moves_under("activate")
+    assert transition("activate") not in moves_under("activate", BUILT_IN)
 
 
 def test_a_word_on_the_board_does_not_pass_an_added_gate(governed: Governed) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from lifecycle.moves import any_move, move
 from lifecycle.real_merges import Merges
-from lifecycle.world import World, adopted, errors, merged, of_the_log
+from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, merged, of_the_log
 from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.event_types import FORKED
 from workpacket.plans.drafting import Planned
@@ -20,9 +21,9 @@ NAMES = ["WP-1-A-v1", "WP-1-B-v1", "WP-1-C-v1"]
 PAIRS = 60
 
 
-def base() -> World:
+def base(policy: LifecyclePolicy = WITHOUT_LANES) -> World:
     lanes = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW")
-    world = adopted({**dict(zip(NAMES, lanes, strict=True)), "WP-1-Successor-v9": "READY_FOR_DEV"})
+    world = adopted({**dict(zip(NAMES, lanes, strict=True)), "WP-1-Successor-v9": "READY_FOR_DEV"}, policy)
     world.do(sync)
     return world
 
@@ -40,11 +41,15 @@ def some_work(world: World, chance: random.Random, count: int) -> set[str]:
 
 
 def tried_pairs(count: int, seed: int, folder: Path, *, by_git: int = 1) -> int:
-    """How many packets came out forked of so many random pairs of branches; one in `by_git` is merged by git itself."""
-    chance, forks = random.Random(seed), 0
-    start, merges = base(), Merges(folder)
-    root = merges.commit(start)
+    """How many packets came out forked of so many random pairs of branches; one in `by_git` is merged by git itself.
+
+    Every second pair is of a repository whose policy adds lanes.
+    """
+    chance, forks, merges = random.Random(seed), 0, Merges(folder)
+    starts = [base(policy) for policy in (WITHOUT_LANES, WITH_LANES)]
+    roots = [merges.commit(start) for start in starts]
     for number in range(count):
+        start, root = starts[number % 2], roots[number % 2]
         ours, theirs = start.branch(), start.branch()
         mine, others = some_work(ours, chance, 5), some_work(theirs, chance, 5)
         one, conflicts = merged(ours, theirs, start)
@@ -89,7 +94,9 @@ def assert_drawn_anew(world: World) -> None:
         for event in state.history:
             if event.moves_lane:
                 came_from = event.lane_to if event.type == "unblocked" else None
-                assert is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from)
+                assert is_legal(
+                    event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=world.policy.lanes
+                )
     logs = {path: data for path, data in world.files.items() if path.startswith(".GOV/log/")}
     assert {finding.code for finding in errors(verify_tree(logs, lambda _event: Vouching()))} <= {"packet_forked"}
     again = sync(world.facts())
@@ -98,6 +105,31 @@ def assert_drawn_anew(world: World) -> None:
 
 def test_random_pairs_of_branches_never_conflict_in_the_log(tmp_path: Path) -> None:
     assert tried_pairs(PAIRS, seed=1, folder=tmp_path, by_git=10) > 0
+
+
+def test_parallel_work_in_added_lanes_is_merged_like_any_other() -> None:
+    """One side tries a packet and finds it good, the other claims another: no conflict, and both on the board."""
+    start = base(WITH_LANES)
+    start.do(move("PASS", "WP-1-C-v1"), "judge")
+    ours, theirs = start.branch(), start.branch()
+    ours.do(move("advance", "WP-1-C-v1"))
+    theirs.do(move("claim", "WP-1-A-v1"), "bob")
+    world, _ = merged(ours, theirs, start)
+    assert_drawn_anew(world)
+    assert (world.board()["WP-1-C-v1"], world.board()["WP-1-A-v1"]) == ("UAT", "IN_PROGRESS")
+
+
+def test_to_advance_and_to_go_back_at_once_is_a_fork_that_is_settled_in_an_added_lane() -> None:
+    start = base(WITH_LANES)
+    start.do(move("PASS", "WP-1-C-v1"), "judge")
+    ours, theirs = start.branch(), start.branch()
+    ours.do(move("advance", "WP-1-C-v1"))
+    theirs.do(move("reopen", "WP-1-C-v1"))
+    world, _ = merged(ours, theirs, start)
+    assert world.state("WP-1-C-v1").forked
+    assert isinstance(world.do(lambda f: resolve(f, f.packets["WP-1-C-v1"], lane="UAT", reason="it is good")), Planned)
+    assert_drawn_anew(world)
+    assert world.board()["WP-1-C-v1"] == "UAT"
 
 
 def test_two_claims_on_two_branches_are_a_fork_until_somebody_settles_it() -> None:

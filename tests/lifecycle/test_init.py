@@ -12,11 +12,15 @@ import pytest
 import yaml
 
 from git.scratch import git
-from lifecycle.governed import Governed
+from lifecycle.governed import QA, Governed
+from lifecycle.world import ADDED
 from workpacket.cli.instructions import instructions, skills
+from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy
+from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
 from workpacket.plans.agents_block import AGENTS, BEGIN, END, marked
 from workpacket.plans.beginning import known_digest
 from workpacket.plans.dialects import DIALECTS, Dialect
+from workpacket.plans.protocols import protocols
 from workpacket.plans.starting import GOV_JUST, GROUPS, Package, starting_files
 from workpacket.shell import starter_files
 from workpacket.shell.starter_files import SHIPPED, read_package
@@ -24,6 +28,8 @@ from workpacket.shell.starter_files import SHIPPED, read_package
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"
 EVERYTHING = tuple(f"--{group}" for group in GROUPS)
+ORCHESTRATOR = ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md"
+VALIDATOR = ".GOV/roles/validator/VALIDATOR_PROTOCOL.md"
 OLDER = "# Coder protocol\n\nAs an older version wrote it.\n"
 
 
@@ -87,6 +93,47 @@ def test_a_file_that_nobody_edited_is_brought_up_to_date(governed: Governed, onc
     result = governed.done("init")
     assert f"brought up to date: {PROTOCOL}" in result.out
     assert governed.read(PROTOCOL) == now
+
+
+def with_lane(governed: Governed) -> None:
+    """The protocols as they are after the policy has added a lane, with a gate on the way out of it."""
+    governed.done("init")
+    gate = '\n[lifecycle.gates.tested]\non = "advance QA"\n'
+    governed.write(POLICY_PATH, governed.read(POLICY_PATH) + QA + gate)
+    governed.done("init")
+
+
+def test_protocols_follow_the_lanes_and_gates_of_the_policy_and_back(governed: Governed) -> None:
+    governed.done("init")
+    usual, policy = {path: governed.read(path) for path, _ in protocols()}, governed.read(POLICY_PATH)
+    with_lane(governed)
+    assert "| `advance` | QA | MERGE_PENDING | tested | testers try it on" in governed.read(ORCHESTRATOR)
+    assert "| `verdict PASS` | IN_REVIEW | QA | verdict | a validator accepts it |" in governed.read(VALIDATOR)
+    assert governed.json("init", "--check")["findings"] == []
+    governed.write(POLICY_PATH, policy)
+    assert "starter_outdated" in governed("init", "--check").out
+    governed.done("init")
+    assert {path: governed.read(path) for path in usual} == usual
+
+
+def test_every_move_that_a_policy_makes_stands_in_the_protocols() -> None:
+    policy = LifecyclePolicy(lanes=ADDED, gates=(AddedGate("security", "submit"),))
+    text = "\n".join(page for _, page in protocols(policy))
+    for row in transitions(ADDED):
+        typed = row.command if row.event == ADVANCED else row.typed
+        assert f"| `{typed}` | {', '.join(row.origins) or '-'} | " in text, row
+        assert not row.origins or row.target == CAME_FROM or f" | {row.target} | " in text
+    assert "| `submit` | IN_PROGRESS | SELF_TEST | submit, security |" in text
+
+
+@pytest.mark.parametrize("dialect", ["handshake", "plain"])
+def test_an_edit_outside_of_the_moves_is_left_whatever_the_policy_says(governed: Governed, dialect: str) -> None:
+    governed.done("init", "--dialect", dialect)
+    with_lane(governed)
+    governed.replace(ORCHESTRATOR, "You keep the backlog", "You, Ada, keep the backlog")
+    governed.replace(POLICY_PATH, "testers try it", "Bob tries it")
+    assert governed.json("init")["data"]["edited"] == [ORCHESTRATOR]
+    assert "Bob tries it" in governed.read(VALIDATOR)
 
 
 def test_line_ends_and_a_byte_order_mark_are_no_edit_and_stay(governed: Governed, once_shipped: None) -> None:

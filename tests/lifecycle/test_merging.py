@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from git.scratch import git
-from lifecycle.governed import Governed
+from lifecycle.governed import TOKENS_COUNT, Governed
 from workpacket.plans.starting import MERGE_DRIVER
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +73,41 @@ def assert_all_words_are_kept(governed: Governed) -> None:
         assert board.count(words) == 1
     assert "\nOne line.\n" not in board
     assert "\nAnother.\n" not in board
+
+
+def parted_in_an_added_lane(governed: Governed) -> None:
+    """One branch hands a packet in, which brings it to a lane of the policy; the other, checked out, claims another."""
+    lane = '\n[lifecycle.lanes.SELF_TEST]\nafter = "IN_PROGRESS"\nbefore = "IN_REVIEW"\n'
+    governed.begin(policy=lane + TOKENS_COUNT)
+    governed.done("board", "sync")
+    for name in (FIRST, SECOND):
+        governed.activate(name)
+    governed.work(FIRST)
+    governed.done("submit", FIRST, "--as", "coder", "--prove", "all=true")
+    governed.commit("handed in")
+    governed.git("switch", "--quiet", "--create", "two", "main")
+    governed.done("claim", SECOND, "--as", "second")
+    governed.commit("two")
+
+
+ADDED = {FIRST: "SELF_TEST", SECOND: "IN_PROGRESS"}
+
+
+def test_with_the_driver_branches_merge_in_added_lanes(governed: Governed) -> None:
+    parted_in_an_added_lane(governed)
+    with_driver(governed)
+    governed.git("merge", "--quiet", "--message", "merged", f"wp/{FIRST}")
+    assert_all_is_said(governed, ADDED)
+    assert f"## Self Test\n- **[{FIRST}]** - [SELF_TEST]\n" in governed.read(BOARD)
+
+
+def test_without_the_driver_board_sync_knows_the_added_lanes(governed: Governed) -> None:
+    parted_in_an_added_lane(governed)
+    git(governed.root, "merge", "--quiet", "--message", "merged", f"wp/{FIRST}", check=False)
+    governed.done("board", "sync")
+    governed.git("add", "--update", ".GOV")
+    governed.git("-c", "core.editor=true", "merge", "--continue")
+    assert_all_is_said(governed, ADDED)
 
 
 def test_with_the_driver_a_merge_leaves_nothing_to_do(parted: Governed) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterable
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifecycle.world import ADDED
 from workpacket.lifecycle.moving import forward_transition
 from workpacket.lifecycle.transitions import (
+    ADVANCED,
     PLACING_EVENTS,
     TRANSITIONS,
     Transition,
@@ -14,9 +20,10 @@ from workpacket.lifecycle.transitions import (
     leaving,
     table_faults,
     transition,
+    transitions,
 )
 from workpacket.model.event_types import DATA, LANE_MOVES
-from workpacket.model.lanes import LANES
+from workpacket.model.lanes import LANES, LaneTable
 from workpacket.value import replace
 
 
@@ -42,8 +49,50 @@ def test_a_lane_that_nothing_leads_to_is_found() -> None:
 
 
 def test_every_event_that_moves_a_packet_has_a_row_or_places_it() -> None:
-    assert {row.event for row in TRANSITIONS} | PLACING_EVENTS == LANE_MOVES
+    assert {row.event for row in transitions(ADDED)} | PLACING_EVENTS == LANE_MOVES
+    assert LANE_MOVES - {row.event for row in TRANSITIONS} - PLACING_EVENTS == {ADVANCED}
     assert {row.event for row in TRANSITIONS} <= DATA.keys()
+
+
+@given(st.sets(st.sampled_from(ADDED.tokens).filter(ADDED.is_added)))
+def test_added_lanes_make_the_way_longer_and_take_no_gate_from_it(chosen: set[str]) -> None:
+    """Without the row that leaves any one lane of the way, nothing leads to its end: no step can be left out."""
+    table = only(chosen)
+    rows = transitions(table)
+    assert list(table_faults(rows, table)) == []
+    usual = {(row.command, row.choice): row for row in TRANSITIONS}
+    for row in rows:
+        if row.event != ADVANCED:
+            before = usual[row.command, row.choice]
+            assert (row.event, row.gate) == (before.event, before.gate)
+            assert set(row.origins) - chosen == set(before.origins)
+    steps = [row for row in rows if row.origins[:1] and row.target == onward(table, row.origins[0])]
+    assert "VALIDATED" in reached_by(rows)
+    assert len(steps) == len(table.way) - 1
+    for step in steps:
+        assert "VALIDATED" not in reached_by([row for row in rows if row is not step]), step.typed
+
+
+def only(chosen: set[str]) -> LaneTable:
+    """The added lanes of the test that were chosen, each beside what is left of its neighbours."""
+    way = [token for token in ADDED.way if token in chosen or not ADDED.is_added(token)]
+    lanes = [lane for lane in ADDED.added if lane.token in chosen]
+    return LaneTable(
+        tuple(
+            replace(lane, after=way[way.index(lane.token) - 1], before=way[way.index(lane.token) + 1]) for lane in lanes
+        )
+    )
+
+
+def onward(table: LaneTable, token: str) -> str:
+    return table.onward(token) if token in table.way[:-1] else ""
+
+
+def reached_by(rows: Iterable[Transition]) -> set[str]:
+    rows, reached = list(rows), {"STUB"}
+    while more := {row.target for row in rows if not reached.isdisjoint(row.origins)} - reached:
+        reached |= more
+    return reached
 
 
 def test_nothing_leads_out_of_the_archive() -> None:

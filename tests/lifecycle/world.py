@@ -16,13 +16,24 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LOG_FOLDER, Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import LANES
+from workpacket.model.lanes import AddedLane, LaneTable
 from workpacket.model.plan import FileSeen, FolderSeen, Moment, digest
 from workpacket.plans.adoption import adopt
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import PACKETS, Facts, PacketFacts
 from workpacket.text.source import Source
 
+WITHOUT_LANES = LifecyclePolicy()
+# One lane in each place where there is room, and two in a row.
+ADDED = LaneTable(
+    (
+        AddedLane("SELF_TEST", "IN_PROGRESS", "IN_REVIEW", "Self Test", "Self Test"),
+        AddedLane("QA", "IN_REVIEW", "UAT", "QA", "Quality"),
+        AddedLane("UAT", "QA", "MERGE_PENDING", "UAT", "Quality"),
+        AddedLane("STAGING", "MERGE_PENDING", "VALIDATED", "Staging", "In Review"),
+    )
+)
+WITH_LANES = LifecyclePolicy(lanes=ADDED)
 COUNTER = itertools.count(1)
 
 
@@ -31,9 +42,10 @@ class World:
     """`files` are all there is. Each plan is applied whole, and only if what it rests on is still so."""
 
     files: dict[str, bytes] = field(default_factory=dict)
+    policy: LifecyclePolicy = WITHOUT_LANES
 
     def branch(self) -> World:
-        return World(dict(self.files))
+        return World(dict(self.files), self.policy)
 
     def names(self) -> list[str]:
         folder = f"{PACKETS}/"
@@ -67,7 +79,7 @@ class World:
             moment,
             Actor(actor, "human"),
             "workpacket test",
-            LifecyclePolicy(),
+            self.policy,
             packets,
             frozenset(packets),
             self.source(BOARD_PATH),
@@ -97,13 +109,13 @@ class World:
     def board(self) -> dict[str, str]:
         source = self.source(BOARD_PATH)
         assert source is not None
-        return {entry.wp_id.value: entry.lane_token for entry in TaskBoard(source).entries}
+        return {entry.wp_id.value: entry.lane_token for entry in TaskBoard(source, self.policy.lanes).entries}
 
     def hand_edit(self, name: str, token: str) -> None:
         """Somebody types another token, in the section where the entry stands."""
         source = self.source(BOARD_PATH)
         assert source is not None
-        entry = next(entry for entry in TaskBoard(source).entries if entry.wp_id.value == name)
+        entry = next(entry for entry in TaskBoard(source, self.policy.lanes).entries if entry.wp_id.value == name)
         start, end = entry.span
         text = source.text[:start] + entry_line(name, token) + source.text[end:]
         self.files[BOARD_PATH] = text.encode()
@@ -134,10 +146,11 @@ def packet_text(name: str, status: str) -> bytes:
     )
 
 
-def adopted(packets: Mapping[str, str]) -> World:
+def adopted(packets: Mapping[str, str], policy: LifecyclePolicy = WITHOUT_LANES) -> World:
     """A world in which these packets are in these lanes, each with the beginning of a log."""
-    world = World({BOARD_PATH: empty_board().encode(), REGISTRY_PATH: empty_registry().encode()})
-    titles = {lane.token: lane.title for lane in LANES}
+    board = empty_board(policy.lanes).encode()
+    world = World({BOARD_PATH: board, REGISTRY_PATH: empty_registry().encode()}, policy)
+    titles = {lane.token: lane.title for lane in policy.lanes.lanes}
     for name, lane in packets.items():
         world.files[f"{PACKETS}/{name}.md"] = packet_text(name, titles[lane])
     answer = world.do(adopt)
@@ -147,7 +160,7 @@ def adopted(packets: Mapping[str, str]) -> World:
 
 def merged(ours: World, theirs: World, base: World) -> tuple[World, list[str]]:
     """What git makes of two branches, and the paths on which they conflict; of those, ours is kept."""
-    result, conflicts = World(dict(ours.files)), []
+    result, conflicts = ours.branch(), []
     for path, data in theirs.files.items():
         if ours.files.get(path) == data or base.files.get(path) == data:
             continue

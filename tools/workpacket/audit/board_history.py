@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import LANES
+from workpacket.model.lanes import LaneTable
 from workpacket.plans.facts import PacketFacts
 from workpacket.value import Value
 
@@ -16,16 +16,19 @@ _SHORTEST = timedelta(minutes=1)
 
 
 class Point(Value):
-    """The lanes at a moment, in the order of `LANE_ORDER`."""
+    """The lanes at a moment, in the order of `lane_order`."""
 
     at: str
     counts: tuple[int, ...]
 
 
-LANE_ORDER = (*(lane.token for lane in LANES), FORKED)
+def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
+    """The lanes of the policy, then those that the logs name besides, then what is in none."""
+    told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
+    return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
-def board_history(packets: Iterable[PacketFacts]) -> list[Point]:
+def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
     """At most some sixty moments between the first move and the last, evenly spaced."""
     told = [event for packet in packets for event in packet.state.history if event.moves_lane]
     # Of moves at the same time, those of one packet stay in the order of its log.
@@ -43,7 +46,7 @@ def board_history(packets: Iterable[PacketFacts]) -> list[Point]:
             lanes[move[1]] = move[2]
             counts[move[2]] += 1
             move = next(waiting)
-        points.append(Point(written, tuple(max(counts[lane], 0) for lane in LANE_ORDER)))
+        points.append(Point(written, tuple(max(counts[lane], 0) for lane in order)))
     return points
 
 

@@ -12,22 +12,26 @@ from workpacket.audit.requirements import Requirement, requirements, uncovered
 from workpacket.audit.standing import audit_finding, unfinished
 from workpacket.audit.tracing import Trace, TracedCommit, same
 from workpacket.model.findings import Finding
+from workpacket.model.lanes import LaneTable
 from workpacket.plans.facts import PacketFacts
 
-# Lanes in which every criterion has been proved, or the work should not have come so far.
-_PROVED: Final = frozenset({"IN_REVIEW", "MERGE_PENDING", "VALIDATED"})
 _SETTLED: Final = frozenset({"SUPERSEDED", "ABANDONED", "OUTDATED_ONLY", "FAIL"})
 # How far the clocks of two machines may be apart.
 _SKEW: Final = timedelta(minutes=5)
 
 
-def packet_doubts(packet: PacketFacts, traced: Trace) -> list[Finding]:
+def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
+    """Lanes in which every criterion has been proved, or the work should not have come so far."""
+    return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
+
+
+def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Finding]:
     """Everything that is doubtful about one packet."""
     if packet.lane in _SETTLED:
         return []
     return [
         *_changed_requirements(packet, traced),
-        *_unproved(packet, traced),
+        *_unproved(packet, traced, lanes),
         *_containment(traced),
         *_without_requirement(packet, traced),
     ]
@@ -41,8 +45,8 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Findin
             yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
 
 
-def _unproved(packet: PacketFacts, traced: Trace) -> Iterator[Finding]:
-    for criterion in traced.criteria if packet.lane in _PROVED else ():
+def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Finding]:
+    for criterion in traced.criteria if packet.lane in submitted_lanes(lanes) else ():
         if not criterion.proved:
             message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}, is proved by nothing"
             yield audit_finding("criterion_without_evidence", packet.packet_path, criterion.line, message)

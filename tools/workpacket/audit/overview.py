@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 from workpacket.audit.bases import BaseRow, base_rows
-from workpacket.audit.board_history import Point, board_history
-from workpacket.audit.doubts import coverage, packet_doubts, uncovered_findings
+from workpacket.audit.board_history import Point, board_history, lane_order
+from workpacket.audit.doubts import coverage, packet_doubts, submitted_lanes, uncovered_findings
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.obstacles import obstacles, who_acts
 from workpacket.audit.requirements import Requirement
@@ -43,7 +43,10 @@ class Gap(Value):
 
 
 class Audit(Value):
-    """`root` is one digest for all heads of all logs: two repositories with the same have the same history."""
+    """`lane_order` is that of the counts in `history`.
+
+    `root` is one digest for all heads of all logs: two repositories with the same have the same history.
+    """
 
     facts: AuditFacts
     traces: Mapping[str, Trace]
@@ -51,6 +54,7 @@ class Audit(Value):
     obstacles: Mapping[str, Sequence[str]]
     bases: Sequence[BaseRow]
     history: Sequence[Point]
+    lane_order: Sequence[str]
     gaps: Sequence[Gap]
     requirements: Sequence[Requirement]
     uncovered: Sequence[Requirement]
@@ -59,18 +63,20 @@ class Audit(Value):
 
 def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
     """`governed` are the same packets with the registers; `reasons` says the family of each code."""
+    order = lane_order(facts.packets.values(), facts.policy.lanes)
     traces = {name: trace(facts, packet) for name, packet in sorted(facts.packets.items())}
     required, left = coverage(facts, traces)
     found = [*facts.findings, *uncovered_findings(facts, left)]
     for name, traced in traces.items():
-        found += packet_doubts(facts.packets[name], traced)
+        found += packet_doubts(facts.packets[name], traced, facts.policy.lanes)
     return Audit(
         facts=facts,
         traces=traces,
         matters=_matters(facts, found, reasons),
         obstacles={name: obstacles(facts, packet) for name, packet in facts.packets.items()},
         bases=base_rows(facts, governed, traces),
-        history=board_history(facts.packets.values()),
+        history=board_history(facts.packets.values(), order),
+        lane_order=order,
         gaps=_gaps(facts, traces, required, left),
         requirements=required,
         uncovered=left,
@@ -128,7 +134,7 @@ def _gaps(
     live = [name for name, packet in facts.packets.items() if packet.lane not in {"SUPERSEDED", "ABANDONED"}]
     working = [name for name in live if facts.packets[name].packet is not None]
     criteria = [criterion for name in working for criterion in traces[name].criteria]
-    finished = [name for name in working if facts.packets[name].lane in {"IN_REVIEW", "MERGE_PENDING", "VALIDATED"}]
+    finished = [name for name in working if facts.packets[name].lane in submitted_lanes(facts.policy.lanes)]
     asked = [criterion for name in finished for criterion in traces[name].criteria]
     decisions = [decision for name in facts.packets for decision in facts.decisions.get(name, ())]
     anchors = [anchor for name in live for anchor in traces[name].anchors]

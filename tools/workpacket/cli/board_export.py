@@ -18,6 +18,7 @@ from workpacket.report.board import columns
 from workpacket.report.board_page import render_page
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import known_or_examined
 from workpacket.shell.tree import find_documents
@@ -27,11 +28,14 @@ from workpacket.value import replace
 def export(arguments: Arguments) -> int:
     repository = looking()
     titles = _titles()
+    facts = everything(repository)
     found = [
         (replace(card, title=titles.get(card.id, "")), at)
-        for card, at in cards_of(arguments, repository, everything(repository), published=True)
+        for card, at in cards_of(arguments, repository, facts, published=True)
     ]
-    page = render_page(columns(card for card, _ in found), max((at for _, at in found), default=""))
+    page = render_page(
+        columns((card for card, _ in found), facts.policy.lanes), max((at for _, at in found), default="")
+    )
     target = arguments.value("out")
     if target:
         write_new(target, page.encode())
@@ -53,7 +57,7 @@ def _titles() -> dict[str, str]:
     work.sort(key=lambda found: found.kind == "packet")
     cache = Cache(workspace.common_dir, workspace.fingerprint)
     try:
-        results = known_or_examined(workspace.root, work, cache, progress_bar())
+        results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
     finally:
         cache.close()
     summaries = [json.loads(result.summary) for result in results if result.summary]

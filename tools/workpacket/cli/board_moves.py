@@ -9,10 +9,10 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import lanes_named
 from workpacket.plans.drafting import Planned, Refused
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits, move_to, sync
+from workpacket.shell.base_policy import read_base_policy
 from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing import Carried, carry_out, here
@@ -66,8 +66,9 @@ def _adopt(arguments: Arguments) -> int:
 def move_entry(arguments: Arguments) -> int:
     if len(arguments.words) != 3:
         raise usage(arguments.command, "missing_argument", "it needs a WP_ID and a lane")
-    name = packet_named(find_governed(str(here().root)), arguments.words[1]).text
-    lanes = lanes_named(arguments.words[2].replace("_", " "))
+    repository = here()
+    name = packet_named(find_governed(str(repository.root)), arguments.words[1]).text
+    lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
         raise usage(arguments.command, "invalid_value", f"{arguments.words[2]!r} names no lane")
     return conclude(

@@ -39,7 +39,7 @@ def compute(arguments: Arguments) -> Output:
             repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
         )
     style = style_of(arguments)
-    board = columns(cards)
+    board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
     then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC

@@ -19,6 +19,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("submit", "submit", "prove what the packet demands, and put the work up for review"),
     ("verdict", "verdict", "judge work that is in review"),
     ("merged", "merged", "record that the work is on the target branch, after looking for it there"),
+    ("advance", "advance", "bring a packet on from a lane that the policy adds"),
     ("reopen", "reopen", "go on with work that was accepted but is not merged"),
     ("block", "block", "stop work that cannot go on"),
     ("unblock", "unblock", "let blocked work go on, in the lane where it stopped"),

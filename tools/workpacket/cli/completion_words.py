@@ -37,9 +37,9 @@ def _ids() -> Iterable[WorkPacketId]:
 
 
 def _lanes() -> Iterable[str]:
-    from workpacket.model.lanes import LANES
+    from workpacket.shell.base_policy import lanes_here
 
-    return (lane.token for lane in LANES)
+    return lanes_here(open_workspace().root).tokens
 
 
 def _codes() -> Iterable[str]:

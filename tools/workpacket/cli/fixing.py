@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from workpacket.model.findings import Edit, Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.diff import render_diff
 from workpacket.report.style import Style
 from workpacket.rules.repair import repair
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.examining import examine_bytes
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import read_bytes
@@ -25,22 +27,31 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], 
     """Repairs the files that have fixable findings, and returns their paths."""
     changed: list[tuple[Source, Source]] = []
     codes = frozenset(finding.code for finding in findings)
+    lanes = lanes_here(root)
     for path, group in _by_path(findings):
         before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
-        after = repaired(before, kinds[path], group, codes, unsafe=unsafe)
+        after = repaired(before, kinds[path], group, codes, unsafe=unsafe, lanes=lanes)
         if after.text != before.text or after.bom != before.bom:
             changed.append((before, after))
     rewrite(root, "check --fix", changed)
     return [before.path for before, _ in changed]
 
 
-def repaired(source: Source, kind: str, findings: Sequence[Finding], codes: frozenset[str], *, unsafe: bool) -> Source:
+def repaired(
+    source: Source,
+    kind: str,
+    findings: Sequence[Finding],
+    codes: frozenset[str],
+    *,
+    unsafe: bool,
+    lanes: LaneTable = BUILT_IN,
+) -> Source:
     """The source with all fixes made, round after round; only findings with one of `codes` are repaired."""
     for _ in range(_ROUNDS):
-        before, source = source, repair(source, kind, findings, unsafe=unsafe)
+        before, source = source, repair(source, kind, findings, unsafe=unsafe, lanes=lanes)
         if source is before:
             break
-        row = examine_bytes(source.path, kind, source.encode())
+        row = examine_bytes(source.path, kind, source.encode(), lanes)
         findings = [finding for finding in load_findings(source.path, row.findings) if finding.code in codes]
     return source
 
@@ -48,10 +59,11 @@ def repaired(source: Source, kind: str, findings: Sequence[Finding], codes: froz
 def show_fixes(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style) -> str:
     """What the fixes would change, as one diff a file."""
     codes = frozenset(finding.code for finding in findings)
+    lanes = lanes_here(root)
     shown: list[str] = []
     for path, group in _by_path(findings):
         before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
-        after = repaired(before, kinds[path], group, codes, unsafe=unsafe)
+        after = repaired(before, kinds[path], group, codes, unsafe=unsafe, lanes=lanes)
         shown.append(render_diff(before, whole_change(before, after), style))
     return "".join(shown)
 

@@ -13,12 +13,14 @@ from workpacket.documents.reading import kind_named
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.text import counted
 from workpacket.rules.upgrade import upgraded
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.examining import examine_bytes, too_large, unreadable_finding
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, read_bytes, refusal
@@ -33,12 +35,13 @@ def run(arguments: Arguments) -> int:
     changed: list[tuple[Source, Source]] = []
     left_out: list[Finding] = []
     files = chosen_files(arguments, workspace)
+    lanes = lanes_here(workspace.root)
     for found in files:
         before = _readable(workspace.root, found)
         if isinstance(before, Finding):
             left_out.append(before)
             continue
-        after = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"))
+        after = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"), lanes=lanes)
         if after.encode() == before.encode():
             continue
         changed.append((before, after))
@@ -77,12 +80,14 @@ def _status(changed: list[str], left_out: list[Finding], files: int, *, writes: 
     return exits.OK if writes or not changed else exits.FINDINGS
 
 
-def formatted(source: Source, kind: str, codes: frozenset[str], *, upgrade: bool) -> Source:
+def formatted(
+    source: Source, kind: str, codes: frozenset[str], *, upgrade: bool, lanes: LaneTable = BUILT_IN
+) -> Source:
     """The canonical form of a document. Formatting what is formatted changes nothing."""
     if upgrade and kind == "stub":
         source = upgraded(source) or source
-    row = examine_bytes(source.path, kind, source.encode())
-    return repaired(source, kind, load_findings(source.path, row.findings), codes, unsafe=False)
+    row = examine_bytes(source.path, kind, source.encode(), lanes)
+    return repaired(source, kind, load_findings(source.path, row.findings), codes, unsafe=False, lanes=lanes)
 
 
 def _report(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> None:

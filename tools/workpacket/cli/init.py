@@ -8,13 +8,15 @@ from typing import cast
 from workpacket.cli.governing import conclude
 from workpacket.cli.instructions import instructions, skills
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
 from workpacket.model import exits
-from workpacket.plans.beginning import Item, check, compare, init, paths_of_interest
+from workpacket.plans.beginning import Item, Seen, check, compare, init, paths_of_interest
 from workpacket.plans.dialects import DIALECTS, Dialect
 from workpacket.plans.ignoring import also_ignoring
 from workpacket.plans.starting import GROUPS
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.base_policy import lifecycle_of
 from workpacket.shell.governing import Carried, here
 from workpacket.shell.ignored import not_ignored
 from workpacket.shell.moment import moment
@@ -33,14 +35,20 @@ def run(arguments: Arguments) -> int:
     # None, or one of the choices that the option takes.
     dialect = cast("Dialect | None", arguments.value("dialect") or None)
     if arguments.flag("check"):
-        return _say(arguments, compare(package, look_around(str(repository.root), paths), wanted, dialect))
+        seen = look_around(str(repository.root), paths)
+        return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen)))
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
-        items = compare(package, seen, wanted, dialect)
+        items = compare(package, seen, wanted, dialect, _policy(seen))
         planned = init(items, moment(), has_key=default_path().exists())
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
+
+
+def _policy(seen: Seen) -> LifecyclePolicy:
+    """The policy that lies beside the files; what it becomes on the base, they are written for."""
+    return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
 def _say(arguments: Arguments, items: list[Item]) -> int:

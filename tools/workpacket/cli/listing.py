@@ -14,12 +14,13 @@ from workpacket.cli.remembered import Output
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import LANES, lanes_named
+from workpacket.model.lanes import LaneTable
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.style import Style
 from workpacket.report.text import counted
 from workpacket.report.width import text_width
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking import known_or_examined
 from workpacket.shell.tree import Found
@@ -29,13 +30,14 @@ Entry = tuple[str, str, WorkSummary]
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
     """Lists every file that the options let through, by id."""
-    results = known_or_examined(root, files, cache, progress_bar())
+    table = lanes_here(root)
+    results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
         (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
         for found, result in zip(files, results, strict=True)
         if result.summary
     ]
-    wanted = _lanes(arguments)
+    wanted = _lanes(arguments, table)
     chosen = sorted(
         (entry for entry in entries if _fits(arguments, entry, wanted)), key=lambda entry: (entry[2]["id"], entry[1])
     )
@@ -47,13 +49,13 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK)
 
 
-def _lanes(arguments: Arguments) -> frozenset[str]:
+def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
     """The tokens of the lanes asked for; any name of a lane will do."""
     tokens: set[str] = set()
     for word in arguments.values("lane"):
-        named = lanes_named(word.replace("_", " "))
+        named = table.named(word.replace("_", " "))
         if not named:
-            known = ", ".join(lane.token for lane in LANES)
+            known = ", ".join(table.tokens)
             raise usage(arguments.command, "invalid_value", f"{word!r} is no lane; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from workpacket.cli.looking import looking, show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.lifecycle.added_gates import added_gates
 from workpacket.lifecycle.approval import ANCHORING
-from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem
+from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.lanes import AddedLane, LaneTable
 from workpacket.report.door import escape
 from workpacket.shell.base_policy import BasePolicy, read_base_policy
 from workpacket.shell.examining import examine_file
@@ -34,27 +37,49 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     values["target_branch"] = policy.target_branch
     if arguments.flag("json"):
         origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}
+        way: list[Json] = [*policy.lifecycle.lanes.way]
+        faults: list[Json] = [{"code": one.code, "message": one.message} for one in policy.lifecycle.lane_faults]
         said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
+        said |= {"way": way, "lane_faults": faults}
         return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
+    _show_lanes(policy.lifecycle)
     print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
 
 
-def _named(item: str | ChecklistItem | AddedGate) -> str:
+def _show_lanes(policy: LifecyclePolicy) -> None:
+    """What the policy makes of the way, and why nothing moves on it, if nothing does."""
+    print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
+    for lane in policy.lanes.added:
+        gates = added_gates(policy, ADVANCED, lane.token)
+        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anybody may advance it"
+        what = f"{lane.means}; " if lane.means else ""
+        print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
+    if policy.lanes.added:
+        print("after a change of lanes: workpacket board sync, then: workpacket init")
+    for fault in policy.lane_faults:
+        print(f"not in force: {escape(fault.message)} ({fault.code}); as long as this stands no packet moves")
+
+
+def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
     """What the policy adds, on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
         case AddedGate(gate=gate, on=on):
             return f"{gate}: {on}"
+        case AddedLane(token=token, after=after, before=before):
+            return f"{token}: after {after}, before {before}"
         case text:
             return text
 
 
 def _plain(value: object) -> Json:
+    if isinstance(value, LaneTable):
+        return [_named(lane) for lane in value.added]
     if isinstance(value, tuple):
         return [_named(item) for item in value]
     return value if isinstance(value, str | int) else str(value)

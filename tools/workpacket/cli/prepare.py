@@ -26,7 +26,7 @@ def run(arguments: Arguments) -> int:
     actor = actor_of(arguments, repository)
     base_packet = packet_named(governed, arguments.value("base")).text if arguments.flag("base") else ""
     facts = gather(repository, [name, *([base_packet] if base_packet else [])], actor)
-    unmet = prepare_unmet(facts.packets[name])
+    unmet = prepare_unmet(facts, facts.packets[name])
     if unmet:
         return refuse(arguments, name, unmet)
     branch = arguments.value("branch") or facts.policy.branch_of(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.model.lanes import LANES
 from workpacket.plans.turning import resolve
 
 
@@ -19,7 +18,7 @@ COMMAND = Command(
     run,
     arguments="WP_ID",
     options=(
-        Option("lane", "where the packet is", choices=[lane.token for lane in LANES]),
+        Option("lane", "where the packet is", value="LANE"),
         REASON,
         *ACTING,
     ),

@@ -13,12 +13,13 @@ from workpacket.lifecycle.working import lease_held
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import LANES
 from workpacket.plans.direction import ready
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
+
+_NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
@@ -39,8 +40,9 @@ def compute(arguments: Arguments) -> Output:
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
-    tokens = (*(lane.token for lane in LANES), FORKED, "no log")
-    lines = [f"{counts[token]:6}  {token}" for token in tokens if counts[token]]
+    known = facts.policy.lanes.tokens
+    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
+    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]

@@ -14,7 +14,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from workpacket.model.lanes import ACTIVE_TOKEN, LANES
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 
 Span = tuple[int, int]
 
@@ -43,17 +43,17 @@ class EntrySyntax(NamedTuple):
     canonical: bool
 
 
-def read_entry(line: str) -> EntrySyntax | None:
+def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
     """The entry that the line is, if it is one."""
     match = _CANONICAL.match(line)
     if match is None:
-        return read_any_form(line)
+        return read_any_form(line, lanes)
     end = match.end()
     rest = (end, end) if end == len(line) else _rest(line, end)
     return EntrySyntax((0, end), match.span("id"), match.span("token"), rest, True)
 
 
-def read_any_form(line: str) -> EntrySyntax | None:
+def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
     """The same, the long way, which the canonical form does not need."""
     beginning = _BEGINNING.match(line)
     # Code that opens before the id and does not close behind it quotes more than the id: an example.
@@ -65,7 +65,7 @@ def read_any_form(line: str) -> EntrySyntax | None:
     if _EXAMPLE.search(name):
         return None
     behind = _behind_separator(line, beginning.end())
-    token = _token(line, behind)
+    token = _token(line, behind, lanes)
     if token is None:
         separated = behind == len(line) or bool(line[beginning.end() : behind].strip(" \t"))
         if beginning["indent"] or not separated or not _ID_LIKE.match(name):
@@ -84,18 +84,18 @@ def _behind_separator(line: str, start: int) -> int:
     return match.end() if match is not None else start
 
 
-def _token(line: str, start: int) -> tuple[Span, int] | None:
+def _token(line: str, start: int, lanes: LaneTable) -> tuple[Span, int] | None:
     """The span of the token that stands at `start`, and where all that belongs to it ends."""
     bracketed = _BRACKETED_TOKEN.match(line, start)
     if bracketed is not None:
         return _trimmed(line, *bracketed.span("token")), bracketed.end()
-    bare = _bare_token().match(line, start)
+    bare = _bare_token(lanes).match(line, start)
     return (bare.span("token"), bare.end()) if bare is not None else None
 
 
 @cache
-def _bare_token() -> re.Pattern[str]:
-    names = {name for lane in LANES for name in (lane.token, lane.title)} | {ACTIVE_TOKEN, "Done"}
+def _bare_token(lanes: LaneTable) -> re.Pattern[str]:
+    names = {name for lane in lanes.lanes for name in (lane.token, lane.title)} | {ACTIVE_TOKEN, "Done"}
     words = "|".join(re.escape(name).replace("_", "[_ -]") for name in sorted(names, key=len, reverse=True))
     return re.compile(rf"[*_~`(]*(?P<token>(?i:{words}))(?![\w-])[*_~`)]*")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, overload
 
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -43,6 +44,8 @@ class Document:
     """One file, read. `root` is None where nothing could be made of it; then `faults` say why."""
 
     kind: ClassVar[str]
+    # The lanes that its words may name; whoever reads it for a repository says which.
+    lanes: LaneTable = BUILT_IN
 
     def __init__(self, source: Source, root: Node | None, faults: Iterable[Fault] = ()) -> None:
         self.source = source

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import NamedTuple, cast
 
 from workpacket.documents.document import Document
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.limits import DATA, MARKDOWN, REGISTER, Limits
 from workpacket.text.source import Source
 
@@ -48,8 +49,17 @@ def kind_named(name: str) -> Kind:
     return _BY_NAME[name]
 
 
-def read_document(kind: str, source: Source) -> Document:
+# Kinds whose structure, and not only whose words, depends on which lanes there are.
+_LAID_OUT_BY_LANES = frozenset({"task_board", "registry"})
+
+
+def read_document(kind: str, source: Source, lanes: LaneTable = BUILT_IN) -> Document:
     """Reads `source` as a document of `kind`. What is wrong with it is in the document's faults."""
     known = _BY_NAME[kind]
     module = import_module(f"workpacket.documents.{known.module or known.name}")
-    return cast("Callable[[Source], Document]", getattr(module, known.reader))(source)
+    reader = getattr(module, known.reader)
+    if kind in _LAID_OUT_BY_LANES:
+        return cast("Callable[[Source, LaneTable], Document]", reader)(source, lanes)
+    document = cast("Callable[[Source], Document]", reader)(source)
+    document.lanes = lanes
+    return document

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from workpacket.model.lanes import SECTIONS, Lane, Section
+from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
 
 BOARD_PATH = ".GOV/roles_shared/TASK_BOARD.md"
 REGISTRY_PATH = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
 
 
-def empty_board() -> str:
-    return "\n".join(["# Task Board", *(f"\n## {section.heading}" for section in SECTIONS)]) + "\n"
+def empty_board(lanes: LaneTable = BUILT_IN) -> str:
+    return "\n".join(["# Task Board", *(f"\n## {section.heading}" for section in lanes.sections)]) + "\n"
 
 
 def empty_registry() -> str:
@@ -20,17 +20,12 @@ def empty_registry() -> str:
     )
 
 
-def section_of(lane: Lane) -> Section:
-    """The section of the board in which packets of this lane stand."""
-    return next(section for section in SECTIONS if section.key == lane.section)
-
-
 def entry_line(wp_id: str, token: str, remark: str = "") -> str:
     return f"- **[{wp_id}]** - [{token}]" + (f" - {remark}" if remark else "")
 
 
-def board_cell(wp_id: str, lane: Lane) -> str:
-    return f"{section_of(lane).heading}: {wp_id}"
+def board_cell(wp_id: str, lane: Lane, lanes: LaneTable) -> str:
+    return f"{lanes.section_of(lane).heading}: {wp_id}"
 
 
 def row_line(base: str, path: str, cell: str, notes: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from workpacket.documents.document import Text, stem_of
@@ -16,7 +17,7 @@ from workpacket.documents.summary import RegistryRow as RowSummary
 from workpacket.documents.summary import RegistrySummary
 from workpacket.documents.task_board import section_named
 from workpacket.model.ids import WorkPacketId, find_ids
-from workpacket.model.lanes import Section
+from workpacket.model.lanes import BUILT_IN, LaneTable, Section
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
@@ -52,9 +53,10 @@ class _Parsed(NamedTuple):
 class RegistryRow:
     """One row. A cell is None where the row is too short for it."""
 
-    __slots__ = ("_parsed", "_tokens", "active", "base", "board", "notes", "row", "table")
+    __slots__ = ("_lanes", "_parsed", "_tokens", "active", "base", "board", "notes", "row", "table")
 
-    def __init__(self, row: Row, table: Table, indexes: tuple[int, ...]) -> None:
+    def __init__(self, row: Row, table: Table, indexes: tuple[int, ...], lanes: LaneTable = BUILT_IN) -> None:
+        self._lanes = lanes
         self.row = row
         self.table = table
         cells = [row.cell(index) for index in indexes]
@@ -86,7 +88,7 @@ class RegistryRow:
             base, active, board = (
                 cell.value if cell is not None else "" for cell in (self.base, self.active, self.board)
             )
-            self._parsed = _Parsed(_packet_id(base), _id_in_path(active), *_board_place(board))
+            self._parsed = _Parsed(_packet_id(base), _id_in_path(active), *_board_place(board, self._lanes))
         return self._parsed
 
     @property
@@ -112,10 +114,11 @@ class TraceabilityRegistry(RegisterDocument):
     kind = "registry"
     columns = ("Base WP ID", "Active Packet", "Task Board", "Notes")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, lanes: LaneTable = BUILT_IN) -> None:
         super().__init__(source)
+        self.lanes = lanes
         self.tables = read_tables(source, _KEYS[:2], _ROW_START)
-        self.rows = rows_of(self.tables, _KEYS, RegistryRow)
+        self.rows = rows_of(self.tables, _KEYS, partial(RegistryRow, lanes=lanes))
         self.root = self.values_of([_row_node(row) for row in self.rows])
 
     def summary(self) -> Mapping[str, object]:
@@ -157,9 +160,9 @@ def _id_in_path(path: str) -> WorkPacketId | None:
     return _packet_id(stem_of(path)) if path.endswith(".md") else None
 
 
-def _board_place(cell: str) -> tuple[Section | None, str]:
+def _board_place(cell: str, lanes: LaneTable) -> tuple[Section | None, str]:
     head, colon, tail = cell.rpartition(":")
-    section = section_named(head if colon else cell)
+    section = section_named(head if colon else cell, lanes)
     rest = (tail if colon else cell).strip()
     whole = _packet_id(rest)
     return section, whole.text if whole is not None else next((str(name) for name, _, _ in find_ids(rest)), "")

@@ -17,7 +17,7 @@ from workpacket.documents.summary import BoardEntry as EntrySummary
 from workpacket.documents.summary import BoardSummary
 from workpacket.documents.visible_lines import Line, visible_lines
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Section, lane_of_token, lanes_named
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable, Section
 from workpacket.text.line_syntax import heading_words
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -81,7 +81,7 @@ class BoardEntry:
     def lane_token(self) -> str:
         """The canonical token: the one written, or the one it stands for; '' where it stands for none or several."""
         if self._lane_token is None:
-            self._lane_token = _lane_token(self.token)
+            self._lane_token = _lane_token(self.token, self.section.lanes)
         return self._lane_token
 
     @property
@@ -110,15 +110,16 @@ class BoardSection:
     end.
     """
 
-    __slots__ = ("entries", "insert_at", "known", "level", "line", "spaced", "title", "title_span")
+    __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "spaced", "title", "title_span")
 
-    def __init__(self, line: Line, level: int, words: tuple[int, int], *, spaced: bool) -> None:
+    def __init__(self, line: Line, level: int, words: tuple[int, int], lanes: LaneTable, *, spaced: bool) -> None:
+        self.lanes = lanes
         self.line = line.number
         self.level = level
         self.spaced = spaced
         self.title = line.text[words[0] : words[1]]
         self.title_span = (line.start + words[0], line.start + words[1])
-        self.known = section_named(self.title)
+        self.known = section_named(self.title, lanes)
         self.entries: list[BoardEntry] = []
         self.insert_at = self.title_span[0]
 
@@ -134,10 +135,11 @@ class BoardSection:
 class TaskBoard(Document):
     kind = "task_board"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, lanes: LaneTable = BUILT_IN) -> None:
         super().__init__(source, None)
+        self.lanes = lanes
         # The first one has no heading: it holds entries above the first heading.
-        self.headings: list[BoardSection] = [BoardSection(Line(1, 0, ""), 0, (0, 0), spaced=True)]
+        self.headings: list[BoardSection] = [BoardSection(Line(1, 0, ""), 0, (0, 0), lanes, spaced=True)]
         self.entries: list[BoardEntry] = []
         self._read()
         self.root = self._tree()
@@ -158,12 +160,12 @@ class TaskBoard(Document):
             body = text.lstrip(" \t")
             if not body:
                 continue
-            if body[0] == "#" and (heading := _heading(line)) is not None and _ends_section(heading):
+            if body[0] == "#" and (heading := _heading(line, self.lanes)) is not None and _ends_section(heading):
                 current = heading
                 self.headings.append(heading)
                 current.insert_at = starts[line.number]
                 continue
-            syntax = read_entry(text) if body[0] in _ENTRY_MARKS else None
+            syntax = read_entry(text, self.lanes) if body[0] in _ENTRY_MARKS else None
             if syntax is not None:
                 entry = BoardEntry(line, syntax, current)
                 current.entries.append(entry)
@@ -211,32 +213,32 @@ _ENTRY_MARKS = frozenset("-*+\u20220123456789")
 
 
 @cache
-def _sections_by_heading() -> dict[str, Section]:
-    return {heading_key(section.heading): section for section in SECTIONS}
+def _sections_by_heading(lanes: LaneTable) -> dict[str, Section]:
+    return {heading_key(section.heading): section for section in lanes.sections}
 
 
-def section_named(title: str) -> Section | None:
+def section_named(title: str, lanes: LaneTable) -> Section | None:
     """The section of the board that a heading names, whatever its letter case, remarks and ornaments."""
-    return _sections_by_heading().get(heading_key(title))
+    return _sections_by_heading(lanes).get(heading_key(title))
 
 
-def _lane_token(token: Text | None) -> str:
+def _lane_token(token: Text | None, lanes: LaneTable) -> str:
     written = token.value if token is not None else ""
-    if lane_of_token(written) is not None:
+    if lanes.lane(written) is not None:
         return written
     if written.upper() == ACTIVE_TOKEN:
         return ACTIVE_TOKEN
-    lanes = lanes_named(written.replace("_", " "))
-    return lanes[0].token if len(lanes) == 1 else ""
+    named = lanes.named(written.replace("_", " "))
+    return named[0].token if len(named) == 1 else ""
 
 
-def _heading(line: Line) -> BoardSection | None:
+def _heading(line: Line, lanes: LaneTable) -> BoardSection | None:
     match = _HEADING.match(line.text)
     if match is None:
         return None
     words = heading_words(line.text, match.end(), len(line.text))
     spaced = bool(match["blank"]) or words[0] == words[1]
-    section = BoardSection(line, len(match["marks"]), words, spaced=spaced)
+    section = BoardSection(line, len(match["marks"]), words, lanes, spaced=spaced)
     # Without a blank it is a heading for nobody but us, and for us only if it names a section.
     return section if spaced or section.known is not None else None
 

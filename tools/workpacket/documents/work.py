@@ -9,7 +9,6 @@ from workpacket.documents.evidence import EvidenceBlock
 from workpacket.documents.structured import StructuredDocument
 from workpacket.documents.summary import EMPTY_MENTION, EvidenceSummary, Mention, WorkSummary
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
-from workpacket.model.lanes import lanes_named
 
 # Of quoted lines, what tells whether anything ran stands at the beginning or is short.
 _LONGEST_PROOF = 2000
@@ -64,7 +63,7 @@ class WorkDocument(StructuredDocument):
             "base": _base_of(own_id),
             "title": self.title(),
             "place": self.place(self.id_text()),
-            "lanes": [lane.token for lane in lanes_named(status.value)] if status is not None else [],
+            "lanes": [lane.token for lane in self.lanes.named(status.value)] if status is not None else [],
             "status": status.value if status is not None else "",
             "status_place": self.place(status),
             "created": _value(self.created_text()),

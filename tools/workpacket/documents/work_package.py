@@ -15,7 +15,6 @@ from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.stated_dependencies import Stated, stated_dependencies
 from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.summary import Mention, PackageSummary
-from workpacket.model.lanes import lanes_named
 from workpacket.text.fields import Item
 
 # Names that lanes had before, and what they are called now.
@@ -139,7 +138,7 @@ class WorkPackage(FrontedDocument):
             "base": own_id,
             "title": title.value if title is not None else "",
             "place": self.place(self.work_package_id),
-            "lanes": [found.token for found in lanes_named(lane.value)] if lane is not None else [],
+            "lanes": [found.token for found in self.lanes.named(lane.value)] if lane is not None else [],
             "status": lane.value if lane is not None else "",
             "status_place": self.place(lane),
             "created": _value(self.text_at("created_at")),

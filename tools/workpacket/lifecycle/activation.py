@@ -22,7 +22,6 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import lane_of_token
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -162,9 +161,7 @@ def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterat
 
 def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Unmet]:
     entries = [] if board is None else [entry for entry in board.entries if entry.wp_id.value == wp_id]
-    stub = lane_of_token("STUB")
-    lanes = [lane_of_token(entry.lane_token) for entry in entries]
-    if not any(lane not in {None, stub} for lane in lanes):
+    if not any(entry.lane_token not in {"", "STUB"} for entry in entries):
         yield Unmet("board_entry_not_moved", f"{wp_id} still stands as STUB on the board", "workpacket board sync")
 
 

@@ -13,8 +13,9 @@ from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.linking import unfinished_runs
 from workpacket.lifecycle.reports import Report, is_vouched_for, report_of
-from workpacket.lifecycle.transitions import is_legal
+from workpacket.lifecycle.transitions import is_legal, transitions
 from workpacket.model.events import Event
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.value import Value
 
 # Where a packet that is taken over late may stand, since nobody works on it there.
@@ -54,16 +55,18 @@ def judge_change(
     *,
     governed: bool,
     reports: Sequence[Report],
+    lanes: LaneTable = BUILT_IN,
 ) -> Iterator[Judged]:
     """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
 
-    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs.
+    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
+    its policy.
     """
     holders: set[str] = set()
     for event in log.events:
         holders |= {event.text("holder") or ""}
         if event.id not in known and event.moves_lane:
-            yield from _illegal(log, event)
+            yield from _illegal(log, event, lanes)
             yield from _placed_by_hand(log, event, governed=governed)
             yield from _ungated(event, holders, digest_of, around, reports)
             yield from _past_runs(log, event, around)
@@ -78,11 +81,27 @@ def _past_runs(log: Log, event: Event, around: Callable[[], Around]) -> Iterator
             yield Judged("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
 
-def _illegal(log: Log, event: Event) -> Iterator[Judged]:
+def _illegal(log: Log, event: Event, lanes: LaneTable) -> Iterator[Judged]:
     came_from = _blocked_in(log, event) if event.type == "unblocked" else None
-    if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from):
-        message = f"{event.type} leads from {event.lane_from} to {event.lane_to}, which is no transition"
+    if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
+        what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
+        message = f"{what}, which is no transition{_between(event, lanes)}"
         yield Judged("move_illegal", event, message)
+
+
+def _between(event: Event, lanes: LaneTable) -> str:
+    """What a move goes around, or names, that the policy of the base has, or has not."""
+    unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
+    if unknown:
+        return f": the policy of the base has no lane {unknown[0]}"
+    row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
+    way = lanes.way
+    if row is None or event.lane_from not in way or event.lane_to not in way:
+        return ""
+    left_out = [
+        token for token in way[way.index(event.lane_from) + 1 : way.index(event.lane_to)] if lanes.is_added(token)
+    ]
+    return f": it leaves out {', '.join(left_out)}" if left_out else ""
 
 
 def _placed_by_hand(log: Log, event: Event, *, governed: bool) -> Iterator[Judged]:

@@ -11,14 +11,14 @@ from workpacket.ledger.state import PacketState
 from workpacket.lifecycle.moving import move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
-from workpacket.model.lanes import lane_of_token
+from workpacket.model.lanes import BUILT_IN, lane_of_token
 
 
 def link_unmet(state: PacketState) -> tuple[Unmet, ...]:
     """Why no run may begin, or go on, for this packet; `()` if one may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
-        return move_unmet(state, transition("claim"))
+        return move_unmet(state, transition("claim"), BUILT_IN)
     commands = {"STUB": f"just create-task-packet {packet}", "BLOCKED": f"workpacket unblock {packet}",
                 "FAIL": f"workpacket claim {packet}"}  # fmt: skip
     known = lane_of_token(lane)

@@ -13,6 +13,10 @@ section = "THREAT_MODEL"
 
 [lifecycle.gates.security]
 on = "merged"
+
+[lifecycle.lanes.QA]
+after = "IN_REVIEW"
+before = "MERGE_PENDING"
 """
 
 from __future__ import annotations
@@ -20,10 +24,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from workpacket.model.lanes import lane_of_token
+from workpacket.model.lanes import BUILT_IN, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Every command reads a policy, and few policies add lanes.
+    from workpacket.lifecycle.added_lanes import LaneFault
 
 POLICY_PATH: Final = ".GOV/policy/policy.toml"
 DEFAULT: Final = "default"
@@ -44,7 +53,10 @@ class AddedGate(Value):
 
 
 class LifecyclePolicy(Value):
-    """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy."""
+    """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy.
+
+    `lane_faults` are what is wrong with the lanes that it adds: as long as there is any, no packet moves.
+    """
 
     target_branch: str = ""
     lease_hours: int = 72
@@ -54,6 +66,8 @@ class LifecyclePolicy(Value):
     claim_store: str = ""
     checklist: tuple[ChecklistItem, ...] = ()
     gates: tuple[AddedGate, ...] = ()
+    lanes: LaneTable = BUILT_IN
+    lane_faults: tuple[LaneFault, ...] = ()
     origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
@@ -63,31 +77,66 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name != "origins")
+KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in {"origins", "lane_faults"})
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     """The policy that a loaded `policy.toml` states. What its schema does not allow is left out; `check` reports it."""
-    table = root.get("lifecycle") if root is not None else None
+    if root is None:
+        from workpacket.lifecycle.added_lanes import LaneFault
+
+        # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
+        what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
+        unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
+        return LifecyclePolicy(lane_faults=(unread,))
+    table = root.get("lifecycle")
     if table is None:
         return LifecyclePolicy()
-    said: dict[str, Any] = {}
+    lanes, lane_faults = _lanes(table.get("lanes"))
+    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults}
     origins: dict[str, str] = {}
     for key, node in table.mapping.items():
-        value = _value(key, node)
+        value = lanes if key == "lanes" else _value(key, node, lanes)
         if value is not None:
             said[key] = value
             origins[key] = f"{source.path}:{source.line_and_column(node.start)[0]}"
     return LifecyclePolicy(**said, origins=origins)
 
 
-def _value(key: str, node: Node) -> object:
+def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:
+    if node is None:
+        return BUILT_IN, ()
+    from workpacket.lifecycle.added_lanes import LaneFault, added_lanes
+
+    if not isinstance(node.value, dict):
+        return BUILT_IN, (LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is no table", "name each lane in it"),)
+    return added_lanes(declared_lanes(node))
+
+
+def declared_lanes(table: Node | None) -> tuple[AddedLane, ...]:
+    """The lanes that `[lifecycle.lanes]` declares, whether they can be or not; '' for what is not said."""
+    return tuple(_declared(name, lane) for name, lane in table.mapping.items()) if table is not None else ()
+
+
+def _declared(token: str, lane: Node) -> AddedLane:
+    from workpacket.lifecycle.added_lanes import title_of
+
+    said = {key: _text(lane.get(key)) for key in ("after", "before", "title", "section", "means")}
+    title = said["title"] or title_of(token)
+    return AddedLane(token, said["after"], said["before"], title, said["section"] or title, said["means"])
+
+
+def _text(node: Node | None) -> str:
+    return node.value if node is not None and isinstance(node.value, str) else ""
+
+
+def _value(key: str, node: Node, lanes: LaneTable) -> object:
     if key in {"target_branch", "branch_pattern", "claim_store"}:
         return node.value if isinstance(node.value, str) and node.value else None
     if key == "lease_hours":
         return node.value if type(node.value) is int and node.value > 0 else None
     if key == "satisfied_by":
-        return tuple(text for text in _texts(node) if lane_of_token(text) is not None) or None
+        return tuple(text for text in _texts(node) if lanes.lane(text) is not None) or None
     if key == "roadmap_headings":
         return tuple(text.casefold() for text in _texts(node))
     added = {"checklist": _items, "gates": _gates}.get(key)

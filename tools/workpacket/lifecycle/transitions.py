@@ -1,17 +1,19 @@
 """Every way in which a packet gets from one lane to another: the one table that commands, gates, checks and pages read.
 
 What a lane is called, and in which section of the board it stands, is the table of `model.lanes`; here stands what
-leads from one to another: by which command, behind which gate, as which event of the log.
+leads from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
+repository has; `transitions` gives the table with the lanes in it that a policy adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from workpacket.model.event_types import LANE_MOVES
-from workpacket.model.lanes import LANES, lane_of_token
-from workpacket.value import Value
+from workpacket.model.lanes import BUILT_IN, WAY, LaneTable
+from workpacket.value import Value, replace
 
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
 
@@ -20,7 +22,7 @@ CAME_FROM: Final = "<came from>"
 # What may be replaced or given up; the two lanes that it leads to are ends.
 _ARCHIVE: Final = ("SUPERSEDED", "ABANDONED")
 _WORK: Final = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING")
-_EVERY: Final = tuple(lane.token for lane in LANES)
+_EVERY: Final = BUILT_IN.tokens
 
 
 class Transition(Value):
@@ -83,9 +85,40 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
 PLACING_EVENTS: Final = frozenset({"adopted", "fork.resolved"})
 
 
-def transition(command: str, choice: str = "") -> Transition:
+# The command that leaves an added lane. Each such lane is a row of its own, so that a gate can lie on it.
+ADVANCE: Final = "advance"
+ADVANCED: Final = "advanced"
+# The commands that take a packet out of any lane in which work goes on, and so out of an added one.
+_FROM_WORK: Final = frozenset({"block", "supersede", "abandon", "reopen"})
+
+
+@cache
+def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
+    """The table of a repository: its added lanes lie on the way, and each is left by `advance`."""
+    if not lanes.added:
+        return TRANSITIONS
+    added = tuple(lane.token for lane in lanes.added)
+    rows = [_with_added(row, lanes, added) for row in TRANSITIONS]
+    for lane in lanes.added:
+        onward = lanes.onward(lane.token)
+        rows.append(
+            Transition(ADVANCE, ADVANCED, (lane.token,), onward, "", lane.token, lane.means or f"on to {onward}")
+        )
+    return tuple(rows)
+
+
+def _with_added(row: Transition, lanes: LaneTable, added: tuple[str, ...]) -> Transition:
+    if row.command in _FROM_WORK:
+        return replace(row, origins=(*row.origins, *added))
+    first = row.origins[0] if row.origins else ""
+    if first in WAY[:-1] and BUILT_IN.onward(first) == row.target:
+        return replace(row, target=lanes.onward(first))
+    return row
+
+
+def transition(command: str, choice: str = "", lanes: LaneTable = BUILT_IN) -> Transition:
     """The row of a command. One that is not there is a mistake in the program."""
-    return next(row for row in TRANSITIONS if row.command == command and row.choice == choice)
+    return next(row for row in transitions(lanes) if row.command == command and row.choice == choice)
 
 
 def choices(command: str) -> tuple[str, ...]:
@@ -93,12 +126,19 @@ def choices(command: str) -> tuple[str, ...]:
     return tuple(row.choice for row in TRANSITIONS if row.command == command and row.choice)
 
 
-def leaving(lane: str) -> Iterator[Transition]:
+def leaving(lane: str, lanes: LaneTable = BUILT_IN) -> Iterator[Transition]:
     """The transitions that lead out of a lane."""
-    return (row for row in TRANSITIONS if lane in row.origins)
+    return (row for row in transitions(lanes) if lane in row.origins)
 
 
-def is_legal(event: str, origin: str | None, target: str | None, *, came_from: str | None = None) -> bool:
+def is_legal(
+    event: str,
+    origin: str | None,
+    target: str | None,
+    *,
+    came_from: str | None = None,
+    lanes: LaneTable = BUILT_IN,
+) -> bool:
     """Whether the table has a row for a move that a log states."""
     if event in PLACING_EVENTS:
         return True
@@ -106,17 +146,17 @@ def is_legal(event: str, origin: str | None, target: str | None, *, came_from: s
         row.event == event
         and (origin in row.origins if row.origins else origin is None)
         and target == (came_from if row.target == CAME_FROM else row.target)
-        for row in TRANSITIONS
+        for row in transitions(lanes)
     )
 
 
-def table_faults(rows: Iterable[Transition]) -> Iterator[str]:
+def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
     """What is wrong with a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
     seen: set[tuple[str, str]] = set()
     reached: set[str] = set()
     for row in rows:
         for token in (*row.origins, *({row.target} - {CAME_FROM})):
-            if lane_of_token(token) is None:
+            if lanes.lane(token) is None:
                 yield f"{row.typed}: there is no lane {token}"
         if row.event not in LANE_MOVES:
             yield f"{row.typed}: events of type {row.event} move nothing"
@@ -124,6 +164,6 @@ def table_faults(rows: Iterable[Transition]) -> Iterator[str]:
             yield f"{row.typed}: stands twice"
         seen.add((row.command, row.choice))
         reached.add(row.target)
-    for lane in LANES:
-        if lane.token not in reached:
-            yield f"nothing leads to {lane.token}"
+    for token in lanes.tokens:
+        if token not in reached:
+            yield f"nothing leads to {token}"

@@ -152,6 +152,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "proof": choice("what was found there", ("commit", "patch_id", "tree")),
         },
     ),
+    "advanced": _move("it left a lane that the policy adds, for the next one", {}, {"reason": REASON}),
     "reopened": _move("work goes on after all", {"reason": REASON}),
     "blocked": _move("it cannot go on", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
     "unblocked": _move("it can go on", {}, {"reason": REASON}),

@@ -2,15 +2,22 @@
 
 A lane has a token (what board entries and events carry), a section of the task board, and aliases from older packets
 and other tools. Packets also say `Done`, which names a section and not a lane: it fits each lane of that section.
+
+A repository can add lanes. So what reads or writes names of lanes is given a `LaneTable`: the built-in lanes, and those
+that the policy adds to them. `BUILT_IN` is for what is the same everywhere.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cached_property
+from typing import Final
+
+from workpacket.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class Lane:
@@ -88,51 +95,146 @@ SECTIONS: tuple[Section, ...] = tuple(
 # A board entry of the section `Active` tells where work goes on; it is information, not a lane.
 ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
-_BY_TOKEN = {lane.token: lane for lane in LANES}
+# The way of a packet on which nothing goes wrong. Lanes are added between two that follow one another here.
+WAY: Final = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "VALIDATED")
+
 _WORD = re.compile(r"[A-Za-z]+")
 _BRACKETED = re.compile(r"\[([A-Za-z_ ]+)\]")
 
 
-def lane_of_token(token: str) -> Lane | None:
-    """The lane with exactly this token."""
-    return _BY_TOKEN.get(token)
+class AddedLane(Value):
+    """A lane that a repository adds to the way: work comes to it from `after` and goes on from it to `before`."""
+
+    token: str
+    after: str
+    before: str
+    title: str
+    section: str
+    means: str = ""
 
 
-def lanes_named(text: str) -> tuple[Lane, ...]:
-    """The lanes that a status line may mean, `()` where it names none.
+class LaneTable(Value):
+    """The lanes of a repository. `added` ones stand in the order of the way, and fit one another and the others."""
 
-    Case, punctuation, emoji and remarks behind the name do not count: `In-Progress (again)` is `IN_PROGRESS`. A token
-    in brackets wins: `Done [FAIL]` is `FAIL`.
-    """
-    for bracketed in _BRACKETED.findall(text):
-        named = _lanes_of_words(bracketed)
-        if len(named) == 1:
-            return named
-    return _lanes_of_words(text)
+    added: tuple[AddedLane, ...] = ()
 
+    @cached_property
+    def way(self) -> tuple[str, ...]:
+        """The lanes from stub to done, the added ones among them."""
+        way = list(WAY)
+        for lane in self.added:
+            way.insert(way.index(lane.after) + 1, lane.token)
+        return tuple(way)
 
-def _lanes_of_words(text: str) -> tuple[Lane, ...]:
-    words = [word.casefold() for word in _WORD.findall(text)]
-    for count in range(min(len(words), 5), 0, -1):
-        named = tuple(dict.fromkeys(_names().get(" ".join(words[:count]), ())))
-        if named:
-            return named
-    return ()
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Every lane, an added one behind the one from which work comes to it."""
+        lanes = list(LANES)
+        for lane in self.added:
+            index = next(index for index, other in enumerate(lanes) if other.token == lane.after)
+            lanes.insert(index + 1, Lane(lane.token, lane.title, section_key(lane.section), unfinished=True))
+        return tuple(lanes)
 
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """Every section in board order: that of an added lane behind those of all lanes before it on the way."""
+        sections = list(SECTIONS)
+        for lane in self.added:
+            before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
+            if section_key(lane.section) not in {section.key for section in sections}:
+                last = max(index for index, section in enumerate(sections) if section.key in before)
+                sections.insert(last + 1, Section(lane.section))
+        return tuple(sections)
 
-_NAMES: dict[str, list[Lane]] = {}
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        return tuple(lane.token for lane in self.lanes)
 
+    @cached_property
+    def key(self) -> str:
+        """What tells one table from another, in few characters; '' for the built-in lanes."""
+        if not self.added:
+            return ""
+        import hashlib
 
-def _names() -> dict[str, list[Lane]]:
-    if not _NAMES:
-        for lane in LANES:
+        return hashlib.sha256(repr(self.added).encode()).hexdigest()[:16]
+
+    def __hash__(self) -> int:
+        # Asked for with every row of a registry, to find what was made of the table before.
+        return hash(self.key)
+
+    def lane(self, token: str) -> Lane | None:
+        """The lane with exactly this token."""
+        return self._by_token.get(token)
+
+    def is_added(self, token: str) -> bool:
+        return any(lane.token == token for lane in self.added)
+
+    def onward(self, token: str) -> str:
+        """The lane that follows a lane of the way."""
+        return self.way[self.way.index(token) + 1]
+
+    def section_of(self, lane: Lane) -> Section:
+        """The section of the board in which packets of this lane stand."""
+        return next(section for section in self.sections if section.key == lane.section)
+
+    def named(self, text: str) -> tuple[Lane, ...]:
+        """The lanes that a status line may mean, `()` where it names none.
+
+        Case, punctuation, emoji and remarks behind the name do not count: `In-Progress (again)` is `IN_PROGRESS`. A
+        token in brackets wins: `Done [FAIL]` is `FAIL`.
+        """
+        for bracketed in _BRACKETED.findall(text):
+            named = self._of_words(bracketed)
+            if len(named) == 1:
+                return named
+        return self._of_words(text)
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[Lane, ...]]:
+        """The lanes by every name that they have, in words of small letters."""
+        names: dict[str, tuple[Lane, ...]] = {}
+        for lane in self.lanes:
             for name in _names_of(lane):
-                _NAMES.setdefault(name, []).append(lane)
-        _NAMES["done"] = [lane for lane in LANES if lane.section == "done"]
-    return _NAMES
+                names[name] = tuple(dict.fromkeys((*names.get(name, ()), lane)))
+        return {**names, "done": tuple(lane for lane in self.lanes if lane.section == "done")}
+
+    def _of_words(self, text: str) -> tuple[Lane, ...]:
+        words = [word.casefold() for word in _WORD.findall(text)]
+        for count in range(min(len(words), self._longest), 0, -1):
+            named = self.names.get(" ".join(words[:count]))
+            if named:
+                return named
+        return ()
+
+    @cached_property
+    def _by_token(self) -> Mapping[str, Lane]:
+        return {lane.token: lane for lane in self.lanes}
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(name.count(" ") for name in self.names) + 1
+
+
+def words_of(name: str) -> str:
+    """A name of a lane as names are compared."""
+    return " ".join(_WORD.findall(name)).casefold()
 
 
 def _names_of(lane: Lane) -> Iterator[str]:
-    yield lane.token.replace("_", " ").casefold()
-    yield lane.title.casefold()
+    yield words_of(lane.token)
+    yield words_of(lane.title)
     yield from lane.aliases
+
+
+BUILT_IN: Final = LaneTable()
+
+
+def lane_of_token(token: str) -> Lane | None:
+    """The built-in lane with exactly this token."""
+    return BUILT_IN.lane(token)
+
+
+def lanes_named(text: str) -> tuple[Lane, ...]:
+    """The built-in lanes that a status line may mean."""
+    return BUILT_IN.named(text)

@@ -44,7 +44,7 @@ _LIVE_BEFORE = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PEND
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[Event, ...]]:
     """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
-    unmet = move_unmet(packet.state, transition("activate"))
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return unmet, ()
     if packet.packet_source is not None:
@@ -80,7 +80,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
     earlier = list(_earlier(facts, packet))
-    lane = lane_named("READY_FOR_DEV")
+    lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
     text = render_packet(_packet_text(facts, packet, stub, earlier, lane))
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
@@ -117,14 +117,17 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Unmet, ...]:
     """The postconditions, looked for in the files as the plan would leave them."""
     board = draft.file(BOARD_PATH, draft.facts.board)
-    return postconditions(stub, Packet(source), TaskBoard(board) if board is not None else None, name)
+    return postconditions(
+        stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
+    )
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
     """The earlier revisions whose place the packet takes."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
-        if other is not packet and before and other.lane in _LIVE_BEFORE:
+        live = other.lane in _LIVE_BEFORE or facts.policy.lanes.is_added(other.lane)
+        if other is not packet and before and live:
             yield other
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token, lanes_named
+from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.plans.drafting import Draft, Planned
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.value import Value
@@ -50,11 +50,14 @@ class Adoption(Value):
 
 def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Planned:
     """A log for every packet that has none."""
-    board = TaskBoard(facts.board) if facts.board is not None else None
+    lanes = facts.policy.lanes
+    board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     entries = _entries(board)
     waiting = [packet for name, packet in sorted(facts.packets.items()) if not packet.log.by_id]
     chosen = [packet for packet in waiting if not only or packet.id.text in only]
-    adoptions = [_adoption(packet, entries.get(packet.id.text, ()), prefer) for packet in chosen if _has_file(packet)]
+    adoptions = [
+        _adoption(packet, entries.get(packet.id.text, ()), prefer, lanes) for packet in chosen if _has_file(packet)
+    ]
     draft = Draft("adopt", facts)
     if facts.board is not None:
         draft.rests_on(BOARD_PATH, facts.board)
@@ -81,26 +84,26 @@ def _entries(board: TaskBoard | None) -> dict[str, list[BoardEntry]]:
     return found
 
 
-def _adoption(packet: PacketFacts, entries: Sequence[BoardEntry], prefer: Preference) -> Adoption:
-    found = tuple(_statements(packet, entries))
+def _adoption(packet: PacketFacts, entries: Sequence[BoardEntry], prefer: Preference, lanes: LaneTable) -> Adoption:
+    found = tuple(_statements(packet, entries, lanes))
     active = next((entry.details() for entry in entries if entry.lane_token == ACTIVE_TOKEN), {})
     details = {key: text.value[:200] for key, text in active.items() if text.value}
     return Adoption(packet, found, _lane(found, prefer), details.get("coder", ""), details.get("branch", ""))
 
 
-def _statements(packet: PacketFacts, entries: Sequence[BoardEntry]) -> Iterator[Statement]:
+def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneTable) -> Iterator[Statement]:
     if packet.packet is not None:
         status = packet.packet.status
         value = status.value if status is not None else ""
         line = packet.packet.place(status)[0]
-        lanes = tuple(lane.token for lane in lanes_named(value))
-        yield Statement("packet", packet.packet_path, line, value, lanes)
+        named = tuple(lane.token for lane in lanes.named(value))
+        yield Statement("packet", packet.packet_path, line, value, named)
     elif packet.stub is not None:
         status = packet.stub.status_text()
         yield Statement("stub", packet.stub_path, packet.stub.place(status)[0], "STUB", ("STUB",))
     for entry in entries:
         if entry.lane_token != ACTIVE_TOKEN:
-            lane = lane_of_token(entry.lane_token)
+            lane = lanes.lane(entry.lane_token)
             said = entry.token.value if entry.token is not None else ""
             yield Statement("board", BOARD_PATH, entry.line, said, (lane.token,) if lane is not None else ())
 

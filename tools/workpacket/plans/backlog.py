@@ -82,7 +82,7 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 def refine(facts: Facts, packet: PacketFacts) -> Answer:
     """Write the scaffold of the refinement; where there is one, pin the specification as it is now."""
     name = packet.id.text
-    unmet = move_unmet(packet.state, transition("activate"))
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return Refused(name, unmet)
     spec = facts.specification
@@ -156,7 +156,7 @@ def block_digest(refinement: Refinement) -> str:
 def present(facts: Facts, packet: PacketFacts) -> Answer:
     """Value that the technical refinement block was shown, by its digest; the command prints it."""
     name = packet.id.text
-    unmet = list(move_unmet(packet.state, transition("activate")))
+    unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
     if refinement is None:
         unmet.append(Unmet("refinement_missing", f"{name} has no refinement", f"workpacket refine {name}"))

@@ -12,13 +12,14 @@ from typing import Literal
 
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.stub_text import SPEC_POINTER
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.plans.agents_block import AGENTS, find_blocks, marked, with_block
 from workpacket.plans.dialects import DIALECTS, Dialect, dialect_here
 from workpacket.plans.drafting import Planned
+from workpacket.plans.protocols import stem_of
 from workpacket.plans.starting import (
     ATTRIBUTES,
     FIRST_SPECIFICATION,
@@ -34,6 +35,7 @@ from workpacket.plans.starting import (
 from workpacket.value import Value, replace
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
+_NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
@@ -65,14 +67,23 @@ def paths_of_interest(package: Package) -> list[str]:
     return list(dict.fromkeys([*paths, AGENTS]))
 
 
-def compare(package: Package, seen: Seen, wanted: Collection[Group] = (), dialect: Dialect | None = None) -> list[Item]:
-    """How each file stands. Of a group that is not wanted, only files that are there count."""
+def compare(
+    package: Package,
+    seen: Seen,
+    wanted: Collection[Group] = (),
+    dialect: Dialect | None = None,
+    policy: LifecyclePolicy = _NO_POLICY,
+) -> list[Item]:
+    """How each file stands. Of a group that is not wanted, only files that are there count.
+
+    `policy` is the one beside the files: it has a say in what the protocols tell of moves.
+    """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions)
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
     items = [
         replace(_file(file, package, seen), group=file.group)
-        for file in starting_files(spoken, package, found_governed=governed)
+        for file in starting_files(spoken, package, policy, found_governed=governed)
         if _counts(file, seen, wanted)
     ]
     return [*items, _agents(package, seen)]
@@ -112,7 +123,12 @@ def check(items: list[Item]) -> Iterator[Finding]:
     """What `init` would do, as findings; and what it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it is not there", "workpacket init writes it"),
-        "outdated": ("starter_outdated", "error", "it is an older version's", "workpacket init brings it up to date"),
+        "outdated": (
+            "starter_outdated",
+            "error",
+            "init would write it otherwise now",
+            "workpacket init brings it up to date",
+        ),
         "edited": ("starter_edited", "warning", "", "to take the present version: move it away, then workpacket init"),
     }
     for item in items:
@@ -158,7 +174,8 @@ def _file(file: StarterFile, package: Package, seen: Seen) -> Item:
     text = _normal(before)
     if text == file.text:
         return Item(file.path, "current")
-    if known_digest(text) in package.shipped.get(file.path, ()):
+    known = package.shipped.get(file.path, ())
+    if known_digest(text) in known or (file.stem and known_digest(stem_of(text)) in known):
         return Item(file.path, "outdated", before, _as_before(file.text, before))
     return Item(file.path, "edited", why="it is not as any version of init wrote it")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from workpacket.lifecycle.moving import forward_command, forward_transition, move_unmet
+from workpacket.lifecycle.moving import forward_command, forward_transition, lane_retired, move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.lifecycle.working import lease_held
@@ -31,19 +31,22 @@ class Standing(Value):
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Standing:
     """Everything that stands between the packet and its next lane."""
     name, lane = packet.id.text, packet.lane
-    return Standing(name, lane, forward_command(name, lane), _unmet(facts, packet, work, branch))
+    return Standing(name, lane, forward_command(name, lane, facts.policy.lanes), _unmet(facts, packet, work, branch))
 
 
 def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Unmet, ...]:
-    row = forward_transition(packet.lane)
+    lanes = facts.policy.lanes
+    row = forward_transition(packet.lane, lanes)
     if not packet.lane or packet.state.forked or not packet.state.sound:
-        return move_unmet(packet.state, row or transition("claim"))
+        return move_unmet(packet.state, row or transition("claim"), lanes)
     gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
         "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work, ()),
         "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
     }
+    if lanes.lane(packet.lane) is None:
+        return (lane_retired(packet.id.text, packet.lane),)
     if row is None:
         return ()
     gate = gates.get(row.command)
@@ -62,21 +65,23 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Ready work: what the agent holds already, then what most wait for, then risk, then age."""
+    """Ready work: what the agent holds or anybody may bring on, then what most wait for, then risk, then age."""
     waiting = _dependents(facts)
-    rows = [_row(packet, waiting) for packet in facts.packets.values() if _is_ready(facts, packet, agent)]
+    rows = [_row(facts, packet, waiting) for packet in facts.packets.values() if _is_ready(facts, packet, agent)]
     return sorted(
         rows, key=lambda row: (row.lane == "READY_FOR_DEV", -row.waiting, _RISK.get(row.risk, 3), row.since, row.id)
     )
 
 
-def _row(packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
+def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
     document = packet.packet
     said = document.risk_tier.value.split() if document is not None and document.risk_tier is not None else []
     name = packet.id.text
     since = packet.state.history[0].at
     count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
-    return Ready(name, packet.lane, forward_command(name, packet.lane), said[0] if said else "", count, since)
+    return Ready(
+        name, packet.lane, forward_command(name, packet.lane, facts.policy.lanes), said[0] if said else "", count, since
+    )
 
 
 def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:
@@ -86,6 +91,8 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str) -> bool:
     holder = lease_held(state, facts.moment.now)
     if packet.lane in _MINE:
         return bool(agent) and agent in {holder, state.assignment.assignee}
+    if facts.policy.lanes.is_added(packet.lane):
+        return True
     if packet.lane != "READY_FOR_DEV" or holder:
         return False
     if state.assignment.assignee and agent and state.assignment.assignee != agent:

@@ -15,12 +15,12 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
-from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import LaneTable
 from workpacket.plans.conflicts import KEEPING_BOTH
 from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.plans.projections import lane_named, status_edits
+from workpacket.plans.projections import status_edits
 from workpacket.plans.syncing import sync
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
@@ -48,8 +48,9 @@ def drawn_alike(versions: Versions, facts: Facts) -> Versions:
     if versions.ours.path in KEEPING_BOTH:
         return versions.each(lambda source: drawn(source, facts))
     packet = _packet_of(versions.ours.path, facts)
-    if packet is not None and packet.lane not in {"", FORKED}:
-        return versions.each(lambda source: apply_edits(source, status_edits(Packet(source), lane_named(packet.lane))))
+    lane = facts.policy.lanes.lane(packet.lane) if packet is not None else None
+    if lane is not None:
+        return versions.each(lambda source: apply_edits(source, status_edits(Packet(source), lane)))
     ours = Packet(versions.ours).status
     return versions.each(lambda source: _with_status(source, ours.value)) if ours is not None else versions
 
@@ -65,12 +66,12 @@ def drawn(register: Source, facts: Facts) -> Source:
     return next((Source.from_bytes(register.path, data) for data in made), register)
 
 
-def named_twice(register: Source) -> frozenset[str]:
+def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
     """The packets of which a merge of texts has left more than one entry, or more than one row of their base."""
     if register.path == BOARD_PATH:
-        entries = Counter(entry.wp_id.value for entry in TaskBoard(register).entries)
+        entries = Counter(entry.wp_id.value for entry in TaskBoard(register, lanes).entries)
         return frozenset(name for name, count in entries.items() if count > 1)
-    rows = TraceabilityRegistry(register).rows
+    rows = TraceabilityRegistry(register, lanes).rows
     bases = Counter(row.base_id.base for row in rows if row.base_id is not None)
     active = ((row.base_id, row.active_id) for row in rows)
     return frozenset(of.text for base, of in active if base is not None and of is not None and bases[base.base] > 1)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.documents.packet import Packet
-from workpacket.documents.register_text import board_cell, empty_board, empty_registry, entry_line, row_line, section_of
+from workpacket.documents.register_text import board_cell, empty_board, empty_registry, entry_line, row_line
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS, Lane, lane_of_token
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, Lane, LaneTable
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -43,9 +43,9 @@ class InForce(Value):
     notes: tuple[str, ...] = ()
 
 
-def lane_named(token: str) -> Lane:
-    """The lane of an event. One that this version does not know is a fact of a newer log."""
-    lane = lane_of_token(token)
+def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
+    """The lane of an event. One that is not known is a fact of a newer log, or of an older policy."""
+    lane = lanes.lane(token)
     if lane is None:
         raise WorkpacketError("lane_unknown", f"the log says {token}, which is no lane here")
     return lane
@@ -59,12 +59,12 @@ def status_edits(packet: Packet, lane: Lane) -> list[Edit]:
     return [Edit(status.start, status.end, lane.title)]
 
 
-def board_of(source: Source | None, path: str) -> TaskBoard:
-    return TaskBoard(source if source is not None else Source(path, empty_board()))
+def board_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -> TaskBoard:
+    return TaskBoard(source if source is not None else Source(path, empty_board(lanes)), lanes)
 
 
-def registry_of(source: Source | None, path: str) -> TraceabilityRegistry:
-    return TraceabilityRegistry(source if source is not None else Source(path, empty_registry()))
+def registry_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -> TraceabilityRegistry:
+    return TraceabilityRegistry(source if source is not None else Source(path, empty_registry()), lanes)
 
 
 def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]:
@@ -81,11 +81,12 @@ def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]
 
 def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -> Iterator[Edit]:
     lane = placement.lane
-    section = board.section(section_of(lane).key)
+    home = board.lanes.section_of(lane)
+    section = board.section(home.key)
     if section is None:
         raise WorkpacketError(
             "board_section_absent",
-            f"the board has no section {section_of(lane).heading!r}",
+            f"the board has no section {home.heading!r}",
             hint="workpacket board sync adds the sections that are missing",
             path=board.path,
         )
@@ -127,10 +128,10 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
     """What adds the sections that the board lacks, each before the next one that it has."""
     edits: list[Edit] = []
     source = board.source
-    for index, section in enumerate(SECTIONS):
+    for index, section in enumerate(board.lanes.sections):
         if board.section(section.key) is not None:
             continue
-        later = (board.section(other.key) for other in SECTIONS[index + 1 :])
+        later = (board.section(other.key) for other in board.lanes.sections[index + 1 :])
         follower = next((found for found in later if found is not None), None)
         eol = source.eol
         if follower is not None:
@@ -157,11 +158,11 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
             continue
         if not found:
             notes = "; ".join(wanted.notes) or f"active={wanted.id}"
-            new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane), notes))
+            new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane, registry.lanes), notes))
         else:
             # A merge that took the lines of both sides leaves two rows; what the second one notes is kept.
             noted = [token.text.value for row in found[1:] for token in row.tokens if token.kind != "active"]
-            edits += _row_edits(found[0], wanted, noted)
+            edits += _row_edits(found[0], wanted, noted, registry.lanes)
             edits += [_row_removal(registry.source, row) for row in found[1:]]
     return [*edits, *_new_rows(registry, new)]
 
@@ -184,10 +185,10 @@ def _row_removal(source: Source, row: RegistryRow) -> Edit:
     return Edit(starts[row.row.line - 1], starts[row.row.line], "")
 
 
-def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str]) -> Iterator[Edit]:
+def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: LaneTable) -> Iterator[Edit]:
     cells: Mapping[str, tuple[str, str]] = {
         "active": (row.active_path, wanted.path),
-        "board": (row.board.value if row.board is not None else "", board_cell(wanted.id, wanted.lane)),
+        "board": (row.board.value if row.board is not None else "", board_cell(wanted.id, wanted.lane, lanes)),
     }
     for name, (now, then) in cells.items():
         cell = row.active if name == "active" else row.board

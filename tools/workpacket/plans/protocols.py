@@ -1,4 +1,8 @@
-"""The protocols of the roles, written from the table of transitions and the gates, so that they cannot disagree."""
+"""The protocols of the roles, written from the table of transitions and the gates, so that they cannot disagree.
+
+Where the policy adds lanes or gates, the table of moves is the one that this repository has, between two marks. What
+stands before the marks is the `stem`, by which a page that nobody edited is known whatever the policy was.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,20 @@ from collections.abc import Iterator
 from workpacket.documents.refinement import APPROVAL_WORDS
 from workpacket.documents.stub_text import CHECKLIST
 from workpacket.lifecycle.activation import ITEMS
-from workpacket.lifecycle.transitions import CAME_FROM, TRANSITIONS, Transition
+from workpacket.lifecycle.added_gates import added_gates, bearing
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Transition, transitions
 
 _NOTE = "<!-- Written by `workpacket init` from the lifecycle; a test of the tool proves that they agree. -->"
-_ORCHESTRATOR = ("new", "activate", "supersede", "abandon", "block", "unblock", "reopen", "merged")
+_BEGIN = "<!-- workpacket:moves; by the policy here; `workpacket init` writes all between the marks anew -->"
+_END = "<!-- workpacket:end -->"
+_DEFAULT = LifecyclePolicy()
+_ORCHESTRATOR = ("new", "activate", "supersede", "abandon", "block", "unblock", "reopen", "merged", ADVANCE)
 _CODER = ("claim", "release", "handover", "submit")
-_VALIDATOR = ("verdict",)
+_VALIDATOR = ("verdict", ADVANCE)
 
 
-def orchestrator_protocol() -> str:
+def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     checklist = "\n".join(
         f"{number}. `{item}`: {text.replace('{id}', '<WP_ID>')}"
         for number, (item, text) in enumerate(zip(ITEMS, CHECKLIST, strict=True), 1)
@@ -24,6 +33,7 @@ def orchestrator_protocol() -> str:
         "Orchestrator protocol",
         "You keep the backlog, activate packets and see that every packet has somebody who works on it.",
         _ORCHESTRATOR,
+        policy,
         f"""## From stub to packet
 
 1. `just create-stub <WP_ID>` writes the stub. No refinement and no signature is asked of it, and nobody works from it.
@@ -42,11 +52,12 @@ Its items are derived from evidence. A ticked box proves nothing.
     )
 
 
-def coder_protocol() -> str:
+def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Coder protocol",
         "You do the work of one packet at a time, within its scope, and prove what it demands.",
         _CODER,
+        policy,
         """## The work
 
 1. `just next` lists what is ready; `just claim <WP_ID>` takes it for the time of a lease.
@@ -57,11 +68,12 @@ def coder_protocol() -> str:
     )
 
 
-def validator_protocol() -> str:
+def validator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Validator protocol",
         "You judge work that you had no hand in, against its packet and its specification.",
         _VALIDATOR,
+        policy,
         """## The verdict
 
 1. Read the packet, the diff and the evidence: `workpacket history <WP_ID> --json`.
@@ -71,19 +83,41 @@ def validator_protocol() -> str:
     )
 
 
-def _page(title: str, purpose: str, commands: tuple[str, ...], body: str) -> str:
-    rows = [row for row in TRANSITIONS if row.command in commands]
-    table = "\n".join(["| command | from | to | gate | what it means |", "|---|---|---|---|---|", *map(_row, rows)])
-    return f"# {title}\n\n{_NOTE}\n\n{purpose}\n\n{body}\n## Your moves\n\n{table}\n"
+def _page(title: str, purpose: str, commands: tuple[str, ...], policy: LifecyclePolicy, body: str) -> str:
+    moves, usual = _moves(commands, policy), _moves(commands, _DEFAULT)
+    shown = usual if moves == usual else f"{_BEGIN}\n{moves}\n{_END}"
+    return f"# {title}\n\n{_NOTE}\n\n{purpose}\n\n{body}\n## Your moves\n\n{shown}\n"
 
 
-def _row(row: Transition) -> str:
+def _moves(commands: tuple[str, ...], policy: LifecyclePolicy) -> str:
+    rows = [row for row in transitions(policy.lanes) if row.command in commands]
+    cells = [_row(row, policy) for row in rows]
+    return "\n".join(["| command | from | to | gate | what it means |", "|---|---|---|---|---|", *cells])
+
+
+def _row(row: Transition, policy: LifecyclePolicy) -> str:
     target = "the lane it came from" if row.target == CAME_FROM else row.target
-    return f"| `{row.typed}` | {', '.join(row.origins) or '-'} | {target} | {row.gate or '-'} | {row.says} |"
+    typed = row.command if row.command == ADVANCE else row.typed
+    added = added_gates(policy, row.event, row.choice) if row in bearing((row,)) else ()
+    gates = ", ".join([*([row.gate] if row.gate else []), *added]) or "-"
+    says = " ".join(row.says.replace("|", "/").split())
+    return f"| `{typed}` | {', '.join(row.origins) or '-'} | {target} | {gates} | {says} |"
 
 
-def protocols() -> Iterator[tuple[str, str]]:
+def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
     """Path and text of each."""
-    yield ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol()
-    yield ".GOV/roles/coder/CODER_PROTOCOL.md", coder_protocol()
-    yield ".GOV/roles/validator/VALIDATOR_PROTOCOL.md", validator_protocol()
+    yield ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
+    yield ".GOV/roles/coder/CODER_PROTOCOL.md", coder_protocol(policy)
+    yield ".GOV/roles/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
+
+
+def stem_of(page: str) -> str:
+    """What of a page does not depend on the policy; the whole page, where nothing is marked as depending on it."""
+    stem, begin, rest = page.partition(_BEGIN)
+    return stem if begin and rest.endswith(f"{_END}\n") else page
+
+
+def stem_without_moves(page: str) -> str:
+    """The stem that a page of this version has where the policy has a say in its moves."""
+    head, title, _ = page.partition("## Your moves\n\n")
+    return head + title

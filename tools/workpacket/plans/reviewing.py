@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.linking import reminders, unfinished_runs
-from workpacket.lifecycle.moving import move_unmet
+from workpacket.lifecycle.moving import forward_command, move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.lifecycle.waivers import still_unmet
@@ -39,7 +39,7 @@ class Work(Value):
 def submit_refusal(
     facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Mapping[str, Json]]
 ) -> tuple[Unmet, ...]:
-    unmet = move_unmet(packet.state, transition("submit"))
+    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
     document = packet.packet
@@ -97,10 +97,13 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Map
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
     draft.rests_on(packet.packet_path, packet.packet_source)
-    move(draft, packet, "submitted", "IN_REVIEW", data)
-    project(draft, {name: "IN_REVIEW"})
-    said = f"{name} is in review with {len(rows)} pieces of evidence for {work.commit[:12]}"
+    target = transition("submit", lanes=facts.policy.lanes).target
+    move(draft, packet, "submitted", target, data)
+    project(draft, {name: target})
+    where = "in review" if target == "IN_REVIEW" else target
+    said = f"{name} is {where} with {len(rows)} pieces of evidence for {work.commit[:12]}"
     then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
+    then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "until it has ended, no verdict is given")
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
@@ -108,7 +111,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Map
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Sequence[Mapping[str, Json]]) -> Answer:
     """Keep what was proved so far, without submitting."""
     name = packet.id.text
-    unmet = move_unmet(packet.state, transition("submit"))
+    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return Refused(name, unmet)
     draft = Draft("submit", facts)
@@ -121,8 +124,8 @@ def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
 ) -> tuple[Unmet, ...]:
     """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
-    row = transition("verdict", choice)
-    unmet = move_unmet(packet.state, row)
+    row = transition("verdict", choice, facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
         return unmet
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
@@ -137,7 +140,7 @@ def verdict(
 ) -> Answer:
     """`report` is the validator's file as `{path, sha256}`, None without one."""
     name, state = packet.id.text, packet.state
-    row = transition("verdict", choice)
+    row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
         return Refused(name, unmet)
@@ -150,7 +153,9 @@ def verdict(
     move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
     project(draft, {name: row.target})
     after = {
-        "PASS": f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
+        "PASS": forward_command(name, row.target, facts.policy.lanes)
+        if facts.policy.lanes.is_added(row.target)
+        else f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
         f"then: workpacket merged {name}",
         "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
         "FAIL": f"workpacket claim {name}",
@@ -176,8 +181,8 @@ def submitted_commit(packet: PacketFacts) -> str:
 def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     name = packet.id.text
     commit = submitted_commit(packet)
-    row = transition("merged")
-    unmet = move_unmet(packet.state, row) or (
+    row = transition("merged", lanes=facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes) or (
         *merged_unmet(name, commit, found.target, found.proof),
         *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
         *added_unmet(facts, packet, row),
@@ -191,7 +196,10 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
         "target_commit": found.target_commit,
         "proof": found.proof,
     }
-    move(draft, packet, "merged", "VALIDATED", data)
-    project(draft, {name: "VALIDATED"})
-    said = f"{name} is validated: its {found.proof.replace('_', '-')} is on {found.target}"
-    return Planned(draft.plan(), said, "commit the governed files; workpacket next names more work", {"id": name})
+    move(draft, packet, row.event, row.target, data)
+    project(draft, {name: row.target})
+    done = row.target == "VALIDATED"
+    said = f"{name} is {'validated' if done else row.target}: its {found.proof.replace('_', '-')} is on {found.target}"
+    then = "commit the governed files; workpacket next names more work"
+    then = then if done else forward_command(name, row.target, facts.policy.lanes)
+    return Planned(draft.plan(), said, then, {"id": name})

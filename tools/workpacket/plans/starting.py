@@ -9,13 +9,14 @@ from workpacket.documents.packet_text import PacketText, render_packet
 from workpacket.documents.refinement_text import RefinementText, render_refinement
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH, empty_board, empty_registry
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
 from workpacket.model.ids import WorkPacketId
 from workpacket.plans.dialects import HANDSHAKE, SPEC_KITTY, Dialect, guide, without_just
 from workpacket.plans.editors import POLICY_SCHEMA, SETTINGS_PATH, schema_paths, settings_text
-from workpacket.plans.protocols import protocols
+from workpacket.plans.protocols import protocols, stem_without_moves
 from workpacket.value import NOTHING, Value
 
+_NO_POLICY = LifecyclePolicy()
 GOV_JUST = ".GOV/gov.just"
 ATTRIBUTES = ".GOV/.gitattributes"
 STUB_TEMPLATE = ".GOV/templates/TASK_PACKET_STUB_TEMPLATE.md"
@@ -45,12 +46,16 @@ class Package(Value):
 
 
 class StarterFile(Value):
-    """One file. `ours` is replaced by its next version as long as nobody edited it; what is not is written once."""
+    """One file. `ours` is replaced by its next version as long as nobody edited it; what is not is written once.
+
+    Of a text in which the policy of the repository has a say, `stem` is the part that is the same everywhere.
+    """
 
     path: str
     text: str
     ours: bool = True
     group: Group = ""
+    stem: str = ""
 
 
 _POLICY = """#:schema ../schemas/policy.schema.json
@@ -94,7 +99,9 @@ checkpoints/** -text
 _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
-def starting_files(dialect: Dialect, package: Package, *, found_governed: bool = False) -> Iterator[StarterFile]:
+def starting_files(
+    dialect: Dialect, package: Package, policy: LifecyclePolicy = _NO_POLICY, *, found_governed: bool = False
+) -> Iterator[StarterFile]:
     """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
     profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
     yield StarterFile(".GOV/README.md", guide(dialect))
@@ -104,10 +111,11 @@ def starting_files(dialect: Dialect, package: Package, *, found_governed: bool =
     pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
     yield StarterFile(SPEC_POINTER, pointer, ours=False)
     yield StarterFile(FIRST_SPECIFICATION, _SPECIFICATION, ours=False)
-    yield StarterFile(BOARD_PATH, empty_board(), ours=False)
+    yield StarterFile(BOARD_PATH, empty_board(policy.lanes), ours=False)
     yield StarterFile(REGISTRY_PATH, empty_registry(), ours=False)
-    for path, text in protocols():
-        yield StarterFile(path, text if dialect == HANDSHAKE else without_just(text, package.gov_just))
+    for path, text in protocols(policy):
+        spoken = text if dialect == HANDSHAKE else without_just(text, package.gov_just)
+        yield StarterFile(path, spoken, stem=stem_without_moves(spoken))
     for path, text in dialect_files(dialect, package):
         yield StarterFile(path, text)
     for path, text in package.skills.items():

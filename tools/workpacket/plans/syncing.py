@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.task_board import TaskBoard
-from workpacket.lifecycle.moving import forward_command
-from workpacket.lifecycle.transitions import leaving
+from workpacket.lifecycle.moving import forward_command, lane_retired
+from workpacket.lifecycle.transitions import ADVANCE, leaving
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token
+from workpacket.model.lanes import ACTIVE_TOKEN
 from workpacket.plans.conflicts import without_conflicts
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
@@ -23,7 +23,7 @@ from workpacket.plans.projections import (
     missing_sections,
     status_edits,
 )
-from workpacket.plans.turning import abandon, block, reopen, unblock
+from workpacket.plans.turning import abandon, advance, block, reopen, unblock
 from workpacket.plans.working import claim, release
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -32,19 +32,22 @@ from workpacket.value import replace
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     """Make the projections say what the logs say.
 
-    Packets without a log, forked ones and those whose log does not hold together are left as they are.
+    Packets without a log, forked ones, those whose log does not hold together, and those in a lane that the policy no
+    longer has, are left as they are.
     """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
     draft = Draft(command, facts, during_merge=True)
     for before, after in _sources(found, facts):
         draft.put(before.path, before, after.text)
-    packets = sorted(facts.packets.items())
-    known = {name: packet for name, packet in packets if packet.lane not in {"", FORKED} and packet.state.sound}
+    lanes, packets = facts.policy.lanes, sorted(facts.packets.items())
+    sound = [(name, packet) for name, packet in packets if packet.state.sound]
+    stand = {name: packet for name, packet in sound if packet.lane not in {"", FORKED}}
+    known = {name: packet for name, packet in stand.items() if lanes.lane(packet.lane) is not None}
     if board:
         for packet in known.values():
             if packet.packet is not None:
-                draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(packet.lane)))
+                draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(packet.lane, lanes)))
         _sync_board(draft, known)
     if registry:
         bases = dict.fromkeys(packet.id.base for packet in known.values())
@@ -54,8 +57,9 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     changed = [change.path for change in plan.changes]
     said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
-    left = tuple(f"{name} is left as it is: its log does not hold together" for name in damaged)
-    return Planned(plan, said, "workpacket check", {"changed": list(changed)}, notes=left)
+    left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
+    left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
+    return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
 
 def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
@@ -85,17 +89,17 @@ def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
 
 def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
     facts = draft.facts
-    board = board_of(facts.board, BOARD_PATH)
+    board = board_of(facts.board, BOARD_PATH, facts.policy.lanes)
     if facts.board is None:
         draft.put(BOARD_PATH, None, board.source.text)
     draft.edit(board.source, missing_sections(board))
     whole = draft.file(BOARD_PATH, facts.board) or board.source
     placements = [
-        Placement(name, lane_named(packet.lane), _remark(packet))
+        Placement(name, lane_named(packet.lane, board.lanes), _remark(packet))
         for name, packet in known.items()
         if not (packet.lane in {"SUPERSEDED", "ABANDONED"} and _is_off_board(whole, name))
     ]
-    draft.edit(board.source, board_edits(TaskBoard(whole), placements))
+    draft.edit(board.source, board_edits(TaskBoard(whole, board.lanes), placements))
 
 
 def _is_off_board(board: Source, name: str) -> bool:
@@ -113,12 +117,13 @@ def _remark(packet: PacketFacts) -> str | None:
 
 def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
     """The packets whose entry says another lane than the log: packet, that lane, line."""
-    board = TaskBoard(facts.board) if facts.board is not None else None
+    lanes = facts.policy.lanes
+    board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     seen: set[str] = set()
     for entry in board.entries if board is not None else ():
         packet = facts.packets.get(entry.wp_id.value)
         token = entry.lane_token
-        if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lane_of_token(token) is None:
+        if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lanes.lane(token) is None:
             continue
         seen.add(entry.wp_id.value)
         if packet.lane not in {"", FORKED, token}:
@@ -128,7 +133,8 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
 def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
     """The move that leads to `lane`, if it needs nothing but a reason; else the command that it needs."""
     name = packet.id.text
-    rows = [row for row in leaving(packet.lane) if row.target == lane]
+    lanes = facts.policy.lanes
+    rows = [row for row in leaving(packet.lane, lanes) if row.target == lane]
     commands = [row.command for row in rows]
     if packet.lane == "BLOCKED" and lane == packet.state.came_from:
         return unblock(facts, packet, reason=reason)
@@ -138,13 +144,14 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         "block": lambda: block(facts, packet, reason=reason, until="what the reason names is settled"),
         "abandon": lambda: abandon(facts, packet, reason=reason),
         "reopen": lambda: reopen(facts, packet, reason=reason),
+        ADVANCE: lambda: advance(facts, packet, reason=reason),
     }
     for command in commands:
         if command in moves:
             return moves[command]()
     if not rows:
         message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
-        return Refused(name, (Unmet("wrong_lane", message, forward_command(name, packet.lane)),))
+        return Refused(name, (Unmet("wrong_lane", message, forward_command(name, packet.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
     message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
     return Refused(name, (Unmet("hand_edit_not_adoptable", message, typed),))

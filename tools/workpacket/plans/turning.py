@@ -1,20 +1,37 @@
-"""Turns that the work can take: reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+"""Turns that the work can take: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
 
 from __future__ import annotations
 
 from workpacket.lifecycle.approval import approval_unmet, satisfying
 from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.lifecycle.linking import reminders
-from workpacket.lifecycle.moving import forward_command, move_unmet, target_of
+from workpacket.lifecycle.moving import advancing, forward_command, lane_retired, move_unmet, target_of
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import lane_of_token
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.linking import close_all
 from workpacket.plans.moving import move, project
 from workpacket.plans.passing import added_unmet
+
+
+def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
+    """Out of a lane that the policy adds, to the next one. `to` is where the writer expects that to be."""
+    name, lanes = packet.id.text, facts.policy.lanes
+    row = advancing(packet.lane, lanes)
+    unmet = move_unmet(packet.state, row, lanes)
+    if not unmet and to not in {"", row.target}:
+        message = f"from {packet.lane} {name} comes to {row.target}, not to {to}"
+        return Refused(name, (Unmet("advance_elsewhere", message, f"workpacket advance {name} --to {row.target}"),))
+    unmet = unmet or tuple(added_unmet(facts, packet, row))
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft(row.command, facts)
+    move(draft, packet, row.event, row.target, {"reason": reason} if reason else {})
+    project(draft, {name: row.target})
+    then = forward_command(name, row.target, lanes)
+    return Planned(draft.plan(), f"{name} is {row.target}", then, {"id": name, "lane": row.target})
 
 
 def reopen(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
@@ -43,8 +60,9 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
 
 def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
     name = packet.id.text
-    row = transition(command)
-    unmet = move_unmet(packet.state, row) or tuple(added_unmet(facts, packet, row))
+    lanes = facts.policy.lanes
+    row = transition(command, lanes=lanes)
+    unmet = move_unmet(packet.state, row, lanes) or tuple(added_unmet(facts, packet, row))
     if unmet:
         return Refused(name, unmet)
     target = target_of(row, packet.state)
@@ -57,8 +75,8 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
     project(draft, {name: target}, remarks=shown)
-    said: dict[str, Json] = {"id": name, "lane": target}
-    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target), said, notes)
+    told: dict[str, Json] = {"id": name, "lane": target}
+    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target, lanes), told, notes)
 
 
 def waive(
@@ -92,12 +110,14 @@ def waive(
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
     """Settle a fork: of moves that contradict one another, say where the packet is."""
-    name, state = packet.id.text, packet.state
+    name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
-        return Refused(name, (Unmet("not_forked", message, forward_command(name, state.lane)),))
+        return Refused(name, (Unmet("not_forked", message, forward_command(name, state.lane, lanes)),))
     claimed = {move.lane_to or "" for move in state.latest_moves}
-    if lane_of_token(lane) is None or lane not in claimed:
+    if lane in claimed and lanes.lane(lane) is None:
+        return Refused(name, (lane_retired(name, lane),))
+    if lane not in claimed:
         message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
         return Refused(name, (Unmet("fork_lane_unknown", message, f"workpacket history {name}"),))
     draft = Draft("resolve", facts)
@@ -109,4 +129,4 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
         data["came_from"] = chosen[-1].lane_from or "READY_FOR_DEV"
     move(draft, packet, "fork.resolved", lane, data)
     project(draft, {name: lane})
-    return Planned(draft.plan(), f"{name} is {lane}", forward_command(name, lane), {"id": name, "lane": lane})
+    return Planned(draft.plan(), f"{name} is {lane}", forward_command(name, lane, lanes), {"id": name, "lane": lane})

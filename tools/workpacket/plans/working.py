@@ -25,7 +25,7 @@ def prepare(
 ) -> Answer:
     """Record where and by whom the work is to be done; branch and work tree are made by the shell before."""
     name = packet.id.text
-    unmet = prepare_unmet(packet)
+    unmet = prepare_unmet(facts, packet)
     if unmet:
         return Refused(name, unmet)
     draft = Draft("prepare", facts)
@@ -38,16 +38,16 @@ def prepare(
     return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
 
 
-def prepare_unmet(packet: PacketFacts) -> tuple[Unmet, ...]:
+def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
     row = transition("claim")
     if packet.lane in _PREPARED_IN and packet.state.sound:
         return ()
-    return move_unmet(packet.state, row)
+    return move_unmet(packet.state, row, facts.policy.lanes)
 
 
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet, ...]:
     """Everything that keeps the actor from claiming."""
-    unmet = move_unmet(packet.state, transition("claim"))
+    unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet:
         return unmet
     dependencies = packet.dependencies()
@@ -97,7 +97,9 @@ def _lease(facts: Facts) -> dict[str, Json]:
 def renew(facts: Facts, packet: PacketFacts) -> Answer:
     """The holder goes on: the same lease, a later end."""
     name, state = packet.id.text, packet.state
-    unmet = move_unmet(state, transition("release")) or holder_unmet(state, facts.actor.id, facts.moment.now)
+    unmet = move_unmet(state, transition("release"), facts.policy.lanes) or holder_unmet(
+        state, facts.actor.id, facts.moment.now
+    )
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
@@ -115,7 +117,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     """Give the packet back; with `to`, hand it over to somebody."""
     name, state = packet.id.text, packet.state
     row = transition("handover" if to else "release")
-    unmet = move_unmet(state, row) or (
+    unmet = move_unmet(state, row, facts.policy.lanes) or (
         *holder_unmet(state, facts.actor.id, facts.moment.now),
         *added_unmet(facts, packet, row),
     )

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape as html_escape
 
-from workpacket.audit.board_history import LANE_ORDER, Point
+from workpacket.audit.board_history import Point
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 200, 40, 24
 
 
-def board_chart(points: Sequence[Point]) -> str:
+def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
     """'' where there is nothing to show."""
     if not points:
         return ""
     highest = max(sum(point.counts) for point in points) or 1
-    drawn = [index for index in range(len(LANE_ORDER)) if any(point.counts[index] for point in points)]
-    areas = [_area(points, drawn, position, highest) for position in range(len(drawn))]
+    drawn = [index for index in range(len(order)) if any(point.counts[index] for point in points)]
+    areas = [_area(points, drawn, position, highest, order) for position in range(len(drawn))]
     same_day = points[0].at[:10] == points[-1].at[:10]
     first, last = (point.at[:16].replace("T", " ") if same_day else point.at[:10] for point in (points[0], points[-1]))
     label = f"Packets by lane from {first} to {last}; the table below holds the numbers."
@@ -34,10 +34,10 @@ def board_chart(points: Sequence[Point]) -> str:
     )
 
 
-def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest: int) -> str:
+def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest: int, order: Sequence[str]) -> str:
     """One lane, upon those drawn before it."""
     below = [sum(point.counts[index] for index in drawn[:position]) for point in points]
-    lane = LANE_ORDER[drawn[position]]
+    lane = order[drawn[position]]
     upper = [low + point.counts[drawn[position]] for low, point in zip(below, points, strict=True)]
     outline = " ".join([*_steps(upper, highest), *reversed(_steps(below, highest))])
     return f'<polygon class="lane-{lane}" points="{outline}"><title>{lane}</title></polygon>'

@@ -14,7 +14,6 @@ from html import escape as html_escape
 from typing import NamedTuple
 
 from workpacket import __version__
-from workpacket.audit.board_history import LANE_ORDER
 from workpacket.audit.overview import Audit, Matter
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
@@ -143,7 +142,7 @@ def _progress(audit: Audit) -> Iterator[str]:
     yield '<ul class="lanes">'
     yield from (f'<li class="lane-{lane}"><b>{count}</b> {lane}</li>' for lane, count in lanes)
     yield "</ul>\n<figure>"
-    yield board_chart(audit.history)
+    yield board_chart(audit.history, audit.lane_order)
     yield f"<figcaption>The board over time</figcaption>{_history_table(audit)}</figure>\n"
     yield '<table class="gaps"><caption>Gaps</caption><thead><tr><th scope="col">What</th><th scope="col">Done</th>'
     yield '<th scope="col">Of</th><th scope="col">Share</th></tr></thead><tbody>'
@@ -158,10 +157,10 @@ def _history_table(audit: Audit) -> str:
     points = audit.history
     if not points:
         return "<p>No packet was moved yet.</p>"
-    lanes = [n for n in range(len(LANE_ORDER)) if any(point.counts[n] for point in points)]
+    lanes = [n for n in range(len(audit.lane_order)) if any(point.counts[n] for point in points)]
     step = max(len(points) // 12, 1)
     chosen = [*points[:-1:step], points[-1]]
-    head = "".join(f'<th scope="col">{LANE_ORDER[n]}</th>' for n in lanes)
+    head = "".join(f'<th scope="col">{text(audit.lane_order[n])}</th>' for n in lanes)
     rows = "".join(
         f'<tr><th scope="row">{point.at}</th>{"".join(f"<td>{point.counts[n]}</td>" for n in lanes)}</tr>'
         for point in chosen

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workpacket.audit.overview import Audit, Matter
-from workpacket.model.lanes import LANES
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.audit_data import title_of, told
 from workpacket.report.text import counted
@@ -66,7 +65,7 @@ def sentence(audit: Audit) -> str:
 def lanes_of(audit: Audit) -> list[tuple[str, int]]:
     """How many packets stand in each lane, in the order of the lanes."""
     counts = Counter(packet.lane or "no log" for packet in audit.facts.packets.values())
-    order = [lane.token for lane in LANES]
+    order = list(audit.lane_order)
     return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from workpacket.documents.register_text import section_of
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import SECTIONS, lane_of_token
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.linked_runs import LinkedRun
 from workpacket.value import Value
 
@@ -25,6 +24,12 @@ SIGNS: Mapping[str, str] = {
     "SUPERSEDED": "=",
     "ABANDONED": "-",
 }
+_ADDED_SIGN = "*"
+
+
+def sign_of(lane: str) -> str:
+    """The sign of a lane. All lanes that policies add have the same one: they are few, and each has its section."""
+    return SIGNS.get(lane, _ADDED_SIGN)
 
 
 class Card(Value):
@@ -50,19 +55,24 @@ class Column(Value):
         return self.heading.partition(" (")[0]
 
 
-def columns(cards: Iterable[Card]) -> tuple[Column, ...]:
-    """Every section in the order of the board; before them, if there are any, the packets whose log is forked."""
+def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column, ...]:
+    """Every section in the order of the board.
+
+    Before them, if there are any, the packets whose log is forked, and those in a lane that the policy does not have.
+    """
     by_section: dict[str, list[Card]] = {}
-    forked = []
+    forked: list[Card] = []
+    astray: list[Card] = []
     for card in cards:
-        lane = lane_of_token(card.lane)
+        lane = lanes.lane(card.lane)
         if lane is not None:
-            by_section.setdefault(section_of(lane).key, []).append(card)
-        elif card.lane == FORKED:
-            forked.append(card)
+            by_section.setdefault(lane.section, []).append(card)
+        else:
+            (forked if card.lane == FORKED else astray).append(card)
     # The first section tells what goes on on other branches, which no log says.
     found = [
         Column(section.heading, section.key not in ("done", "superseded"), tuple(by_section.get(section.key, ())))
-        for section in SECTIONS[1:]
+        for section in lanes.sections[1:]
     ]
-    return (*([Column("Forked", True, tuple(forked))] if forked else []), *found)
+    strays = [Column("Forked", True, tuple(forked)), Column("Not in the policy", True, tuple(astray))]
+    return (*(column for column in strays if column.cards), *found)

@@ -12,7 +12,7 @@ import html
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from workpacket.report.board import SIGNS, Card, Column
+from workpacket.report.board import Card, Column, sign_of
 from workpacket.report.door import escape
 from workpacket.report.linked_runs import mark
 
@@ -106,7 +106,7 @@ def _card(card: Card) -> str:
     name = _text(card.id)
     title = f'<span class="title">{_text(card.title)}</span>' if card.title else ""
     note = f'<span class="note">{_text(card.note)}</span>' if card.note else ""
-    sign = f'<span aria-hidden="true">{_text(SIGNS[card.lane])} </span>'
+    sign = f'<span aria-hidden="true">{_text(sign_of(card.lane))} </span>'
     lane = f'<span class="lane {_text(card.lane.lower())}">{sign}{_text(card.lane)}</span>'
     runs = f'<span class="note">{_text(mark(card.runs))}</span>' if card.runs else ""
     return f'<li id="{name}"><a href="#{name}">{name}</a>{lane}{title}{note}{runs}</li>'

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from workpacket.report.board import SIGNS, Card, Column
+from workpacket.report.board import SIGNS, Card, Column, sign_of
 from workpacket.report.door import escape
 from workpacket.report.linked_runs import mark
 from workpacket.report.style import Role, Style
@@ -70,7 +70,7 @@ def _column(column: Column, width: int) -> Iterator[Line]:
 
 
 def _card(card: Card, width: int) -> Iterator[Line]:
-    sign = SIGNS[card.lane]
+    sign = sign_of(card.lane)
     for number, line in enumerate(wrap(escape(card.id), width - 2)):
         yield f"{'  ' if number else f'{sign} '}{line}", _ROLES.get(card.lane)
     if card.runs:
@@ -82,8 +82,9 @@ def _card(card: Card, width: int) -> Iterator[Line]:
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
     """What the signs mean that are shown; a sign stands on one line with its lane."""
     present = {card.lane for column in columns for card in column.cards}
+    lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []
-    for entry in (f"{sign} {lane}" for lane, sign in SIGNS.items() if lane in present):
+    for entry in (f"{sign_of(lane)} {escape(lane)}" for lane in lanes):
         if lines and len(lines[-1]) + 3 + len(entry) <= room:
             lines[-1] += f"   {entry}"
         else:

@@ -117,7 +117,7 @@ class SupersededStillLive(RepositoryRule):
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
         for packet in work.packets.values():
-            if not is_open(packet.summary["lanes"]):
+            if not is_open(packet.summary["lanes"], repository.known_lanes):
                 continue
             said = self._said_by(work, packet)
             if said:
@@ -153,7 +153,7 @@ class BoardEntrySuperseded(RepositoryRule):
         work = repository.work
         for name, known in work.superseded.items():
             listed = work.entries.get(name)
-            if listed is None or not is_open([listed.entry["token"]]):
+            if listed is None or not is_open([listed.entry["token"]], repository.known_lanes):
                 continue
             by = f" by {known.by}" if known.by else ""
             where = f"superseded{by} in the registry ({known.path}:{known.line})"

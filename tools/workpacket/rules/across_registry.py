@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import ACTIVE_TOKEN, SECTIONS
+from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import RepositoryRule
 from workpacket.rules.work_index import Listed, WorkIndex, revision_of
@@ -16,7 +16,10 @@ _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
 _ARCHIVE = frozenset({_SUPERSEDED, "ABANDONED"})
 _REVISION = re.compile(r"-v[1-9][0-9]*\Z")
-_HEADINGS = {section.key: section.heading for section in SECTIONS}
+
+
+def _headings(lanes: LaneTable) -> dict[str, str]:
+    return {section.key: section.heading for section in lanes.sections}
 
 
 class RegistryBoardStale(RepositoryRule):
@@ -29,17 +32,18 @@ class RegistryBoardStale(RepositoryRule):
 
     def check(self, repository: Repository) -> Iterator[Finding]:
         work = repository.work
+        headings = _headings(repository.known_lanes)
         for path, row in work.all_rows:
             name = row["active"]
             # What the cell itself says wrong, and an active packet that is superseded, is said elsewhere.
             if not work.has_board or not name or row["board_id"] != name or not row["board_section"]:
                 continue
-            said = _HEADINGS[row["board_section"]]
+            said = headings[row["board_section"]]
             listed = work.entries.get(name)
             if listed is None or _is_superseded(listed):
                 continue
             if listed.entry["section"] not in {"", row["board_section"]}:
-                now = _HEADINGS[listed.entry["section"]]
+                now = headings[listed.entry["section"]]
                 where = f"{listed.path}:{listed.entry['place'][0]}"
                 message = f"the cell says {said}, the board has {name} under {now} ({where})"
                 yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
@@ -155,10 +159,11 @@ class StubWithoutRow(RepositoryRule):
         work = repository.work
         if not work.has_registry:
             return
+        headings = _headings(repository.known_lanes)
         for stub in work.stubs.values():
             if stub.base not in work.rows and work.is_live_stub(stub):
                 message = f"the registry has no row for {stub.base}"
-                hint = f"add | {stub.base} | {stub.path} | {_HEADINGS['stub backlog']}: {stub.id} | stub |"
+                hint = f"add | {stub.base} | {stub.path} | {headings['stub backlog']}: {stub.id} | stub |"
                 yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
         for name, listed in work.entries.items():
             # A stub whose file is lost stands on the board alone.

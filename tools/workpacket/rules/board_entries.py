@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.model.findings import Edit
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
-from workpacket.model.lanes import ACTIVE_TOKEN, LANES, lane_of_token, lanes_named
+from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.rules.board_sections import BoardRule
 from workpacket.text.fault import Fault
 from workpacket.text.formats import date
@@ -96,7 +96,7 @@ class BoardTokenMissing(BoardRule):
         for entry in document.entries:
             if entry.token is not None and entry.token.value:
                 continue
-            lanes = [lane.token for lane in LANES if lane.section == entry.section.key]
+            lanes = [lane.token for lane in document.lanes.lanes if lane.section == entry.section.key]
             hint = f"write `{' or '.join(_canonical(entry, lane) for lane in lanes)}`" if lanes else ""
             simple = len(lanes) == 1 and "](" not in document.source.text[slice(*entry.head)]
             edits = [Edit(*entry.head, _canonical(entry, lanes[0]))] if simple else []
@@ -116,12 +116,12 @@ class BoardTokenUnknown(BoardRule):
             token = entry.token
             if token is None or not token.value or entry.lane_token:
                 continue
-            lanes = [lane.token for lane in lanes_named(token.value.replace("_", " "))]
+            lanes = [lane.token for lane in document.lanes.named(token.value.replace("_", " "))]
             if lanes:
                 message = f"[{token.value}] stands for {' or '.join(lanes)}"
                 yield self.fault(token.span, message, hint="write one of them")
                 continue
-            known = [ACTIVE_TOKEN, *(lane.token for lane in LANES)]
+            known = [ACTIVE_TOKEN, *document.lanes.tokens]
             close = get_close_matches(token.value.upper(), known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
             yield self.fault(token.span, f"[{token.value}] stands for no lane", hint=hint)
@@ -139,7 +139,7 @@ class BoardTokenMisplaced(BoardRule):
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
-                wanted = " or ".join(_tokens_of(entry.section.key))
+                wanted = " or ".join(_tokens_of(entry.section.key, document.lanes))
                 message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
                 yield self.fault(entry.token.span, message)
 
@@ -167,7 +167,7 @@ def _home(entry: BoardEntry) -> str:
     token = entry.lane_token
     if entry.section.known is None or not token:
         return ""
-    lane = lane_of_token(token)
+    lane = entry.section.lanes.lane(token)
     return lane.section if lane is not None else _ACTIVE_SECTION
 
 
@@ -175,8 +175,8 @@ def _in_older_home(entry: BoardEntry) -> bool:
     return entry.section.key in _OLDER_HOMES.get(entry.lane_token, ())
 
 
-def _tokens_of(key: str) -> list[str]:
-    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in LANES if lane.section == key]
+def _tokens_of(key: str, lanes: LaneTable) -> list[str]:
+    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in lanes.lanes if lane.section == key]
 
 
 class BoardEntryTwice(BoardRule):

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from workpacket.documents.layout import heading_key
 from workpacket.documents.task_board import BoardSection, TaskBoard
 from workpacket.model.findings import Edit
-from workpacket.model.lanes import SECTIONS
+from workpacket.model.lanes import BUILT_IN, LaneTable, Section
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
-_OPTIONAL = frozenset({"in review"})
+_LATER = frozenset({"in review"})
 _LEVEL = 2
 
 
@@ -34,15 +34,15 @@ class BoardSectionMissing(BoardRule):
     def check(self, document: TaskBoard) -> Iterator[Fault]:
         present = {section.key for section in document.sections}
         if not present:
-            hint = f"begin with `## {SECTIONS[0].heading}`"
+            hint = f"begin with `## {document.lanes.sections[0].heading}`"
             yield self.fault((0, 0), "the board has none of its sections", hint=hint)
             return
         place = (0, 0)
-        for wanted in SECTIONS:
+        for wanted in document.lanes.sections:
             section = document.section(wanted.key)
             if section is not None:
                 place = section.title_span
-            elif wanted.key not in _OPTIONAL:
+            elif not _is_optional(wanted):
                 message = f"the section `## {wanted.heading}` is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
@@ -75,7 +75,7 @@ class BoardSectionOrder(BoardRule):
     severity = "warning"
 
     def check(self, document: TaskBoard) -> Iterator[Fault]:
-        order = {section.key: index for index, section in enumerate(SECTIONS)}
+        order = {section.key: index for index, section in enumerate(document.lanes.sections)}
         seen: set[str] = set()
         furthest: BoardSection | None = None
         for section in document.sections:
@@ -106,11 +106,16 @@ class BoardSectionUnknown(BoardRule):
                 yield self.fault(heading.entries[0].wp_id.span, f"{count} above the first section")
             else:
                 message = f"{count} under `{heading.title}`, which is no section of the board"
-                yield self.fault(heading.title_span, message, hint=_meant(heading.title))
+                yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
 
 
-def _meant(title: str) -> str:
-    keys = {heading_key(section.heading): section.heading for section in SECTIONS}
+def _is_optional(section: Section) -> bool:
+    """Whether a board may do without it until a packet comes there. Those of added lanes come with the policy."""
+    return section.key in _LATER or section.key not in {always.key for always in BUILT_IN.sections}
+
+
+def _meant(title: str, lanes: LaneTable) -> str:
+    keys = {heading_key(section.heading): section.heading for section in lanes.sections}
     close = get_close_matches(heading_key(title), keys, n=1)
     return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries into the section of their lane"
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.documents.register_text import section_of
 from workpacket.model.event_types import FORKED
+from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import Lane, lane_of_token
+from workpacket.model.lanes import Lane
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
+_POLICY = ".GOV/policy/policy.toml"
 _SYNC = "`workpacket board sync` writes what the log says"
 
 
 def _lane(repository: Repository, name: str) -> Lane | None:
-    return lane_of_token(repository.lanes.get(name, ""))
+    return repository.known_lanes.lane(repository.lanes.get(name, ""))
 
 
 class StatusDrift(RepositoryRule):
@@ -72,9 +73,48 @@ class RegistryDrift(RepositoryRule):
             lane = _lane(repository, row["active"])
             section = row["board_section"]
             if lane is not None and row["board_id"] == row["active"] and section and section != lane.section:
-                message = f"the log has {row['active']} as {lane.token}: {section_of(lane).heading}"
+                message = (
+                    f"the log has {row['active']} as {lane.token}: {repository.known_lanes.section_of(lane).heading}"
+                )
                 hint = "`workpacket registry sync` draws it anew"
                 yield self.finding(path, row["board_place"], message, hint=hint)
+
+
+class LaneNotInPolicy(RepositoryRule):
+    """Packet in a lane that the policy does not have
+
+    Nothing leads out of it, and no board can show it. The lane was taken out of the policy, or this branch is from
+    before it was put in.
+
+    Remedy: bring the policy of the base here; or put the lane back, and take it out when no packet is in it.
+    """
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        for name, token in repository.lanes.items():
+            if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
+                message = f"the log has {name} as {token}, and {_POLICY} has no lane of that name"
+                hint = f"put [lifecycle.lanes.{token}] back, or bring the policy of the base here"
+                yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
+
+
+class LaneRetired(RepositoryRule):
+    """Lane in the log that the policy does not have any more
+
+    It is history: packets passed through it. What it meant stands only in older versions of the policy.
+
+    Remedy: nothing has to be done; `git log -- .GOV/policy/policy.toml` shows when it was taken out.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, repository: Repository) -> Iterator[Finding]:
+        standing = set(repository.lanes.values())
+        for token, count in sorted(repository.passed.items()):
+            if token not in {"", *standing} and repository.known_lanes.lane(token) is None:
+                moves = f"{count} moves lead" if count > 1 else "a move leads"
+                message = f"{moves} to {token}, and {_POLICY} has no lane of that name"
+                yield self.finding(LOG_FOLDER, (0, 0), message)
 
 
 class WorkWithoutLog(RepositoryRule):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.packet import Packet
-from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
@@ -47,7 +46,12 @@ class PacketStatusUnknown(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Fault]:
         status = document.status
-        if status is not None and status.value and not status.value.startswith("<") and not lanes_named(status.value):
+        if (
+            status is not None
+            and status.value
+            and not status.value.startswith("<")
+            and not document.lanes.named(status.value)
+        ):
             yield self.fault(status.span, f"the status {status.value!r} is none of the lanes")
 
 
@@ -63,7 +67,7 @@ class PacketStatusOldForm(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Fault]:
         status = document.status
-        lanes = lanes_named(status.value) if status is not None else ()
+        lanes = document.lanes.named(status.value) if status is not None else ()
         if status is None or not lanes:
             return
         plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from workpacket.documents.reading import read_document
 from workpacket.model.findings import Edit, Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.edits import DROP_BOM, apply_edits, compatible
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -20,25 +21,31 @@ EditGroup: TypeAlias = tuple[Edit, ...]
 Path: TypeAlias = tuple[str | int, ...]
 
 
-def repair(source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool) -> Source:
+def repair(
+    source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool, lanes: LaneTable = BUILT_IN
+) -> Source:
     """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out."""
     fixes = [finding.fix for finding in findings if finding.fix is not None and (finding.fix.safe or unsafe)]
-    edits = [edit for group in _proved(source, kind, compatible(fix.edits for fix in fixes)) for edit in group]
+    edits = [edit for group in _proved(source, kind, compatible(fix.edits for fix in fixes), lanes) for edit in group]
     return apply_edits(source, edits) if edits else source
 
 
-def _proved(source: Source, kind: str, groups: Sequence[EditGroup]) -> list[EditGroup]:
+def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
     """The groups that change nothing but what they touch: all of them as a rule; else those found by halving."""
     edits = [edit for group in groups for edit in group]
-    if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits):
+    if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits, lanes):
         return list(groups)
     half = len(groups) // 2
-    return [*_proved(source, kind, groups[:half]), *_proved(source, kind, groups[half:])] if half else []
+    if not half:
+        return []
+    return [*_proved(source, kind, groups[:half], lanes), *_proved(source, kind, groups[half:], lanes)]
 
 
-def only_touched_changed(before: Source, after: Source, kind: str, edits: Sequence[Edit]) -> bool:
+def only_touched_changed(
+    before: Source, after: Source, kind: str, edits: Sequence[Edit], lanes: LaneTable = BUILT_IN
+) -> bool:
     """Whether every value that differs was touched by an edit, and the document can still be read."""
-    old, new = read_document(kind, before).root, read_document(kind, after).root
+    old, new = read_document(kind, before, lanes).root, read_document(kind, after, lanes).root
     if old is None or new is None:
         return old is new
     return untouched_change(old, new, edits) is None

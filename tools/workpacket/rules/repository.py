@@ -17,16 +17,27 @@ from workpacket.documents.summary import (
     SignatureSummary,
     WorkSummary,
 )
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.rules.work_index import WorkIndex
+from workpacket.value import NOTHING
 
 
 class Repository:
-    """Summaries by kind and path, and the lane of each packet that has a log."""
+    """Summaries by kind and path, and the lane of each packet that has a log.
+
+    `known_lanes` are those of the policy beside the documents; `passed` counts the moves into each lane.
+    """
 
     def __init__(
-        self, summaries: Iterable[tuple[str, str, Mapping[str, object]]], lanes: Mapping[str, str] | None = None
+        self,
+        summaries: Iterable[tuple[str, str, Mapping[str, object]]],
+        lanes: Mapping[str, str] | None = None,
+        known_lanes: LaneTable = BUILT_IN,
+        passed: Mapping[str, int] = NOTHING,
     ) -> None:
         self.lanes: Mapping[str, str] = lanes or {}
+        self.known_lanes = known_lanes
+        self.passed = passed
         self._by_kind: dict[str, dict[str, Mapping[str, object]]] = {}
         for kind, path, summary in summaries:
             self._by_kind.setdefault(kind, {})[path] = summary

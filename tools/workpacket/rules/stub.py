@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.model.findings import Edit
-from workpacket.model.lanes import lanes_named
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
@@ -64,7 +63,7 @@ class StubStatusNotCanonical(StubRule):
         status = document.status_text()
         if status is None or document.is_older or status.value in {"", CANONICAL_STATUS}:
             return
-        lanes = lanes_named(status.value)
+        lanes = document.lanes.named(status.value)
         lane = lanes[0].token if lanes else ""
         if lane and lane not in STUB_LANES:
             return
@@ -85,7 +84,7 @@ class StubStatusNoStub(StubRule):
         status = document.status_text()
         if status is None or not status.value:
             return
-        lanes = lanes_named(status.value)
+        lanes = document.lanes.named(status.value)
         if lanes and lanes[0].token not in STUB_LANES:
             message = f"the status of a stub is {status.value!r}"
             yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")

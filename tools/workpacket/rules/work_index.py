@@ -15,7 +15,7 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import BoardEntry, BoardSummary, RegistryRow, RegistrySummary, WorkSummary
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, lane_of_token
+from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.rules.suggestions import Suggestions
 
 # Lanes from which no packet comes back, so that a board entry of the base does not stand for its latest packet.
@@ -186,7 +186,7 @@ def revision_of(name: str) -> int:
     return (parsed.revision or 1) if parsed is not None else 0
 
 
-def is_open(tokens: Iterable[str]) -> bool:
+def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
     """Whether a status says that there is work left: every lane that it may mean is an open one."""
-    lanes = [lane_of_token(token) for token in tokens]
-    return bool(lanes) and all(lane is not None and lane.unfinished for lane in lanes)
+    named = [lanes.lane(token) for token in tokens]
+    return bool(named) and all(lane is not None and lane.unfinished for lane in named)

@@ -43,7 +43,7 @@ def verdict_question(choice: str) -> Question:
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
     """About every gate that the policy adds to a move that may be the next one."""
     return tuple(
-        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on) for lane in row.origins))
+        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
         for added in policy.gates
     )
 

@@ -8,10 +8,13 @@ from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+_ADDS_LANES = b"lanes"
 
 
 @lru_cache(maxsize=64)
@@ -21,6 +24,18 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
 
     source = Source.from_bytes(POLICY_PATH, data)
     return lifecycle_policy(load_toml(source).root, source)
+
+
+def lanes_here(root: str) -> LaneTable:
+    """The lanes of the documents in the work tree: those of the policy that lies there beside them.
+
+    What moves a packet asks the base instead. A policy without added lanes is not even parsed: most have none.
+    """
+    try:
+        data = read_bytes(root, POLICY_PATH, DATA.size)
+    except OSError:
+        return BUILT_IN
+    return lifecycle_of(data).lanes if _ADDS_LANES in data else BUILT_IN
 
 
 class BasePolicy(Value):

@@ -52,7 +52,10 @@ class Shown:
 
 
 class Result:
-    """What was found in one file: findings and summary, each as JSON text."""
+    """What was found in one file: findings and summary, each as JSON text.
+
+    It is kept by the digest of the bytes; where a policy adds lanes, with the key of their table behind the digest.
+    """
 
     __slots__ = ("findings", "summary")
 
@@ -113,7 +116,7 @@ class Cache:
         """Drops results of bytes that no file holds any more, once there are more than `most`."""
         count = self._one("SELECT count(*) FROM results", ())
         if count and count[0] > most:
-            self._write("DELETE FROM results WHERE digest NOT IN (SELECT digest FROM files)", [()])
+            self._write("DELETE FROM results WHERE substr(digest, 1, 64) NOT IN (SELECT digest FROM files)", [()])
             self._write("DELETE FROM shown", [()])
 
     def close(self) -> None:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from workpacket.model.findings import Finding
+from workpacket.model.lanes import LaneTable
 from workpacket.model.reasons import Reason
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across, references, wanted_files
 from workpacket.rules.files import FileFact, Files
 from workpacket.rules.repository import Repository
 from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
+from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.cache import RACY_NS, Cache, Result
 from workpacket.shell.carrying import not_carried_over
 from workpacket.shell.examining import digest_of, examine_files, unreadable
@@ -63,7 +65,8 @@ def check(
     """
     findings: list[Finding] = []
     passing = False
-    results = known_or_examined(root, files, cache, progress)
+    lanes = lanes_here(root)
+    results = known_or_examined(root, files, cache, progress, lanes)
     for found, result in zip(files, results, strict=True):
         if result.findings != "[]":
             findings += load_findings(found.path, result.findings)
@@ -76,7 +79,7 @@ def check(
     rests_on_people = False
     if whole:
         logs = look_at_logs(root, now)
-        repository = Repository(summaries, logs.lanes)
+        repository = Repository(summaries, logs.lanes, lanes, logs.passed)
         findings += [*logs.findings, *across(repository, RULES)]
         findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
         facts.paths.extend((LOG_STATE, CHECKPOINTS_STATE, *logs.named))
@@ -103,21 +106,30 @@ def _made_from_stubs(repository: Repository, activated: Iterable[str]) -> Iterat
 
 
 def known_or_examined(
-    root: str, files: Sequence[Found], cache: Cache, progress: Callable[[int, int], None]
+    root: str, files: Sequence[Found], cache: Cache, progress: Callable[[int, int], None], lanes: LaneTable
 ) -> list[Result]:
-    """A result for each file: from the cache where the very same bytes were examined before."""
+    """A result for each file: from the cache where the very same bytes were examined before, for the same lanes."""
     started = time.time_ns()
     digests = _digests(root, files, cache)
-    known = cache.results([(digest, path) for path, digest in digests.items()])
-    missing = [found for found in files if not found.problem and (digests.get(found.path), found.path) not in known]
-    rows = {row.path: row for row in examine_files(root, missing, lambda done: progress(done, len(missing)))}
-    cache.remember_results((row.digest, row.path, row.findings, row.summary) for row in rows.values() if row.digest)
+    known = cache.results([(digest + lanes.key, path) for path, digest in digests.items()])
+
+    def key_of(found: Found) -> str:
+        return digests.get(found.path, "") + lanes.key
+
+    missing = [
+        found
+        for found in files
+        if not found.problem and (digests.get(found.path, "") + lanes.key, found.path) not in known
+    ]
+    rows = {row.path: row for row in examine_files(root, missing, lambda done: progress(done, len(missing)), lanes)}
+    examined = (row for row in rows.values() if row.digest)
+    cache.remember_results((row.digest + lanes.key, row.path, row.findings, row.summary) for row in examined)
     digests |= {row.path: row.digest for row in rows.values() if row.digest}
     cache.remember_files(_at_rest(root, files, digests, started))
     cache.forget_unused(most=2 * len(files) + 10_000)
     results: list[Result] = []
     for found in files:
-        result = known.get((digests.get(found.path, ""), found.path))
+        result = known.get((key_of(found), found.path))
         if result is None:
             row = rows[found.path] if not found.problem else unreadable(found.path, found.problem)
             result = Result(row.findings, row.summary)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from workpacket.documents.reading import kind_named, read_document
 from workpacket.model.findings import Confidence, Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.fingerprint import schema_folder
@@ -46,17 +47,17 @@ def schemas() -> SchemaSet:
     return SchemaSet(read)
 
 
-def examine_bytes(path: str, kind: str, data: bytes) -> Row:
+def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> Row:
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
-    document = read_document(kind, source)
+    document = read_document(kind, source, lanes)
     findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
     return Row(path, source.digest, dump_findings(findings), text)
 
 
-def examine_file(root: str, path: str, kind: str) -> Row:
+def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> Row:
     """Examines one file. That it cannot be read, or is too large, is a finding."""
     if kind == UNKNOWN_KIND:
         return unreadable(path, "is of no known kind")
@@ -67,7 +68,7 @@ def examine_file(root: str, path: str, kind: str) -> Row:
         return unreadable(path, refusal(error))
     if len(data) > limit:
         return _row_of(path, too_large(path, limit))
-    return examine_bytes(path, kind, data)
+    return examine_bytes(path, kind, data, lanes)
 
 
 @cache
@@ -112,13 +113,15 @@ def as_finding(source: Source, fault: Fault) -> Finding:
     )
 
 
-def examine_files(root: str, found: Sequence[Found], progress: Callable[[int], None]) -> Iterator[Row]:
+def examine_files(
+    root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
+) -> Iterator[Row]:
     """Examines files, in several processes when that pays. `progress` is told the number done."""
     files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
     if workers < 2:
         for done, (path, kind) in enumerate(files, 1):
-            yield examine_file(root, path, kind)
+            yield examine_file(root, path, kind, lanes)
             progress(done)
         return
     from concurrent.futures import ProcessPoolExecutor
@@ -126,14 +129,14 @@ def examine_files(root: str, found: Sequence[Found], progress: Callable[[int], N
     batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
     done = 0
     with ProcessPoolExecutor(workers) as pool:
-        for rows in pool.map(_examine_batch, [root] * len(batches), batches):
+        for rows in pool.map(partial(_examine_batch, root, lanes), batches):
             yield from rows
             done += len(rows)
             progress(done)
 
 
-def _examine_batch(root: str, files: Sequence[tuple[str, str]]) -> list[Row]:
-    return [examine_file(root, path, kind) for path, kind in files]
+def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]) -> list[Row]:
+    return [examine_file(root, path, kind, lanes) for path, kind in files]
 
 
 def digest_of(root: str, path: str, kind: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
+from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.model.events import Actor
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts
@@ -48,6 +49,7 @@ def carry_out(
     with writing(repository, command, during_merge=during_merge) as transaction:
         facts = gather(repository, names, actor, questions)
         _require_clock(facts, names)
+        _require_lanes(facts)
         answer = decide(facts)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
@@ -63,6 +65,12 @@ def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
         if at and datetime.fromisoformat(at) > latest:
             message = f"this clock says {facts.moment.now}, but {name} has an event of {at}"
             raise WorkpacketError("clock_behind", message, hint="set the clock of this machine")
+
+
+def _require_lanes(facts: Facts) -> None:
+    """With a lane left out of the way, what stands behind it would be open."""
+    for fault in facts.policy.lane_faults[:1]:
+        raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
 
 
 def here() -> Repository:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -26,7 +27,7 @@ from workpacket.model.findings import Finding
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids, paths_below, read_logged
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 _LARGEST_FILE = 64 * 1024 * 1024
 
@@ -36,6 +37,7 @@ class LogsSeen(Value):
 
     `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
     packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
+    `passed` counts the moves into each lane.
     """
 
     lanes: Mapping[str, str]
@@ -44,6 +46,7 @@ class LogsSeen(Value):
     passing: bool = False
     activated: Sequence[str] = ()
     rests_on_people: bool = False
+    passed: Mapping[str, int] = NOTHING
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
@@ -53,12 +56,14 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
         return LogsSeen({}, [])
     logs, findings = read_logs(files)
     lanes: dict[str, str] = {}
+    passed: Counter[str] = Counter()
     for name, log in logs.items():
         findings += log.findings
         if name != CHECKPOINT_LOG:
             stand = standing(log)
             findings += stand.findings
             lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
+            passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
     now = now or moment().now
     signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
     if signatures or CHECKPOINT_LOG in logs:
@@ -71,7 +76,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     people = any(_needs_people(event) for log in logs.values() for event in log.events)
     passing = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
-    return LogsSeen(lanes, findings, named, passing, activated, people)
+    return LogsSeen(lanes, findings, named, passing, activated, people, passed)
 
 
 def digest_here(root: str, path: str) -> str | None:

@@ -16,12 +16,14 @@ from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
 from workpacket.model.events import LOG_FOLDER, Actor
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.plans.conflicts import KEEPING_BOTH
 from workpacket.plans.facts import PACKETS, STUBS, Facts, PacketFacts
 from workpacket.plans.merging import Versions, drawn, drawn_alike, is_drawn, named_twice
+from workpacket.shell.base_policy import lifecycle_of
 from workpacket.shell.moment import moment
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -50,7 +52,7 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
         data, contradicts = _texts(repository, encoded, both, marker)
         if both:
             text = Source.from_bytes(path, data)
-            data = drawn(text, branches.facts(branches.moved | named_twice(text))).encode()
+            data = drawn(text, branches.facts(branches.moved | named_twice(text, branches.lanes))).encode()
         return Merged(data, contradicts)
     except WorkpacketError as error:
         data, contradicts = _texts(repository, versions, both, marker)
@@ -58,11 +60,12 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
 
 
 class JoinedBranches:
-    """Logs and packets as the merge will have them, read from the commits. `moved` are those whose log differs."""
+    """Logs, packets and lanes as the merge will have them, read from the commits. `moved`: those whose log differs."""
 
     def __init__(self, repository: Repository, sides: Sides) -> None:
         self._repository = repository
-        self._files, differing = merged_files(repository, sides, LOG_FOLDER, PACKETS)
+        self._files, differing = merged_files(repository, sides, LOG_FOLDER, PACKETS, POLICY_PATH)
+        self.lanes = self._lanes()
         self._documents: dict[str, dict[str, str]] = {PACKETS: {}, STUBS: {}}
         self._logs: dict[str, dict[str, str]] = {}
         for path, identity in self._files.items():
@@ -88,10 +91,15 @@ class JoinedBranches:
             moment=moment(),
             actor=Actor("merge", "agent"),
             tool="workpacket",
-            policy=LifecyclePolicy(),
+            policy=LifecyclePolicy(lanes=self.lanes),
             packets={name: self._packet(wp_id, objects) for name, wp_id in packets.items()},
             known=frozenset(packets),
         )
+
+    def _lanes(self) -> LaneTable:
+        """Those of the policy that the merge will have; of one that both sides changed, theirs as it is."""
+        policy = self._files.get(POLICY_PATH)
+        return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
 
     def _packet(self, wp_id: WorkPacketId, objects: Mapping[str, bytes]) -> PacketFacts:
         name = wp_id.text

@@ -23,5 +23,11 @@ REASONS: tuple[Reason, ...] = (
         "The event is there, but what its gate asks for is not: anyone can write an event.",
         "Take the event back; `workpacket why WP` says what the gate asks for.",
     ),
+    _integrity(
+        "base_lanes_unfit",
+        "Base whose policy adds lanes that do not hold",
+        "Nobody can say which moves the base allows, so none that a change brings is believed.",
+        "Mend the policy on the base first; `workpacket policy test` says what is wrong with it.",
+    ),
 )
 BY_CODE = {reason.code: reason for reason in REASONS}

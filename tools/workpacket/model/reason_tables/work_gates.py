@@ -12,6 +12,18 @@ def _gate(code: str, title: str, explanation: str, remedy: str) -> Reason:
 
 REASONS: tuple[Reason, ...] = (
     _gate(
+        "lanes_unfit",
+        "The policy in force adds lanes that do not hold",
+        "Where work goes cannot be told, and a lane that was left out would be a gate that is open.",
+        "Mend `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.",
+    ),
+    _gate(
+        "advance_elsewhere",
+        "The way leads to another lane",
+        "Whoever names a lane expects to come to it; the policy may have changed.",
+        "`workpacket policy show` says what follows what; leave `--to` out to go on.",
+    ),
+    _gate(
         "claimed_by_other",
         "Somebody else holds the packet",
         "Two who work on one packet undo one another's work.",
