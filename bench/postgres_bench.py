@@ -36,7 +36,7 @@ from workpacket.runtime.worker import Worker  # noqa: E402
 
 RESULTS = HERE / "results" / "postgres.json"
 PEERS = {
-    "langgraph": ("langgraph", "langgraph-checkpoint-postgres", "psycopg[binary]"),
+    "langgraph": ("langgraph", "langgraph-checkpoint-postgres", "psycopg[binary]", "psycopg-pool"),
     "dbos": ("dbos", "psycopg[binary]"),
 }
 TEXT = "x" * 1000
@@ -169,7 +169,11 @@ def peers(environments: Path | None, url: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         place = environments or Path(folder)
         return {
-            name: asked(place / name, needs, HERE / f"postgres_peer_{name}.py", url) for name, needs in PEERS.items()
+            **{
+                name: asked(place / name, needs, HERE / f"postgres_peer_{name}.py", url)
+                for name, needs in PEERS.items()
+            },
+            "langgraph growth": asked(place / "langgraph", PEERS["langgraph"], HERE / "postgres_peer_growth.py", url),
         }
 
 

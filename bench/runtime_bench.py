@@ -171,6 +171,9 @@ def peers(folder: Path) -> dict[str, object]:
     for name, requirements in PEERS.items():
         with tempfile.TemporaryDirectory() as work:
             results[name] = asked(folder / name, requirements, HERE / f"runtime_peer_{name}.py", work)
+    with tempfile.TemporaryDirectory() as work:  # both savers, in the environment of that peer
+        program = HERE / "runtime_peer_growth.py"
+        results["langgraph growth"] = asked(folder / "langgraph", PEERS["langgraph"], program, work)
     return results
 
 

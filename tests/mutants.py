@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
+import cryptography.hazmat.primitives.asymmetric.ec
+import cryptography.hazmat.primitives.serialization
 import hypothesis
 import jsonschema
 import pytest
@@ -29,13 +31,51 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "tools" / "workpacket"
 WANTED = 0.90
 SECONDS = 120  # a change that makes the tests run for so long was noticed
-LOADED = (hypothesis, jsonschema)  # what every test needs and no change touches
+LOADED = (cryptography, hypothesis, jsonschema)  # what every test needs and no change touches
 
-_RUNTIME = ("test_decide", "test_effects", "test_run", "test_async")
+# What is most likely to notice a change comes first.
+_RUNS = ("runtime/test_run", "runtime/test_async")
+_RUNTIME = {
+    "decide": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "checks": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "effects": ("runtime/test_effects", *_RUNS, "runtime/test_decide"),
+}
+_GATE = ("approvals/test_decide", "approvals/test_policy_files", "attacks/test_corpus")
+# Of each module what else would notice, after its own tests; before them where those take long.
+_SLOW = frozenset({"keys", "sshsig"})
+_APPROVALS: dict[str, tuple[str, ...]] = {
+    "allowed_signers": _GATE,
+    "base64_strict": (),
+    "decide": ("attacks/test_corpus",),
+    "envelope": _GATE,
+    "facts": ("approvals/test_decide", "attacks/test_corpus"),
+    "fields": ("approvals/test_policy", "approvals/test_statement", "approvals/test_trust"),
+    "instants": ("approvals/test_statement", "approvals/test_allowed_signers"),
+    "json_input": ("approvals/test_envelope",),
+    "keys": ("attacks/test_corpus", "approvals/test_sshsig"),
+    "legacy": ("approvals/test_decide", "attacks/test_corpus"),
+    "opening": ("approvals/test_selection", *_GATE),
+    "policy": _GATE,
+    "policy_files": _GATE,
+    "primitives": ("approvals/test_keys", "approvals/test_sshsig", "attacks/test_corpus"),
+    "refusal": ("approvals/test_envelope", "attacks/test_corpus"),
+    "revoked_keys": _GATE,
+    "selection": (),
+    "sshsig": ("attacks/test_corpus",),
+    "statement": _GATE,
+    "trust": ("attacks/test_corpus",),
+    "verify": _GATE,
+    "wire": ("approvals/test_sshsig", "approvals/test_keys"),
+    "words": (),
+}
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    "runtime/decide.py": _RUNTIME,
-    "runtime/checks.py": _RUNTIME,
-    "runtime/effects.py": _RUNTIME,
+    **{f"runtime/{name}.py": tests for name, tests in _RUNTIME.items()},
+    **{
+        f"approvals/{name}.py": (*tests, f"approvals/test_{name}")
+        if name in _SLOW
+        else (f"approvals/test_{name}", *tests)
+        for name, tests in _APPROVALS.items()
+    },
 }
 
 _OTHER: dict[type[ast.AST], type[ast.AST]] = {
@@ -110,17 +150,26 @@ def mutants(source: str) -> Iterator[tuple[int, str, ast.Module]]:
 
 def _without_behaviour(node: ast.AST) -> list[ast.AST]:
     """Docstrings, types, imports, how a class is built; and messages, whose exact words no test should hold fast."""
-    if isinstance(node, ast.ClassDef):
-        return [*node.decorator_list]
-    if isinstance(node, ast.FunctionDef):
-        return [node.returns] if node.returns is not None else []
-    if isinstance(node, ast.AnnAssign):
-        return [node.annotation]
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return [node]
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
-        return [node]  # a name for a type
-    return [node] if isinstance(node, ast.ImportFrom | ast.Import | ast.JoinedStr | ast.arg) else []
+    match node:
+        case ast.ClassDef():
+            return [*node.decorator_list]
+        case ast.FunctionDef(returns=ast.AST() as returns):
+            return [returns]
+        case ast.AnnAssign():
+            return [node.annotation]
+        case ast.Call():
+            return [argument for argument in node.args if _is_message(argument)]
+        # A docstring; a name for a type.
+        case ast.Expr(value=ast.Constant()) | ast.Assign(value=ast.Subscript()):
+            return [node]
+        case _:
+            return [node] if isinstance(node, ast.ImportFrom | ast.Import | ast.JoinedStr | ast.arg) else []
+
+
+def _is_message(node: ast.AST) -> bool:
+    """A sentence that is given to a function: three words and no sign of a pattern."""
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return text.count(" ") > 1 and not set(text) & set("()[]\\+^$")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -146,7 +195,7 @@ def is_noticed(subject: str, tests: Sequence[str], tree: ast.Module) -> bool:
         name = "workpacket." + subject.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Finder(name, PACKAGE / subject, tree))
         loaded_before = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        files = [str(TESTS / "runtime" / f"{one}.py") for one in tests]
+        files = [str(path) for one in dict.fromkeys(tests) if (path := TESTS / f"{one}.py").exists()]
         os._exit(pytest.main(["-xq", "-p", "no:cacheprovider", *loaded_before, *files]))
     _, status = os.waitpid(child, 0)
     return status != 0

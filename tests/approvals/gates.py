@@ -8,7 +8,8 @@ from typing import Any
 
 from softkeys import SoftKey, shared_key
 from workpacket.approvals.envelope import pae, write_envelope
-from workpacket.approvals.facts import EnvelopeFile, GateFacts, PacketLog, PolicyFiles
+from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.statement import Repository, Spec, Statement, Subject
 from workpacket.value import replace
 

@@ -119,6 +119,7 @@ def without_the_key(line: str) -> str:
         KEY.line("alice", f"{OURS},"),
         KEY.line("alice", f",{OURS}"),
         KEY.line("alice", f"{OURS}valid-after=20260101Z"),
+        KEY.line("alice", f'{OURS}valid-after="20260101Z"'),
         KEY.line("alice", f"cert-authority,{OURS}"),
         KEY.line("alice", f"{OURS},no-touch-required"),
         KEY.line("alice", f'{OURS},verify-required="yes"'),

@@ -12,7 +12,8 @@ from softkeys import KINDS, packed, shared_key
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import SUFFIX, Envelope, read_envelope
-from workpacket.approvals.facts import EnvelopeFile, PolicyFiles
+from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import Policy, policy_from_toml
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.revoked_keys import read_revoked_keys

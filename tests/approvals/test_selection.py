@@ -5,8 +5,8 @@ from __future__ import annotations
 from approvals.gates import BOB, envelope, facts
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import write_envelope
-from workpacket.approvals.facts import EnvelopeFile
-from workpacket.approvals.selection import Selection, claimed_statement
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.selection import Selection
 from workpacket.approvals.statement import Subject
 
 YES = envelope()
@@ -33,7 +33,7 @@ def test_a_revocation_is_selected_by_what_it_revokes_whatever_it_claims_to_be_ab
 def test_what_cannot_be_read_claims_nothing() -> None:
     junk = EnvelopeFile("junk.dsse.json", b"junk")
     unreadable = EnvelopeFile(*write_envelope(b"{}", "SHA256:" + "A" * 43, b"x"))
-    assert [claimed_statement(file) for file in (junk, unreadable)] == [None, None]
+    assert [file.claim for file in (junk, unreadable)] == [None, None]
     assert Selection([junk, unreadable, YES]).about("WP-1-Gauge", "activation") == (YES,)
 
 

@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from approving.terminal import at_terminal
+from guided_tour.terminal import at_terminal
 
 PHRASE = "correct horse"
 NAME = "WP-1-Greeting-v1"

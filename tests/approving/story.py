@@ -13,9 +13,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from approving.terminal import Typed, at_terminal
+from approving.deciding import digest_of, drafted, revocation, written
 from cli.commands import Result
 from git.scratch import git, make_repository
+from guided_tour.terminal import Shown, at_terminal
 from shell.agents import make_key_file
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.instants import read_instant, write_instant
@@ -26,13 +27,12 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, Event
 from workpacket.model.events import Subject as EventSubject
 from workpacket.model.plan import Moment, digest
-from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
-from workpacket.shell.approval_facts import gate_verdict, open_approvals
-from workpacket.shell.approving import Written, write_decision
+from workpacket.shell.approval_drafts import Draft
+from workpacket.shell.approval_facts import gate_verdict
+from workpacket.shell.approving import Written
 from workpacket.shell.attestations import read_packet_log, work_tree
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import find_key, signers_line
-from workpacket.shell.ssh_keygen import sign
 
 WP = "WP-1-Parser-v1"
 ALICE, BOB, CAROL = "alice@example.org", "bob@example.org", "carol@example.org"
@@ -144,24 +144,18 @@ class Story:
         return gate_verdict(self.repository, packet, gate, base=base, moment=moment_in(later))
 
     def draft(self, who: str = ALICE, **wished: Any) -> Draft:
-        key = find_key(str(self.keys[who]))
-        wish: dict[str, Any] = {"packet": WP, "gate": "activation", "decision": "approve", "key": key.public} | wished
-        now = moment()
-        with open_approvals(self.repository, None, now) as approvals:
-            return draft_decision(approvals, Wish(**wish), now)
+        asked: dict[str, Any] = {"packet": WP, "gate": "activation", "decision": "approve"} | wished
+        return drafted(self.root, self.keys[who], moment(), **asked)
 
     def write_signed(self, draft: Draft, who: str = ALICE) -> Written:
-        with open_approvals(self.repository, None, moment()) as approvals:
-            return write_decision(approvals, draft, sign(draft.message, str(self.keys[who])))
+        return written(self.root, self.keys[who], moment(), draft)
 
     def approve(self, who: str = ALICE, **wished: Any) -> str:
         """The digest of the envelope."""
         return digest_of(self.write_signed(self.draft(who, **wished), who))
 
     def revoke(self, envelope: str, who: str = ALICE) -> str:
-        now = moment()
-        with open_approvals(self.repository, None, now) as approvals:
-            draft = draft_revocation(approvals, envelope, find_key(str(self.keys[who])).public, now)
+        draft = revocation(self.root, self.keys[who], moment(), envelope)
         return digest_of(self.write_signed(draft, who))
 
     def activate(self, *envelopes: str, refinement: str | None = None) -> Event:
@@ -198,7 +192,7 @@ class Story:
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").out)
 
-    def type(self, words: list[str], *answers: tuple[str, str]) -> Typed:
+    def type(self, words: list[str], *answers: tuple[str, str]) -> Shown:
         return at_terminal(self.command(*words), self.root, answers, self.environment)
 
     def command(self, *words: str) -> list[str]:
@@ -229,10 +223,6 @@ def moment_in(later: timedelta) -> Moment:
     instant = read_instant(now.now)
     assert instant is not None
     return Moment(write_instant(instant + later), now.tx, now.nonce)
-
-
-def digest_of(written: Written) -> str:
-    return written.envelope.rpartition("/")[2].partition(".")[0]
 
 
 def codes(verdict: Verdict) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from approving.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, begin
-from approving.terminal import Typed
+from guided_tour.terminal import Shown
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.words import six_words
 from workpacket.model.plan import digest
@@ -18,7 +18,7 @@ WORDS = f"APPROVE REFINEMENT {WP}"
 ASKED = "type: "
 
 
-def approve(story: Story, *more: str, who: str = ALICE, answer: str = WORDS) -> Typed:
+def approve(story: Story, *more: str, who: str = ALICE, answer: str = WORDS) -> Shown:
     return story.type(["approve", WP, "--key", str(story.keys[who]), *more], (ASKED, answer))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from git.scratch import git, make_repository
+from workpacket.git import history
 from workpacket.git.repository import find_repository
 from workpacket.git.run import Answer, run_git
-from workpacket.shell import approval_parties
 from workpacket.shell.approval_parties import FirstAuthors
 
 FOLDER = ".GOV/refinements"
@@ -71,7 +71,7 @@ def test_git_is_not_asked_for_each_file(root: Path, monkeypatch: pytest.MonkeyPa
         asked.append(words)
         return run_git(folder, *words)
 
-    monkeypatch.setattr(approval_parties, "run_git", counting)
+    monkeypatch.setattr(history, "run_git", counting)
     authors = FirstAuthors(find_repository(root))
     for number in range(50):
         authors.of(f"{FOLDER}/{number}.md")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.terminal import at_terminal
 from architecture.source_tree import ROOT
+from guided_tour.terminal import at_terminal
 
 TUTORIAL = ROOT / "docs" / "approvals" / "tutorial.md"
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

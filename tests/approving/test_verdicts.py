@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,18 @@ from approving.story import (
     POLICY,
     REFINEMENT_PATH,
     SPEC,
+    STUB_PATH,
     WP,
     Story,
     codes,
 )
 from git.scratch import git
 from workpacket.approvals.decide import Verdict
+from workpacket.documents.refinement_approval import tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
-from workpacket.shell.approval_facts import gate_verdict
+from workpacket.shell.approval_drafts import redraft
+from workpacket.shell.approval_facts import gate_verdict, open_approvals
 from workpacket.shell.moment import moment
 from workpacket.shell.own_key import find_key, signers_line
 
@@ -410,10 +414,40 @@ def test_a_plain_token_that_ever_stood_on_another_packet_is_used_up(story: Story
     assert "legacy_reused" in codes(story.verdict())
 
 
-def test_two_packets_are_not_approved_with_one_token(story: Story) -> None:
+def another_packet(story: Story, number: int) -> str:
+    """One more packet like the first, with its own refinement, log and stub."""
+    other = f"WP-{number}-Lexer-v1"
+    for path in (REFINEMENT_PATH, STUB_PATH):
+        story.write(path.replace(WP, other), story.read(path).replace(WP, other))
+    return other
+
+
+def test_packets_that_are_approved_in_one_minute_have_a_token_each(story: Story) -> None:
+    others = [another_packet(story, number) for number in range(2, 6)]
+    story.commit("more of them")
+    for packet in (WP, *others):
+        story.approve(packet=packet)
+    tokens = {re.findall("alice[0-9]{12}", story.read(REFINEMENT_PATH.replace(WP, name)))[0] for name in (WP, *others)}
+    assert len(tokens) == 5
+    for packet in (WP, *others):
+        assert gate_verdict(story.repository, packet, "activation", moment=moment()).met
+
+
+def test_a_statement_with_a_later_token_is_attached_to_the_same_bytes(story: Story) -> None:
+    other = another_packet(story, 2)
+    story.commit("two of them")
     story.approve()
-    other = "WP-2-Lexer-v1"
-    story.write(f".GOV/refinements/{other}.md", story.read(REFINEMENT_PATH).replace(WP, other))
+    draft = story.draft(packet=other)
+    with open_approvals(story.repository, None, moment()) as approvals:
+        again = redraft(approvals, draft.statement, moment())
+    assert (again.token, again.matter) == (draft.token, draft.matter)
+
+
+def test_when_an_hour_of_tokens_is_taken_nothing_is_approved(story: Story) -> None:
+    other = another_packet(story, 2)
+    tokens = "\n".join(tokens_of(ALICE, datetime.now(UTC) - timedelta(minutes=1)))
+    later = "\n".join(tokens_of(ALICE, datetime.now(UTC) + timedelta(minutes=5)))
+    story.write(f".GOV/refinements/{other}.md", f"{tokens}\n{later}\n")
     with pytest.raises(WorkpacketError) as caught:
-        story.approve(packet=other)
+        story.approve()
     assert caught.value.code == "signature_minute_taken"

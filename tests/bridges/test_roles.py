@@ -311,6 +311,16 @@ def test_the_list_is_of_a_team_and_begins_with_the_latest(roles: Roles) -> None:
     assert not (roles.root / ".git" / "workpacket").exists()
 
 
+def test_a_date_without_a_time_and_other_zones_are_ordered_as_moments(roles: Roles) -> None:
+    written = {"a": "2026-03-02", "b": "2026-03-01T23:30:00-05:00", "c": "2026-03-02T00:30:00Z", "d": "soon"}
+    for feature, updated in written.items():
+        roles.write(checkpoint(feature, "eng", updated=updated), f"docs/progress/{feature}-eng.md")
+    assert [row["feature"] for row in roles.listed()] == ["b", "c", "a", "d"]
+    roles.done("note", "a", "eng", "on", "--instance", "a")
+    assert roles.listed()[0]["feature"] == "a"
+    assert "T" in roles.listed()[0]["updated"]
+
+
 def test_every_file_of_the_corpus_is_read_and_its_troubles_are_named(roles: Roles) -> None:
     corpus = os.environ.get("WORKPACKET_CORPUS")
     if not corpus:

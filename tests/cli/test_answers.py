@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
+from workpacket.runtime.model_session import open_session
 from workpacket.runtime.place import store_path
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -310,6 +312,7 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     for words in (["resume"], ["resume", "nightly"], ["runs", "list"], ["runs", "show", "nightly"],
                   ["runs", "tail", "nightly"], ["runs", "diff", "nightly", "nightly"], ["runs", "export", "nightly"],
                   ["runs", "export", "nightly", "--output", "one"], ["runs", "export", "--raw"],
+                  ["runs", "export", "nightly", "--format", "cloudevents"],
                   ["runs", "export", "--raw", "--output", "all"], ["runs", "verify"], ["doctor"]):  # fmt: skip
         reached(place, *words)
     run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
@@ -335,6 +338,11 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
     reached(place, "deps", "check")
     reached(place, "deps", "check", "--since", "other")
     reached(place, "deps", "check", "--base", "nowhere")
+    with chdir(folder), Runtime.open() as runtime, open_session(runtime, "s", model="m") as session:
+        session.add("user", "hello")
+    reached(place, "session", "list")
+    reached(place, "session", "show", "session@s")
+    reached(place, "session", "decide", "session@s", "retry")
     with Runtime.open(store_path(folder)) as runtime, runtime.run("of an older version"):
         pass
     reached(place, "deps", "check", "--since", "of an older version")

@@ -57,4 +57,5 @@ def test_a_skill_has_the_head_that_agents_look_for(path: str) -> None:
 
 
 def test_the_skills_are_those_that_were_asked_for() -> None:
-    assert [skill.name.removeprefix("workpacket-") for skill in SKILLS] == ["continue", "checkpoint", "resume", "stub"]
+    names = [skill.name.removeprefix("workpacket-") for skill in SKILLS]
+    assert names == ["continue", "checkpoint", "resume", "stub", "task-continue"]

@@ -212,6 +212,17 @@ def test_a_run_moves_to_another_place_and_is_pruned(place: Place, tmp_path_facto
     assert place("runs", "list").stdout == "no runs\n"
 
 
+def test_a_run_is_exported_as_cloudevents(place: Place) -> None:
+    run = place.start("nightly")
+    place("run", "stop", run)
+    events = [
+        json.loads(line) for line in place("runs", "export", "nightly", "--format", "cloudevents").stdout.splitlines()
+    ]
+    assert [event["type"] for event in events] == ["dev.workpacket.run.started", "dev.workpacket.run.completed"]
+    assert {event["source"] for event in events} == {"/workpacket/nightly%4000000001"}
+    assert place("runs", "export", "--raw", "--format", "cloudevents").returncode == 2
+
+
 def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
     run = place.start("nightly", "--code-version", "1")
     place("run", "stop", run, "--reason", "stalled")

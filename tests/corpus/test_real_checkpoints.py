@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
+from workpacket.bridges.role_facts import read_folder, scan_roles
+from workpacket.bridges.role_records import fields_of
+from workpacket.bridges.unfinished import unfinished_roles
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
-from workpacket.documents.batch_plan import SATISFIED, Task, plan
+from workpacket.documents.batch_plan import SATISFIED, Task, normal_path, overlap, plan
 from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
+from workpacket.documents.role_progress import RoleProgress, is_open
+from workpacket.documents.role_writing import front_of
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.runtime import Runtime
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 
@@ -59,3 +67,26 @@ def test_what_comes_after_a_real_checkpoint_is_pending_and_ready(laid_out: Path,
         assert set(found.batch) <= set(found.pending)
         assert all(found.satisfied.issuperset(by_id[name].depends_on) for name in found.batch)
         assert found.batch or not found.pending
+        files = [normal_path(path) for name in found.batch for path in by_id[name].files]
+        assert not any(overlap(one, other) for one, other in combinations(files, 2) if one != other)
+        assert len(files) == len(set(files)) or len(found.batch) == 1
+
+
+def test_every_open_role_is_listed_and_every_trouble_of_it_is_a_reason(
+    laid_out: Path,
+) -> None:
+    opened = {
+        source.path
+        for _, source in sources(laid_out, "role_progress")
+        if (note := RoleProgress(source)).is_checkpoint and is_open(fields_of(front_of(note)).status)
+    }
+    scanned, unread = scan_roles(Runtime(MemoryStore()), read_folder(
+        lambda folder: [path.name for path in (laid_out / folder).iterdir()],
+        lambda path: (laid_out / path).read_bytes(),
+    ), {})  # fmt: skip
+    listed = unfinished_roles(scanned)
+    assert unread == []
+    assert {role.path for role in listed} == opened
+    codes = {code for role in listed for code in role.blocked_by}
+    assert "role_zombie" in codes
+    assert codes <= {"role_zombie", "role_identity_mismatch", "role_key_missing", "role_twice"}

@@ -35,8 +35,10 @@ ORDERS = {
 }
 
 # What we refuse although the signature is one: the token was not touched, the key is short or a web site's, a field is
-# not in its only form. OpenSSH drops a zero byte at the end of names, so for it that namespace is still ours.
+# not in its only form. OpenSSH drops a zero byte at the end of names, so for it that namespace is still ours, and takes
+# `ed25519` for `ssh-ed25519`.
 STRICTER = {
+    "key_kind_unsupported",
     *("touch_missing", "key_weak", "fido_application_wrong"),
     *("sshsig_malformed", "key_malformed", "namespace_wrong"),
 }

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from approving.deciding import digest_of, drafted, revocation, written
 from lifecycle.governed import Governed
 from shell.agents import make_key_file
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
-from workpacket.git.repository import find_repository
-from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
-from workpacket.shell.approval_facts import open_approvals
-from workpacket.shell.approving import write_decision
+from workpacket.shell.approval_drafts import Draft
 from workpacket.shell.own_key import find_key, signers_line
 from workpacket.shell.ssh_keygen import sign
 
@@ -70,21 +68,13 @@ class Signed:
         return self._written(draft, who)
 
     def draft(self, gate: str, who: str, *, name: str = NAME, **terms: str) -> Draft:
-        now = self.governed.clock()
-        with open_approvals(find_repository(self.governed.root), None, now) as approvals:
-            wish = Wish(name, gate, "approve", find_key(str(self._key(who))).public, terms=terms)
-            return draft_decision(approvals, wish, now)
+        return drafted(self.governed.root, self._key(who), self.governed.clock(), name, gate, "approve", terms=terms)
 
     def revoke(self, envelope: str, who: str = ALICE) -> None:
-        now = self.governed.clock()
-        with open_approvals(find_repository(self.governed.root), None, now) as approvals:
-            draft = draft_revocation(approvals, envelope, find_key(str(self._key(who))).public, now)
-        self._written(draft, who)
+        self._written(revocation(self.governed.root, self._key(who), self.governed.clock(), envelope), who)
 
     def _written(self, draft: Draft, who: str) -> str:
-        with open_approvals(find_repository(self.governed.root), None, self.governed.clock()) as approvals:
-            written = write_decision(approvals, draft, sign(draft.message, str(self._key(who))))
-        return written.envelope.rpartition("/")[2].partition(".")[0]
+        return digest_of(written(self.governed.root, self._key(who), self.governed.clock(), draft))
 
     def forged(self, draft: Draft, by: str) -> None:
         """What somebody with a key, though not a trusted one, can put into the repository."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.terminal import at_terminal
 from approving.test_tutorial import environment_of
+from guided_tour.terminal import at_terminal
 from lifecycle.governed import Governed
 
 NAME = "WP-1-Greeting-v1"

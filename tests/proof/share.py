@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -25,3 +29,21 @@ def share(cases: Sequence[T]) -> Sequence[T]:
 def stride(when_bounded: int) -> int:
     """1 for every case; when bounded, the step to the next one. A prime number meets every position of a pattern."""
     return when_bounded if bounded() else 1
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """What is not finished in this time has failed."""
+
+    def over(*_: object) -> None:
+        pytest.fail("not proved: the time that the proofs are given is over", pytrace=False)
+
+    if seconds <= 0:
+        over()
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -156,6 +156,16 @@ def test_without_a_commit_and_without_changes_there_is_nothing_to_name(tmp_path:
         reach(tmp_path, OneRun(), 0)
 
 
+def test_a_milestone_found_by_its_commit_leaves_another_that_was_prepared() -> None:
+    with World().runtime.run("work") as run:
+        recorder = run._session.recorder
+        recorder.record(Draft("checkpoint.prepared", {"checkpoint": "mine", "milestone_index": 2}))
+        recorder.record(Draft("checkpoint_complete", {"checkpoint": "other", "milestone_index": 1, "commit": "c"}))
+        prepared = run.state.milestones.prepared
+        assert prepared is not None
+        assert (prepared.checkpoint, list(run.state.milestones.reached)) == ("mine", [1])
+
+
 def test_a_finished_run_reaches_no_milestone(root: Path) -> None:
     world = World()
     with world.runtime.run("work", key="once"):

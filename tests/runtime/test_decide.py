@@ -100,6 +100,7 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
     ("inputs_same", {}, {"inputs": {}}, "CONFIRM", "inputs_changed"),
     ("scope_within", {}, {"scope": ("src", "etc")}, "BLOCK", "scope_widened"),
     ("scope_within", {}, {"scope": ()}, "BLOCK", "scope_widened"),
+    ("scope_within", {"allow_deps": ("zod",)}, {"allow_deps": ("zod", "left-pad")}, "BLOCK", "scope_widened"),
     ("environment_same", {}, {"environment": None}, "BLOCK", "check_not_run"),
     ("environment_same", {}, {"environment": {"python": "3.12", "host": "a"}}, "CONFIRM", "environment_changed"),
     (
@@ -137,6 +138,9 @@ ACCEPTED: list[tuple[dict[str, Any], dict[str, Any], ResumePolicy]] = [
     ({"effects": effect("probe", "started")}, {}, ResumePolicy()),
     ({"effects": effect("manual", "succeeded")}, {}, ResumePolicy()),
     ({"budget": {"until": 60, "seconds": 9, "steps": 9}}, {}, ResumePolicy()),
+    ({"budget": {"seconds": 9}, "spent_ms": 8999}, {}, ResumePolicy()),
+    ({"budget": {"until": 99}, "last_recorded_at": 50}, {}, ResumePolicy()),
+    ({"allow_deps": ("zod", "@org/*")}, {"allow_deps": ("@org/a", "zod")}, ResumePolicy()),
     ({"inputs": {}}, {"inputs": None}, ResumePolicy()),
     ({"budget": {"steps": 0}}, {"budget": {"steps": 5}}, ResumePolicy()),
     ({"last_recorded_at": 99}, {"now": 40}, ResumePolicy()),
@@ -206,6 +210,8 @@ def test_a_mismatch_names_exactly_the_changed_keys() -> None:
         (state(inputs={}), replace(SEEN, inputs=None), ResumePolicy(), "inputs_same", "not_applicable"),
         (state(inputs={}), SEEN, ResumePolicy(), "inputs_same", "confirm"),
         (state(scope=()), replace(SEEN, scope=()), ResumePolicy(), "scope_within", "pass"),
+        (state(), replace(SEEN, scope=None), ResumePolicy(), "scope_within", "not_applicable"),
+        (state(), replace(SEEN, scope=None, allow_deps=()), ResumePolicy(), "scope_within", "pass"),
         (
             state(last_recorded_at=99, budget={"until": 200}),
             replace(SEEN, now=0),
@@ -227,6 +233,24 @@ def test_a_check_looks_at_all_that_it_rests_on(
     ("made", "seen", "name", "code", "details"),
     [
         (state(), replace(SEEN, orphans=("a: 7",)), "lease_free", "orphan_alive", ("a: 7",)),
+        (state(cancel_reason="enough"), SEEN, "not_cancelled", "run_cancelled", ("enough",)),
+        (state(status="cancelled"), SEEN, "not_cancelled", "run_cancelled", ("",)),
+        (
+            state(), replace(SEEN, retry_token_hash="t2"), "same_identity", "checkpoint_missing",
+            ("no checkpoint has this retry token",),
+        ),
+        (
+            state(allow_deps=("zod",)), replace(SEEN, allow_deps=("a", "zod", "b")), "scope_within", "scope_widened",
+            ("--allow-deps a", "--allow-deps b"),
+        ),
+        (
+            state(), replace(SEEN, scope=()), "scope_within", "scope_widened",
+            ("no scope at all, where the run had one",),
+        ),
+        (
+            state(last_recorded_at=51, budget={"until": 200}), SEEN, "environment_same", "environment_changed",
+            ("the wall clock is behind the log, and the run has a deadline",),
+        ),
         (state(status="none"), SEEN, "not_terminal", "checkpoint_missing", ("the run has no beginning",)),
         (state(), replace(SEEN, name="x"), "same_identity", "identity_changed", ("name: 'run' -> 'x'",)),
         (state(), replace(SEEN, packet="x"), "same_identity", "identity_changed", ("packet: '' -> 'x'",)),
@@ -240,7 +264,7 @@ def test_a_check_looks_at_all_that_it_rests_on(
         (state(budget={"until": 50}), SEEN, "budget_left", "", ()),
         (state(budget={"until": 49}), SEEN, "budget_left", "timeout", ("the deadline has passed",)),
     ],
-)
+)  # fmt: skip
 def test_a_check_says_what_it_saw(
     made: RunState, seen: Observations, name: str, code: str, details: tuple[str, ...]
 ) -> None:

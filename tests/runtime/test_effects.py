@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -10,6 +13,8 @@ from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.effects import KEYED, Recovery, identity, next_move
 from workpacket.runtime.events import Event
+from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.run import takes_key
 from workpacket.runtime.state import EffectRecord, EffectStatus
 
 EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
@@ -277,3 +282,160 @@ def test_an_intent_is_stored_once_however_often_the_question_is_asked() -> None:
     types = [event.type for event in world.store.read("mail@00000001")]
     assert types.count("effect.intended") == 1
     assert types.count("confirmation.requested") == 1
+
+
+def told(world: World, type_: str) -> list[dict[str, Any]]:
+    """What the records of this type say, without the identities, which are hashes."""
+    records = [dict(event.values()) for event in world.store.read("mail@00000001") if event.type == type_]
+    return [{key: value for key, value in record.items() if key not in {"effect", "args_hash"}} for record in records]
+
+
+def test_each_record_of_an_effect_says_what_was_done() -> None:
+    world = World()
+    with world.runtime.run("mail") as run:
+        run.effect("send", lambda: "receipt", target="a@example.org", recovery="keyed", key="k")
+    place = {"kind": "keyed", "step": "send", "target": "a@example.org"}
+    assert told(world, "effect.started") == [{**place, "attempt": 1}]
+    assert told(world, "effect.succeeded") == [{**place, "result_hash": jcs_hash("receipt")}]
+    (record,) = world.runtime.state("mail@00000001").effects.values()
+    assert record.effect == jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"])
+    assert record.args_hash == f"key:{jcs_hash('k')}"
+
+
+@pytest.mark.parametrize(("error", "definite"), [(NotDone("refused"), True), (TimeoutError("refused"), False)])
+def test_a_failed_effect_is_recorded_before_its_error_is_raised(error: Exception, definite: bool) -> None:
+    world = World()
+
+    def fails() -> None:
+        raise error
+
+    with pytest.raises(type(error)), world.runtime.run("mail") as run:
+        run.effect("send", fails)
+    said = f"{type(error).__name__}: refused"
+    assert told(world, "effect.failed") == [{"step": "send", "definite": definite, "error": said}]
+
+
+def test_an_effect_that_is_undone_is_recorded_as_not_done() -> None:
+    world = World()
+    interrupted(world)
+    (record,) = world.runtime.state("mail@00000001").unknown_effects
+    world.runtime.settle("mail@00000001", record.effect, "compensate")
+    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+        run.effect("send", world.crash, compensate=lambda: None)
+    assert told(world, "effect.failed") == [{"step": "send", "definite": True, "error": "compensated"}]
+
+
+def test_a_key_whose_outcome_is_unknown_is_not_used_again_in_the_same_attempt() -> None:
+    world = World()
+
+    def times_out() -> None:
+        world.note("try")
+        raise TimeoutError
+
+    def acts(run: Run) -> None:
+        with pytest.raises(TimeoutError):
+            run.effect("send", times_out, key="k")
+        run.effect("again", times_out, key="k")
+
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+        acts(run)
+    assert (world.calls, caught.value.code) == (["try"], "effect_outcome_unknown")
+    assert caught.value.details == {
+        "effect": jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"]),
+        "step": "again",
+        "choices": ["mark_done", "retry", "compensate"],
+    }
+
+
+def test_a_run_that_allows_it_asks_for_another_effect_in_the_same_place() -> None:
+    world = World()
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("send", world.note, "a@example.org")
+        world.crash()
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+        run.effect("send", world.note, "b@example.org")
+    assert caught.value.details == {"step": "send"}
+    with world.runtime.run("mail") as run:
+        run.using(changed="redo").effect("send", world.note, "b@example.org")
+    assert world.calls == ["a@example.org", "b@example.org"]
+
+
+def test_tries_come_to_an_end() -> None:
+    world = World()
+
+    def times_out() -> None:
+        world.note("try")
+        raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError), world.runtime.run("mail") as run:
+        run.using(retry=Retry(attempts=3, first=0.1)).effect("send", times_out, recovery="idempotent")
+    assert world.calls == ["try"] * 3
+
+
+def test_a_fault_of_the_runtime_itself_says_nothing_about_the_effect() -> None:
+    world = World()
+
+    def asks() -> None:
+        world.note("asked")
+        raise RunBlocked("waiting for a person", code="needs_confirmation")
+
+    with pytest.raises(RunBlocked), world.runtime.run("mail") as run:
+        run.using(retry=Retry(attempts=3)).effect("send", asks, recovery="idempotent")
+    assert (world.calls, told(world, "effect.failed")) == (["asked"], [])
+
+
+def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
+    world = World()
+
+    def refused() -> str:
+        raise NotDone
+
+    def acts(run: Run) -> None:
+        with pytest.raises(NotDone):
+            run.effect("send", refused, key="k")
+        run.effect("again", world.note, "sent", key="k")
+        world.crash()
+
+    with world.crashing(world.runtime.run("mail")) as run:
+        acts(run)
+    assert run.state.effect_steps == {"send": 0, "again": 1}
+    with world.runtime.run("mail") as run:
+        run.effect("send", world.note, "another", key="l")
+    assert world.calls == ["sent", "another"]
+
+
+def by_position(key: str) -> None: ...
+def by_name(*, key: str) -> None: ...
+def by_place_only(key: str, /) -> None: ...
+def among_others(*key: str) -> None: ...
+def in_any(**key: str) -> None: ...
+def as_its_own() -> None:
+    key = "k"
+    del key
+
+
+@functools.wraps(by_name)
+def around(*args: Any, **kwargs: Any) -> None: ...
+
+
+class Sender:
+    def send(self, key: str) -> None: ...
+    def __call__(self, *, key: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "takes"),
+    [
+        (by_position, True), (by_name, True), (by_place_only, False), (among_others, False), (in_any, False),
+        (as_its_own, False), (around, True), (Sender().send, True), (Sender(), True), (dict, False),
+        (functools.partial(by_name), True), (lambda: None, False), (print, False),
+    ],
+)  # fmt: skip
+def test_a_function_is_given_the_key_if_it_asks_for_it_by_name(function: Callable[..., object], takes: bool) -> None:
+    assert takes_key(function) == takes
+    if inspect.isfunction(function):
+        named = {name for name, one in inspect.signature(function).parameters.items() if one.kind in NAMED}
+        assert ("key" in named) == takes
+
+
+NAMED = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}

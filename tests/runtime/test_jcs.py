@@ -85,9 +85,23 @@ def test_what_has_no_canonical_form_is_refused_with_its_place(value: Any, messag
     assert message in str(caught.value)
 
 
-def test_a_depth_bomb_is_refused_and_not_a_crash() -> None:
-    bomb: list[Any] = []
+@given(values)
+def test_what_is_kept_is_hashed_as_what_it_means(value: Any) -> None:
+    form = kept(value)
+    assert form.meaning == jcs_hash(value)
+    assert form.stored == form.text.encode() == stored_text(value).encode()
+
+
+@given(st.dictionaries(texts, scalars, max_size=4))
+def test_the_order_of_the_keys_makes_no_difference(value: dict[str, Any]) -> None:
+    forms = [dict(sorted(value.items())), dict(sorted(value.items(), reverse=True)), value]
+    assert {jcs_bytes(form) for form in forms} == {rfc8785.dumps(value)}
+
+
+@pytest.mark.parametrize("around", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["list", "object"])
+def test_a_depth_bomb_is_refused_and_not_a_crash(around: Any) -> None:
+    bomb: Any = around(0)
     for _ in range(100_000):
-        bomb = [bomb]
+        bomb = around(bomb)
     with pytest.raises(NotCanonical, match="nested deeper"):
         jcs_bytes(bomb)

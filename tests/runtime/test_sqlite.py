@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from workpacket.runtime import Runtime
+from workpacket.runtime.contract import Append
 from workpacket.runtime.errors import (
     LogDamaged,
     NewerSchema,
@@ -25,7 +27,7 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from workpacket.runtime.events import Chain
+from workpacket.runtime.events import Chain, NewEvent
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.sqlite_files import SideFile, file_system_of
 from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
@@ -248,6 +250,80 @@ def test_a_file_of_the_first_schema_is_read_and_written_on(path: Path) -> None:
     assert examine(store) == ()
     store.close()
     assert len(list(SQLiteStore(path).read(STREAM))) == 3
+
+
+def test_a_file_of_the_second_schema_forgets_the_entries_that_are_read_from_the_log_now(path: Path) -> None:
+    store = SQLiteStore(path)
+    store.append(Writer("w").request("run.started", "effect.started", "effect.succeeded"))
+    known = store.entries("effects")
+    store.close()
+    stale = ("effects", 1, "", 2, "started")
+    change(
+        path,
+        "PRAGMA user_version = 2",
+        f"INSERT INTO entries VALUES('effects', 1, '', 2, 'started', {row_crc(*stale)})",
+        "DELETE FROM schema_migrations WHERE version > 2",
+    )
+    with closing(SQLiteStore(path)) as store:
+        assert examine(store) == ()
+        assert store.entries("effects") == known
+        with store.access.reading as db:
+            assert db.execute("SELECT DISTINCT kind FROM entries").fetchall() == [("runs",)]
+
+
+def test_effects_are_found_by_stream_and_status_in_the_order_of_the_log(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store:
+        for stream in ("b@00000001", "a@00000001"):
+            news = [("started", "2"), ("started", "1"), ("succeeded", "2"), ("started", "3")]
+            events = tuple(NewEvent(f"effect.{what}", f'{{"effect":"{name}"}}') for what, name in news)
+            store.append(Append(stream, events, f"writer of {stream}", 1, "tester", 1, 2))
+        found = [(entry.stream[0], entry.version, entry.status) for entry in store.entries("effects")]
+        of_each = [(2, "started"), (3, "succeeded"), (4, "started")]
+        assert found == [(stream, *entry) for stream in "ab" for entry in of_each]
+        (one,) = store.entries("effects", stream="b@00000001", status="succeeded")
+        assert (one.stream, one.key, one.version) == ("b@00000001", "2", 3)
+        assert store.entries("effects", stream="c@00000001") == ()
+        latest = store.latest("effects", "a@00000001")
+        assert latest is not None
+        assert latest.version == 4
+        assert store.latest("effects", "c@00000001") is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "attention"),
+    [("SELECT 1", "effect_outcome_unknown"), ("UPDATE events SET data = '{}' WHERE version = 2", "log_damaged")],
+    ids=["whole", "damaged"],
+)
+def test_a_list_of_runs_shows_an_effect_in_doubt_and_one_that_cannot_be_read(
+    path: Path, statement: str, attention: str
+) -> None:
+    def fails() -> None:
+        raise TimeoutError
+
+    with Runtime.open(path) as runtime:
+        with pytest.raises(TimeoutError), runtime.run("mail") as run:
+            run.effect("send", fails)
+        with runtime.run("well") as run:
+            run.effect("send", lambda: None)
+    change(path, statement.replace("version = 2", f"position = {place_of(1, 2)}"))
+    with Runtime.open(path) as runtime:
+        lines = {line.name: (line.liveness, line.attention) for line in runtime.runs()}
+    assert lines["well"] == ("completed", "")
+    assert lines["mail"][1] == attention
+
+
+@pytest.mark.parametrize("length", [20, 300], ids=["small", "several pages"])
+def test_an_erased_payload_is_in_no_file_of_the_store(path: Path, length: int) -> None:
+    with closing(SQLiteStore(path)) as store:
+        payload = b"what nobody shall read " * length
+        news = (NewEvent("a", "{}", payload=payload), NewEvent("b", "{}", payload=b"what stays"))
+        first, second = store.append(Append(STREAM, news, "w", 1, "tester", 1, 2)).events
+        assert store.erase(first.payload or "")
+        found = {
+            word for file in path.parent.iterdir() for word in (b"nobody", b"what stays") if word in file.read_bytes()
+        }
+        assert found == {b"what stays"}
+        assert list(store.read(STREAM)) == [first, second]
 
 
 def test_what_another_handle_wrote_is_seen_before_the_next_record(path: Path) -> None:

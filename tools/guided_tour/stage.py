@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 
-from guided_tour.terminal import Answer, Shown, run, run_and_kill, run_at_terminal
+from guided_tour.terminal import Answer, Shown, at_terminal, run, run_and_kill
 
 PAUSE = 0.7
 PLAYING_TIME = 40.0
@@ -136,7 +136,7 @@ class Stage:
         if kill_after:
             return run_and_kill(line, self.root, self.environment, after=kill_after)
         if answers:
-            return run_at_terminal(line, self.root, self.environment, answers)
+            return at_terminal(["sh", "-c", line], self.root, answers, self.environment)
         return run(line, self.root, self.environment)
 
     def _show_screen(self, screen: str) -> None:

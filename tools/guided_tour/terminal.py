@@ -1,4 +1,4 @@
-"""Programs of the tour: run with their output joined, at a terminal of their own, or killed half-way."""
+"""Programs of the tour and of tests: run with their output joined, at a terminal of their own, or killed half-way."""
 
 from __future__ import annotations
 
@@ -42,10 +42,15 @@ def run(line: str, folder: Path, environment: Mapping[str, str]) -> Shown:
     return Shown(done.returncode, _text(done.stdout))
 
 
-def run_at_terminal(line: str, folder: Path, environment: Mapping[str, str], answers: Sequence[Answer]) -> Shown:
-    """ssh-keygen asks for a passphrase at a terminal only, and `approve` for its words too."""
+def at_terminal(
+    command: Sequence[str], folder: Path, answers: Sequence[tuple[str, str]], environment: Mapping[str, str]
+) -> Shown:
+    """ssh-keygen asks for a passphrase at a terminal only, and `approve` for its words too.
+
+    Each answer is typed when the words that it waits for have been shown.
+    """
     with subprocess.Popen(
-        [sys.executable, "-c", _SPAWN, "sh", "-c", line],
+        [sys.executable, "-c", _SPAWN, *command],
         cwd=folder,
         env=environment,
         stdin=subprocess.PIPE,
@@ -58,8 +63,8 @@ def run_at_terminal(line: str, folder: Path, environment: Mapping[str, str], ans
         waiting = list(answers)
         while piece := os.read(process.stdout.fileno(), 65536):
             screen += piece
-            if waiting and waiting[0].asked.encode() in screen:
-                process.stdin.write(waiting.pop(0).typed.encode() + b"\n")
+            if waiting and waiting[0][0].encode() in screen:
+                process.stdin.write(waiting.pop(0)[1].encode() + b"\n")
                 process.stdin.flush()
         process.stdin.close()
         return Shown(process.wait(PATIENCE), _text(screen))

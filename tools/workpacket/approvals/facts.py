@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.value import Value
 
@@ -20,13 +21,6 @@ class PolicyFiles(Value):
     policy: bytes | None
     allowed_signers: bytes | None
     revoked_keys: bytes | None = None
-
-
-class EnvelopeFile(Value):
-    """A file of `.GOV/attestations/`; `name` without folders."""
-
-    name: str
-    data: bytes
 
 
 class PacketLog(Value):

@@ -8,19 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from workpacket.approvals.envelope import read_envelope
-from workpacket.approvals.facts import EnvelopeFile
-from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.statement import Statement, read_statement
-
-
-def claimed_statement(file: EnvelopeFile) -> Statement | None:
-    """What the envelope says, believed or not; None if it cannot be read."""
-    envelope = read_envelope(file.name, file.data)
-    if isinstance(envelope, Refusal):
-        return None
-    statement = read_statement(envelope.payload)
-    return None if isinstance(statement, Refusal) else statement
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.statement import Statement
 
 
 class Selection:
@@ -31,7 +20,7 @@ class Selection:
         self._revoking: dict[str, list[EnvelopeFile]] = {}
         claims: dict[str, Statement] = {}
         for file in files:
-            said = claimed_statement(file)
+            said = file.claim
             if said is None:
                 continue
             claims[file.name] = said

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.envelope import Envelope, pae, read_envelope
-from workpacket.approvals.facts import EnvelopeFile, GateFacts
+from workpacket.approvals.envelope import Envelope
+from workpacket.approvals.facts import GateFacts
 from workpacket.approvals.instants import CLOCK_SKEW, write_instant
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import GatePolicy
 from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
-from workpacket.approvals.statement import LONGEST_VALIDITY, Repository, Statement, read_statement
+from workpacket.approvals.sshsig import SshSignature
+from workpacket.approvals.statement import LONGEST_VALIDITY, Repository, Statement
 from workpacket.value import Value, replace
 
 
@@ -51,15 +52,14 @@ class Judged(Value):
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
     """Everything there is to say about one envelope without looking at the others."""
-    envelope = read_envelope(file.name, file.data)
-    if isinstance(envelope, Refusal):
-        return Judged(file.name, None, (envelope,))
-    signature, statement = read_signature(envelope.signature), read_statement(envelope.payload)
+    parts = file.parts
+    if isinstance(parts, Refusal):
+        return Judged(file.name, None, (parts,))
+    signature, statement = parts.signature, parts.statement
     if isinstance(signature, Refusal) or isinstance(statement, Refusal):
-        unread = (part for part in (signature, statement) if isinstance(part, Refusal))
-        return Judged(file.name, None, _of(file.name, unread))
-    opened = Opened(envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
-    refusals = list(_not_authentic(opened, trusted))
+        return Judged(file.name, None, _of(file.name, parts.unreadable))
+    opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
+    refusals = list(_not_authentic(opened, parts.broken, trusted))
     if statement.decision == "revoke":
         refusals += _other_repository(statement, facts, trusted)
     else:
@@ -73,11 +73,10 @@ def _of(name: str, refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     return tuple(replace(refusal, path=name) for refusal in refusals)
 
 
-def _not_authentic(opened: Opened, trusted: Trusted) -> Iterator[Refusal]:
+def _not_authentic(opened: Opened, broken: Refusal | None, trusted: Trusted) -> Iterator[Refusal]:
     key = opened.signature.key
     if opened.envelope.key_id != key.fingerprint:
         yield Refusal("key_id_wrong", f"the envelope names {opened.envelope.key_id}, signed has {key.fingerprint}")
-    broken = check_signature(opened.signature, pae(opened.envelope.payload))
     if broken is not None:
         yield broken
     if key.blob in trusted.revoked:

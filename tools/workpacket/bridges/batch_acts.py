@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from workpacket.bridges import batch_records as records
 from workpacket.bridges.batch_completing import complete_batch, finish
+from workpacket.bridges.batch_dependencies import narrowed
 from workpacket.bridges.batch_desk import BatchDesk
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.batch_labels import label_after
@@ -20,8 +21,8 @@ from workpacket.documents.batch_scope import BatchScope
 from workpacket.documents.batch_view import BatchView, NextBatch
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.runtime.at_work import at_work
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.processes import is_certainly_alive
 from workpacket.shell.moment import moment
 from workpacket.value import replace
 
@@ -55,17 +56,17 @@ def _accept(desk: BatchDesk, aspects: list[str]) -> None:
     desk.said.append(f"accepted: {', '.join(aspects)}")
 
 
-def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = ()) -> None:
+def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = (), allow_deps: Sequence[str] = ()) -> None:
     """Begin the next batch, or what comes next in the one under way; after a crash, what was incomplete again."""
     settle(desk, accept)
     batch = desk.facts.state.batch
     if batch is None:
-        _begin_batch(desk, label)
+        _begin_batch(desk, label, allow_deps)
     elif (phase := batch.cursor) is not None:
-        _begin_stages(desk, batch, phase)
+        _begin_stages(desk, batch, phase, narrowed(desk.facts.state, allow_deps), taken_over="holder" in accept)
 
 
-def _begin_batch(desk: BatchDesk, label: str) -> None:
+def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None:
     facts = desk.facts
     following = proposed(facts, planned(facts.scope))
     if following is None:
@@ -74,7 +75,7 @@ def _begin_batch(desk: BatchDesk, label: str) -> None:
         raise WorkpacketError("invalid_value", f"the label {label!r} was given to a batch before")
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
-    batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.holder)
+    batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
     view = replace(
         facts.state.view,
         branch=facts.seen.branch,
@@ -87,21 +88,25 @@ def _begin_batch(desk: BatchDesk, label: str) -> None:
     )
     desk.record(records.BEGUN, {
         "batch": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
-        "reviewers": reviewers, "holder": desk.holder, "view": view.as_json(),
-        "preconditions": facts.preconditions().as_json(),
+        "reviewers": reviewers, "holder": desk.caller.name, "view": view.as_json(),
+        "preconditions": facts.preconditions().as_json(), "allow_deps": list(allow_deps),
     })  # fmt: skip
     desk.write()
 
 
-def _begin_stages(desk: BatchDesk, batch: BatchUnderWay, phase: Phase) -> None:
+def _begin_stages(
+    desk: BatchDesk, batch: BatchUnderWay, phase: Phase, allow_deps: Sequence[str], *, taken_over: bool
+) -> None:
     for unit in batch.open_units:
-        holder = batch.stage(phase, unit).holder
-        if holder and holder != desk.holder and is_certainly_alive(holder):
+        holder = at_work(batch.stage(phase, unit).holder, desk.caller)
+        if holder and not taken_over:
             message = f"{desk.folder}: {holder} is at work on {phase} {unit}"
-            raise RunBlocked(message, code="run_busy", details={"holder": holder})
+            hint = "Let it finish; if nobody is at work, take it over: --accept holder"
+            raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
-    data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.holder}
-    view = _view_with(desk.facts, batch.begun(phase, batch.open_units, desk.holder))
+    data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}
+    data["allow_deps"] = list(allow_deps)
+    view = _view_with(desk.facts, batch.begun(phase, batch.open_units, desk.caller.name))
     desk.record(records.STAGES_BEGUN, {**data, "view": view.as_json()})
     desk.write()
 

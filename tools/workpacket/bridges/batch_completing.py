@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from workpacket.bridges import batch_records as records
+from workpacket.bridges.batch_dependencies import require_known_dependencies
 from workpacket.bridges.batch_desk import BatchDesk
 from workpacket.bridges.batch_labels import label_after
 from workpacket.bridges.batch_phases import BatchUnderWay
@@ -33,17 +34,22 @@ _SHOWN = 3
 def complete_batch(
     desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
 ) -> None:
-    """Write the intent down, then carry it out."""
+    """Write the intent down, then carry it out. What nobody may commit is refused before."""
+    require_known_dependencies(desk)
     view = _view_after(desk, batch, issues, resolved)
     desk.record(records.COMPLETING, {
         "id": moment().nonce, "batch": batch.label, "tasks": list(batch.tasks), "head": desk.facts.seen.head,
         "view": view.as_json(), "message": message or _subject(desk, batch),
     })  # fmt: skip
-    finish(desk)
+    _carry_out(desk, judged=True)
 
 
 def finish(desk: BatchDesk) -> None:
-    """Do what is left of a completion that was begun."""
+    """Do what is left of a completion that was cut short, if one was."""
+    _carry_out(desk, judged=False)
+
+
+def _carry_out(desk: BatchDesk, *, judged: bool) -> None:
     begun = desk.facts.state.completing
     if begun is None:
         return
@@ -51,6 +57,8 @@ def finish(desk: BatchDesk) -> None:
     before = commit_with_trailer(desk.repository, head, TRAILER, begun.id) if head else None
     found = None if before is None else before.commit
     if found is None:
+        if not judged:  # what lies in the work tree may have changed since the intent was written down
+            require_known_dependencies(desk)
         head = head_commit(desk.repository) or ""
         if head != begun.head:  # somebody committed meanwhile: the file names the parent of its own commit
             view = replace(desk.facts.state.view, last_commit=head).as_json()

@@ -15,6 +15,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.at_work import NOBODY, Caller
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.values import stored_text
 from workpacket.shell.moment import moment
@@ -24,13 +25,13 @@ from workpacket.text.yaml_edit import CannotEdit
 
 @dataclass(slots=True)
 class BatchDesk:
-    """`holder` is the process that the work is begun for. `said` is what there is to tell the person."""
+    """`caller` is who the work is begun for. `said` is what there is to tell the person."""
 
     repository: Repository
     runtime: Runtime
     transaction: Transaction
     folder: str
-    holder: str = ""
+    caller: Caller = NOBODY
     said: list[str] = field(default_factory=list)
     facts: BatchFacts = field(init=False)
     log: StreamLog = field(init=False)

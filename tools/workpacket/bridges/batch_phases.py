@@ -30,7 +30,7 @@ ANYBODY = "review"  # the one unit of the reviewers where no reviewer is named
 
 
 class Stage(Value):
-    """How far one unit is in one phase. `holder` is the process that began it last."""
+    """How far one unit is in one phase. `holder` is who began it last."""
 
     state: State = "waiting"
     tries: int = 0

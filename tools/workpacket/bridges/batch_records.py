@@ -17,6 +17,7 @@ from workpacket.bridges.stream_log import Record
 from workpacket.documents.batch_view import BatchView, view_of, view_of_json
 from workpacket.documents.batch_writing import document_of
 from workpacket.model.canonical import Json
+from workpacket.runtime.kinds import KINDS as KINDS_OF_RUNS
 from workpacket.runtime.kinds import Data, Kind, Sensitivity
 from workpacket.text.node import Plain
 from workpacket.value import NOTHING, Value, replace
@@ -28,6 +29,7 @@ STAGES_ENDED = "batch.stages_ended"
 COMPLETING = "batch.completing"
 COMPLETED = "batch.completed"
 ACCEPTED = "batch.accepted"
+LOCKFILE_CHANGED = "lockfile_changed"
 
 STREAMS = "batch/"
 # What stands for a phase when all three are done and the batch waits to be completed.
@@ -53,12 +55,13 @@ KINDS: Mapping[str, Kind] = importing.KINDS | {
     kind.type: kind
     for kind in (
         _kind(IMPORTED, "digest adopted", "view reviewers preconditions"),
-        _kind(BEGUN, "", "batch tasks parallel reviewers view preconditions holder"),
-        _kind(STAGES_BEGUN, "phase", "batch units view holder"),
+        _kind(BEGUN, "", "batch tasks parallel reviewers view preconditions holder allow_deps"),
+        _kind(STAGES_BEGUN, "phase", "batch units view holder allow_deps"),
         _kind(STAGES_ENDED, "phase outcome", "batch units tasks view note"),
         _kind(COMPLETING, "id", "batch tasks head view message"),
         _kind(COMPLETED, "id commit", "batch preconditions"),
         _kind(ACCEPTED, "names", "view reviewers preconditions"),
+        KINDS_OF_RUNS[LOCKFILE_CHANGED],
     )
 }
 
@@ -101,6 +104,9 @@ class Completing(Value):
 class BatchState:
     """`earlier` are the views that the file may still show because its writer was killed.
 
+    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, else the one at which
+    the log began ('' before the first commit, None if it does not say). `allow_deps` may change in the batch under way.
+
     `stated` are the values of the file that was taken into the log last, `stated_view` what it said.
     """
 
@@ -114,6 +120,8 @@ class BatchState:
     notes: list[str] = field(default_factory=list)
     stated: Mapping[str, Json] | None = None
     stated_view: BatchView | None = None
+    checkpoint_commit: str | None = None
+    allow_deps: tuple[str, ...] = ()
     _writer: str = ""
 
     def apply(self, record: Record) -> None:
@@ -127,6 +135,8 @@ class BatchState:
             self.view = view_of_json(view)
         if "preconditions" in data:
             self.recorded = _preconditions(data["preconditions"])
+            if record.type == COMPLETED or self.checkpoint_commit is None:
+                self.checkpoint_commit = self.recorded.commit
         if isinstance(record.payload, Mapping):
             self.stated = record.payload
         if record.type == importing.IMPORTED.type and self.stated is not None:
@@ -191,12 +201,14 @@ def _begun(state: BatchState, data: Data) -> None:
     tasks = _texts(data, "tasks")
     state.batch = BatchUnderWay(label, tasks, data.get("parallel") is True, _texts(data, "reviewers"))
     state.batch = state.batch.begun("testers", tasks, _text(data, "holder"))
+    state.allow_deps = _texts(data, "allow_deps")
 
 
 def _stages_begun(state: BatchState, data: Data) -> None:
     phase = phase_named(data.get("phase"))
     if state.batch is not None and phase is not None:
         state.batch = state.batch.begun(phase, _texts(data, "units"), _text(data, "holder"))
+        state.allow_deps = _texts(data, "allow_deps") or state.allow_deps
 
 
 def _stages_ended(state: BatchState, data: Data) -> None:

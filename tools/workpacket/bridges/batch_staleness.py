@@ -9,7 +9,8 @@ from workpacket.documents.batch_plan import SATISFIED, normal_path, overlap
 from workpacket.documents.batch_scope import BatchScope
 from workpacket.value import Value
 
-ASPECTS = ("branch", "commit", "tasks", "base", "config")
+# What may be accepted by name: what is not as it was, and that nobody is at work although a holder lives.
+ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class Seen(Value):

@@ -39,10 +39,14 @@ class CommitBridge:
 
 
 def _counts(fault: Fault, path: str) -> bool:
-    """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
+    """What only concerns how the text is laid out, or only warns, does not; a name says which commit it is only in its
+    own folder."""
+    if fault.code in _WARNINGS:
+        return False
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
     return fault.fix is None or not fault.fix.safe
 
 
+_WARNINGS = frozenset(rule.code() for rule in RULES if rule.severity != "error")
 BRIDGE: Bridge = CommitBridge()

@@ -10,9 +10,9 @@ from workpacket.bridges.commit_selection import Selected
 from workpacket.bridges.unfinished import UnfinishedRole, unfinished_batches
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
+from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.decide import Decision
-from workpacket.runtime.processes import is_certainly_alive
 from workpacket.runtime.session_recovery import SessionReport
 from workpacket.runtime.step_model import StepCheckpoint
 from workpacket.value import Value, replace
@@ -88,7 +88,7 @@ def of_run(line: RunLine, decision: Decision, name: str, packet: str) -> Resumab
 def of_session(line: RunLine, report: SessionReport) -> Resumable:
     session = report.session
     message = "; ".join(report.details) or session.status.lower()
-    stop = Stop(session.reason or "run_cancelled", message, f"workpacket resume {line.id} --plan")
+    stop = Stop(session.reason or "run_cancelled", message, f"workpacket session show {line.id}")
     stops = () if session.status == "PAUSED" else (stop,)
     where = f"message {session.messages}"
     if session.checkpoint_artifact_id:
@@ -97,7 +97,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
     return Resumable("session", line.id, where, why, "start its program again", stops, "", line.liveness)
 
 
-def of_batch(facts: BatchFacts, caller: str = "") -> Resumable | None:
+def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     """None if nothing is left to do. What the caller began itself keeps nobody."""
     found = next(iter(unfinished_batches([facts])), None)
     if found is None:
@@ -110,9 +110,9 @@ def of_batch(facts: BatchFacts, caller: str = "") -> Resumable | None:
     problems = [Stop(one.code, " -> ".join(one.tasks), f"workpacket check {folder}/tasks.yaml") for one in plan]
     busy: list[Stop] = []
     if batch is not None and (phase := batch.cursor) is not None:
-        holders = {batch.stage(phase, unit).holder for unit in batch.open_units}
-        busy = [Stop("run_busy", f"{one} is at work", f"workpacket batch status {folder}")
-                for one in sorted(holders) if one != caller and is_certainly_alive(one)]  # fmt: skip
+        holders = {at_work(batch.stage(phase, unit).holder, caller) for unit in batch.open_units} - {""}
+        take_over = f"workpacket batch begin {folder} --accept holder"
+        busy = [Stop("run_busy", f"{one} is at work", take_over) for one in sorted(holders)]
     where = f"batch {found.label or 'that comes next'}: {found.phase or 'to begin'}: {', '.join(found.tasks)}"
     ends = found.phase in {"complete", "completing"}
     command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"

@@ -21,14 +21,14 @@ from workpacket.documents.role_writing import advanced, canonical, front_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.contract import Lease
 from workpacket.runtime.errors import LeaseHeld, RunBlocked
-from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.moment import moment
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.transaction import Transaction
-from workpacket.text.limits import DATA
+from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit
 
@@ -61,12 +61,12 @@ ENDS = frozenset({"done", CLOSED})
 
 @dataclass(slots=True)
 class RoleDesk:
-    """One command at work on the checkpoint of one role. `holder` is who writes: agent#instance, or a process."""
+    """One command at work on the checkpoint of one role. `caller` is who writes: agent#instance, or processes."""
 
     runtime: Runtime
     transaction: Transaction
     key: RoleKey
-    holder: str
+    caller: Caller
     lanes: Mapping[str, str]
     vocabularies: Mapping[str, Sequence[str]]
     said: list[str] = field(default_factory=list)
@@ -83,12 +83,13 @@ class RoleDesk:
     def lease(self) -> Lease:
         """The right to write the file: taken, or prolonged by whoever has it, or taken over from a dead process."""
         present = self.facts.lease
-        free = present is not None and (present.holder == self.holder or is_certainly_dead(present.holder))
+        free = present is not None and not at_work(present.holder, self.caller)
         over = present.token if present is not None and free else None
         try:
-            return self.runtime.store.acquire(self.log.stream, self.holder, LEASE_SECONDS, over=over)
+            return self.runtime.store.acquire(self.log.stream, self.caller.name, LEASE_SECONDS, over=over)
         except LeaseHeld as held:
-            message = f"{self.facts.path}: {held.details['holder']} is its writer"
+            holder = str(held.details["holder"])
+            message = f"{self.facts.path}: {at_work(holder, self.caller) or holder} is its writer"
             raise LeaseHeld(message, details=held.details) from None
 
     def record(self, data: Mapping[str, Json], lease: Lease) -> str:
@@ -127,7 +128,7 @@ def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
 
     def read(path: str) -> bytes | None:
         found = tree.read(path)
-        return None if found is None else found.data[: DATA.size + 1]
+        return None if found is None else found.data[: MARKDOWN.size + 1]
 
     return read_folder(tree.names, read, about=feature)
 
@@ -177,7 +178,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") ->
         "milestone": milestone, "feature": feature, "team": team, "agent": agent, "phase": phase,
         "status": known.status or fields.status or "in_progress",
         "last_action": fields.last_action if milestone == RESUMED else words,
-        "updated": now, "note": f"[{now[11:16]}] {words}", "instance": desk.holder,
+        "updated": now, "note": f"[{now[11:16]}] {words}", "instance": desk.caller.name,
     }  # fmt: skip
     _require_writable(desk, data)
     desk.write(desk.record(data, lease))

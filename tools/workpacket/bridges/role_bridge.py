@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.role_facts import unreadable_bytes
 from workpacket.bridges.role_records import FORM, KINDS, fields_of, fold, stream_of
 from workpacket.bridges.stream_log import records_of
 from workpacket.documents.role_progress import KEYS, RoleProgress
@@ -31,6 +32,9 @@ class RoleBridge:
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
         document = RoleProgress(Source.from_bytes(path, data))
+        illegible = unreadable_bytes(document)
+        if illegible is not None:
+            return (illegible,)
         faults = tuple(document.faults) or tuple(_faults(document))
         return faults or (foreign_of(document),)
 

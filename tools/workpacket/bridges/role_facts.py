@@ -13,6 +13,9 @@ from workpacket.documents.role_writing import front_of
 from workpacket.errors import WorkpacketError
 from workpacket.runtime.contract import Lease
 from workpacket.runtime.runtime import Runtime
+from workpacket.text.fault import Fault
+from workpacket.text.limits import MARKDOWN
+from workpacket.text.loaded import unreadable
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -92,6 +95,11 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
     return found
 
 
+def unreadable_bytes(note: RoleProgress) -> Fault | None:
+    """Why nothing that a file says may be believed or edited: it is not UTF-8, or was read in part for its size."""
+    return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
+
+
 def facts_of(
     key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
 ) -> tuple[RoleFacts, StreamLog]:
@@ -133,8 +141,11 @@ def scan_roles(
     unread: list[tuple[str, str]] = []
     seen: set[str] = set()
     for path, note in notes.items():
-        if note.faults:
-            unread.append((path, note.faults[0].code))
+        illegible = unreadable_bytes(note)
+        if illegible is not None or note.faults:
+            unread.append((path, illegible.code if illegible is not None else note.faults[0].code))
+        if illegible is not None:
+            continue
         if not note.is_checkpoint:
             continue
         names = fields_of(front_of(note))[:3]
@@ -179,6 +190,11 @@ def _is_of(note: RoleProgress, names: tuple[str, str, str]) -> bool:
 
 def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     """The file belongs to this role: `a-b` of `c` and `a` of `b-c` have one name."""
+    illegible = unreadable_bytes(document)
+    if illegible is not None:
+        line, column = document.source.line_and_column(illegible.start)
+        message = f"{key.path}:{line}:{column}: {illegible.message}"
+        raise WorkpacketError(illegible.code, message, path=key.path)
     if not document.is_checkpoint:
         fault = document.faults[0].message if document.faults else f"it is a {document.note}"
         raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)

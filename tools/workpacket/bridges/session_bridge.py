@@ -16,7 +16,7 @@ from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.contract import Store
 from workpacket.runtime.observations import Observations
 from workpacket.runtime.observe import read_state
-from workpacket.runtime.session_artifacts import KINDS, SCHEMA_VERSION, artifact_id, last_valid
+from workpacket.runtime.session_artifacts import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
 from workpacket.text.fault import Fault
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import REGISTER
@@ -67,6 +67,11 @@ class SessionBridge:
 
 
 BRIDGE = SessionBridge()
+
+
+def artifact_of(values: Mapping[str, Json]) -> Artifact:
+    """The artifact that a file holds."""
+    return Artifact(str(values[_ID]), {name: value for name, value in values.items() if name != _ID})
 
 
 def _stream(values: Mapping[str, Json]) -> str:

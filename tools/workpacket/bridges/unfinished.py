@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.role_facts import RoleFacts
 from workpacket.bridges.role_records import Fields
-from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.at_work import Caller, at_work
 
 
 class UnfinishedBatch(NamedTuple):
@@ -52,7 +53,7 @@ class UnfinishedRole(NamedTuple):
 
 
 def unfinished_roles(
-    scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], str] = lambda _: ""
+    scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
     """The roles whose work goes on, of one team or of all; those first that were at work last.
 
@@ -60,10 +61,19 @@ def unfinished_roles(
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
     chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
-    return tuple(sorted(chosen, key=lambda one: (one.fields.updated, one.path), reverse=True))
+    return tuple(sorted(chosen, key=lambda one: (_moment(one.fields.updated), one.path), reverse=True))
 
 
-def _open_role(facts: RoleFacts, caller: str) -> UnfinishedRole:
+def _moment(updated: str) -> datetime:
+    """When a file says that it was written last: a date alone is its first moment, what is no time comes last."""
+    try:
+        moment = datetime.fromisoformat(updated)
+    except ValueError:
+        moment = datetime.min
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
     lease = facts.lease
     stops = {
         "role_key_missing": not all(facts.fields),
@@ -71,7 +81,7 @@ def _open_role(facts: RoleFacts, caller: str) -> UnfinishedRole:
         "role_twice": bool(facts.twins),
         "role_identity_mismatch": facts.is_astray,
         "view_conflict": bool(facts.contradictions),
-        "run_busy": lease is not None and lease.holder != caller and not is_certainly_dead(lease.holder),
+        "run_busy": lease is not None and at_work(lease.holder, caller) != "",
     }
     blocked_by = tuple(code for code, stop in stops.items() if stop)
     return UnfinishedRole(facts.path, facts.fields, blocked_by)

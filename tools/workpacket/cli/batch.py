@@ -34,9 +34,12 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged 
         Option("resolved", "complete: a deferred issue that is mended, by its number", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
-        Option("accept", "go on although this is not as it was: branch, commit, tasks, base, config", value="ASPECT",
+        Option("accept", "go on although this is not as it was: branch, commit, tasks, base, config; or although its "
+               "holder lives: holder", value="ASPECT", many=True),
+        Option("allow-deps", "begin: dependencies that may change in this batch, `*` for any characters", value="NAME",
                many=True),
-        Option("owner", "begin: the process that does the work; else the one that called", value="PID"),
+        Option("owner", "begin: the process that does the work; else the one that called and those above it",
+               value="PID"),
     ),
     examples=(
         "workpacket batch begin auth-system",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from workpacket.bridges.batch_acts import begin, complete, end_stages, planned, proposed, view_conflict
@@ -16,8 +15,8 @@ from workpacket.cli.store_door import answer, open_runtime, refuse
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape, escape_lines
+from workpacket.runtime.at_work import Caller, caller_with
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.processes import process_named
 from workpacket.shell.governing import here
 from workpacket.shell.transaction import writing
 from workpacket.shell.tree import read_bytes
@@ -69,13 +68,13 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
         raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
     # The lock of the clone is held until the log and the files are written: one command at a time moves a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
-        desk = BatchDesk(repository, runtime, transaction, word, holder_of(arguments))
+        desk = BatchDesk(repository, runtime, transaction, word, caller_of(arguments))
         if action == "adopt":
             desk.take_over(adopted=True)
         elif action == "restore":
             desk.restore()
         elif action == "begin":
-            begin(desk, label=arguments.value("label"), accept=accept)
+            begin(desk, label=arguments.value("label"), accept=accept, allow_deps=arguments.values("allow-deps"))
         elif arguments.value("phase"):
             _end(arguments, desk, accept)
         else:
@@ -100,12 +99,12 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     end_stages(desk, phase, units, outcome, tasks=about, note=arguments.value("note"), accept=accept)
 
 
-def holder_of(arguments: Arguments) -> str:
-    """The process that the work is done by."""
+def caller_of(arguments: Arguments) -> Caller:
+    """Who the work is begun for."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
         raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
-    return process_named(int(word) if word else os.getppid())
+    return caller_with(int(word or 0))
 
 
 def _issue(arguments: Arguments, text: str) -> Json:

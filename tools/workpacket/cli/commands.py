@@ -69,6 +69,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("store", "store_command", "make or upgrade the tables of runs on a server, and let roles in"),
     ("deps", "deps", "find dependencies that changed without leave"),
     ("resume", "resume", "go on with what is unfinished: say where and why, or what stops it"),
+    ("session", "session", "look at sessions with a model, decide about those that are stopped, carry them over"),
     ("cancel", "cancel", "ask a run to end at its next boundary"),
     ("import", "import_command", "take checkpoints in a foreign form into the log"),
     ("export", "export_command", "write checkpoints of the log in a foreign form"),

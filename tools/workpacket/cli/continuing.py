@@ -11,17 +11,18 @@ from workpacket.bridges.batch_desk import BatchDesk
 from workpacket.bridges.resumable import Resumable
 from workpacket.bridges.role_acts import RESUMED, reach
 from workpacket.bridges.role_facts import RoleKey
-from workpacket.cli.batching import holder_of
+from workpacket.cli.batching import caller_of
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments
+from workpacket.cli.progressing import caller_of as role_caller
 from workpacket.cli.progressing import desk_of
-from workpacket.cli.progressing import holder_of as role_holder
 from workpacket.cli.scanning import scan
 from workpacket.cli.store_door import answer, open_runtime
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.unfinished import StopRow, WorkRow, render_refusal, render_task, render_work
+from workpacket.runtime.at_work import Caller
 from workpacket.runtime.errors import RunBlocked
 from workpacket.shell.governing import here
 from workpacket.shell.transaction import writing
@@ -53,8 +54,8 @@ def carry_on(arguments: Arguments) -> int:
     return answer(arguments, text, {"resumed": rows, "unfinished": left}, status=status)
 
 
-def _caller(arguments: Arguments, agent: str) -> str:
-    return role_holder(arguments, agent) if agent else holder_of(arguments)
+def _caller(arguments: Arguments, agent: str) -> Caller:
+    return role_caller(arguments, agent) if agent else caller_of(arguments)
 
 
 def _named(found: Sequence[Resumable], word: str) -> Resumable:
@@ -115,7 +116,7 @@ def _do(arguments: Arguments, one: Resumable) -> list[str]:
             reach(role, RESUMED)
             return role.said
         folder = one.id.partition("/")[2]
-        batch = BatchDesk(repository, runtime, transaction, folder, holder_of(arguments))
+        batch = BatchDesk(repository, runtime, transaction, folder, caller_of(arguments))
         if one.task:
             begin(batch)
         else:

@@ -20,7 +20,9 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
+from workpacket.runtime.events import Event
 from workpacket.runtime.health import contents_of
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.opening import orphans_of
 from workpacket.runtime.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
@@ -126,7 +128,7 @@ def _sidecars_ignored() -> CheckRow:
     """A view that is committed grows old in the history; a run never commits its own, but other people might."""
     name = "sidecars ignored by git"
     tree = work_tree_of(Path.cwd())
-    if tree is None or not os.path.lexists(tree / SIDECARS):
+    if tree is None:
         return CheckRow(name, "not_applicable", "", [])
     if is_ignored(find_repository(tree), f"{SIDECARS}/0.json"):
         return CheckRow(name, "pass", "", [SIDECARS])
@@ -162,10 +164,17 @@ def _secrets(store: Store) -> list[str]:
                     payload = store.payload(event)
                 except PayloadErased:
                     continue
-                text = payload.decode("utf-8") if payload is not None else "null"
-                _, count = redactor.clean_value(value_of(payload) if payload is not None else None, text)
-                if count:
+                if payload is not None and _holds_secret(redactor, event, payload):
                     found.append(f"{head.stream}, version {event.version}")
         except LogDamaged:
             continue  # the check of the store has named it
     return found
+
+
+def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
+    if event.stream.startswith(THREADS):
+        from workpacket.runtime.langgraph.searching import said_in
+
+        text = said_in(payload).decode("utf-8", "surrogateescape")
+        return redactor.clean_text(text) != text
+    return redactor.clean_value(value_of(payload), payload.decode("utf-8"))[1] > 0

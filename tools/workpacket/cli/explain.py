@@ -8,6 +8,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
+from workpacket.model.stops import StopReason
 from workpacket.report.catalogue import catalogue
 from workpacket.report.codes_page import render_codes_page
 from workpacket.report.explain import facts_of, render_explanation
@@ -40,7 +41,14 @@ def run(arguments: Arguments) -> int:
 
 
 def _as_json(reason: Reason) -> dict[str, Json]:
-    words = {"code": reason.code, "title": reason.title, "explanation": reason.explanation, "remedy": reason.remedy}
+    words: dict[str, Json] = {
+        "code": reason.code,
+        "title": reason.title,
+        "explanation": reason.explanation,
+        "remedy": reason.remedy,
+    }
+    if isinstance(reason, StopReason):
+        words |= {"diagnosis": reason.diagnosis, "remedies": list(reason.remedies)}
     return {**words, **dict(facts_of(reason))}
 
 

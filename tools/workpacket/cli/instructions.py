@@ -146,7 +146,28 @@ _STUB = Skill(
         f"The activation asks for, and derives from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
     ),
 )
-SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB)
+_BATCHES = Skill(
+    "task-continue",
+    "Go on with the batches of a spec",
+    "How to go on with the tasks of a `tasks.yaml`, batch by batch, through tests, implementation and review. Use in a "
+    "repository with `specs/active/*/checkpoint.yaml`.",
+    (
+        Step("Read the checkpoint: progress, next batch, phase, deferred issues", "batch status SPEC"),
+        Step("Before anybody works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
+        Step("All stages of a phase went well", "batch complete SPEC --phase testers"),
+        Step("One failed, or gave no answer", "batch complete SPEC --phase implementers --task ID --outcome failed"),
+        Step("A review is rejected", "batch complete SPEC --phase reviewers --outcome rejected --task ID"),
+        Step("All three phases are done: write the checkpoint and commit it with the batch", "batch complete SPEC"),
+        Step("The same, with an issue to carry forward", "batch complete SPEC --defer SEVERITY:TEXT"),
+        Step("The same, when a deferred issue is mended", "batch complete SPEC --resolved NUMBER"),
+    ),
+    (
+        "Work only on what `begin` wrote down, and begin again after every phase.",
+        "Issues above medium are resolved within the batch; only the others are deferred.",
+        "Never edit checkpoint.yaml or a status in tasks.yaml by hand.",
+    ),
+)
+SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB, _BATCHES)
 
 
 def instructions() -> str:

@@ -16,15 +16,15 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
+from workpacket.runtime.at_work import Caller, caller_named, caller_with
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.processes import process_named
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing import here
 from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.transaction import Transaction, writing
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.limits import MARKDOWN
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -71,7 +71,7 @@ def desk_of(
 ) -> RoleDesk:
     phases = read_settings(str(repository.root)).phases
     lanes = lanes_for(str(repository.root), (key.feature,))
-    return RoleDesk(runtime, transaction, key, holder_of(arguments, key.agent), lanes, phases)
+    return RoleDesk(runtime, transaction, key, caller_of(arguments, key.agent), lanes, phases)
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
@@ -79,17 +79,17 @@ def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
-def holder_of(arguments: Arguments, agent: str) -> str:
-    """Who writes: agent#instance where an instance is named, else a process, which can be seen to be gone."""
+def caller_of(arguments: Arguments, agent: str) -> Caller:
+    """Who writes: agent#instance where an instance is named, else processes, which can be seen to be gone."""
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
             raise usage(arguments.command, "invalid_value", f"{instance!r} is no name of an instance")
-        return f"{agent}#{instance}"
+        return caller_named(f"{agent}#{instance}")
     owner = arguments.value("owner")
     if owner and not owner.isdecimal():
         raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {owner!r}")
-    return process_named(int(owner) if owner else os.getppid())
+    return caller_with(int(owner or 0))
 
 
 def _close(arguments: Arguments, feature: str) -> int:
@@ -120,7 +120,7 @@ def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts
 
     def read(path: str) -> bytes | None:
         try:
-            return read_bytes(root, path, DATA.size)
+            return read_bytes(root, path, MARKDOWN.size)
         except OSError:
             return None
 

@@ -24,6 +24,7 @@ from workpacket.report.door import escape
 from workpacket.runtime.catalog import removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.health import stream_problems
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.place import server_url, store_path
 from workpacket.runtime.runtime import Runtime
@@ -38,6 +39,8 @@ def carry_out(arguments: Arguments, action: str) -> int:
         if action == "export" and arguments.flag("raw"):
             if server_url():
                 raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
+            if arguments.value("format"):
+                raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
             return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
         with open_runtime(create=action == "import") as runtime:
             actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
@@ -48,6 +51,10 @@ def carry_out(arguments: Arguments, action: str) -> int:
 
 def _export(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
+    if arguments.value("format"):
+        from workpacket.runtime.cloudevents import cloudevent_lines
+
+        return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
     return _write(arguments, export_lines(runtime.store, run), {"run": run})
 
 
@@ -91,7 +98,8 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     except VersionConflict as conflict:
         hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
-    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs show {run}")
+    show = "tail" if run.startswith(THREADS) else "show"
+    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
 
 
 def _prune(arguments: Arguments, runtime: Runtime) -> int:

@@ -9,6 +9,7 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, moment_of, number_of, one_run, open_runtime, refuse, run_named
 from workpacket.cli.timeline import event_as_json, moment_of_event
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import RunRow, render_facts, render_runs, render_timeline
@@ -16,6 +17,7 @@ from workpacket.runtime.catalog import RunSummary
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.events import Event
 from workpacket.runtime.following import following
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.state import RunState
 
@@ -50,6 +52,9 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
 
 def _show(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
+    if run.startswith(THREADS):
+        message = f"{run} is a thread of LangGraph's and no run"
+        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runs tail {run}")
     at = arguments.value("at")
     summary = runtime.summary(run)
     until = runtime.state(run, at=at).version if at else None

@@ -33,6 +33,7 @@ from workpacket.cli.runs_linking import choice_about
 from workpacket.errors import WorkpacketError
 from workpacket.git.changes import files_ending
 from workpacket.git.repository import Repository, find_repository
+from workpacket.runtime.at_work import Caller
 from workpacket.runtime.milestones import Milestones
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.session_recovery import assess
@@ -45,7 +46,7 @@ from workpacket.text.limits import DATA
 STEP_LOGS = ".events.jsonl"
 
 
-def scan(runtime: Runtime, team: str, caller: Callable[[str], str]) -> list[Resumable]:
+def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
     """What goes on first, then what is stopped. With a team: its roles only, as a team resumes nobody else's work.
 
     `caller` names who asks, given a role ('' for a batch): what somebody holds who asks for it is not held back.
@@ -104,7 +105,7 @@ def _scopes(root: str) -> Iterator[str]:
         yield from (f"{above}/{name}" for name in names if os.path.lexists(f"{root}/{above}/{name}/tasks.yaml"))
 
 
-def _batches(repository: Repository, runtime: Runtime, caller: str) -> Iterator[Resumable]:
+def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterator[Resumable]:
     root = str(repository.root)
 
     def read(path: str) -> bytes | None:
@@ -126,7 +127,7 @@ def _batches(repository: Repository, runtime: Runtime, caller: str) -> Iterator[
                 yield found
 
 
-def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable[[str], str]) -> Iterator[Resumable]:
+def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> Iterator[Resumable]:
     scanned, unread = roles_here(repository, runtime)
     yield from map(of_role, unfinished_roles(scanned, team, caller))
     for path, code in unread:

@@ -1,14 +1,16 @@
 """Filling in the person's word in a refinement, before it is signed: what is signed must say that it was approved.
 
 The token is the old name-with-a-date, so that readers of today's files find what they look for. It proves nothing; the
-envelope beside it does, and it is over these very bytes. Token and bytes follow from the approver and the instant
-alone, so a statement that was signed elsewhere can be attached to the same bytes later.
+envelope beside it does, and it is over these very bytes. A token stands on one packet only: whoever approves several
+within a minute leaves on each the next minute that is free. It is one of the few that follow from approver and instant,
+so a statement that was signed elsewhere can be attached to the same bytes later.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.model.findings import Edit
@@ -18,17 +20,19 @@ from workpacket.text.source import Source
 
 LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")
 _LONGEST_NAME = 40
+# So many approvals can one person give at once; a token an hour off is still of the time that it names.
+_MINUTES = 60
 
 
-def token_of(approver: str, at: datetime) -> str:
-    """`ann310120261200` for ann@example.org, in UTC."""
-    name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME]
-    return f"{name or 'approver'}{at:%d%m%Y%H%M}"
+def tokens_of(approver: str, at: datetime) -> Iterator[str]:
+    """`ann310120261200` for ann@example.org, in UTC, and those of the minutes that follow."""
+    name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
+    return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
 
 
-def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | str:
+def fill(source: Source, packet: str, token: str) -> Source | str:
     """The refinement with the three USER fields filled in, every other byte as it was; or why that cannot be done."""
-    wanted = _wanted(packet, approver, at)
+    wanted = dict(zip(LABELS, ("APPROVED", token, f"{APPROVAL_WORDS} {packet}"), strict=True))
     fields = _fields(Refinement(source))
     missing = [label for label, value in fields.items() if value is None]
     if missing == ["USER_APPROVAL_EVIDENCE"]:
@@ -43,10 +47,6 @@ def fill(source: Source, packet: str, approver: str, at: datetime) -> Source | s
     if reread != wanted:
         return "its METADATA is read differently once it is filled in"
     return filled
-
-
-def _wanted(packet: str, approver: str, at: datetime) -> dict[str, str]:
-    return dict(zip(LABELS, ("APPROVED", token_of(approver, at), f"{APPROVAL_WORDS} {packet}"), strict=True))
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:

@@ -35,7 +35,8 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
 
 
 def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones are left out."""
+    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and folders are
+    left out."""
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
@@ -54,9 +55,10 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
             continue
         if header == f"{name} ambiguous":
             raise WorkpacketError("unknown_revision", f"{name!r} could be several objects")
-        size = int(header.rpartition(" ")[2])
-        found[name] = output[position : position + size]
-        position += size + 1
+        _, kind, size = header.rsplit(" ", 2)
+        if kind != "tree":
+            found[name] = output[position : position + int(size)]
+        position += int(size) + 1
     return found
 
 
@@ -64,3 +66,21 @@ def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None
     """The bytes of a file as committed; None if it is not there."""
     name = f"{commit}:{path}"
     return read_objects(repository, [name]).get(name)
+
+
+def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
+    """The contents of files that a tree names: one that is not in this clone is an error, and never no file."""
+    wanted = list(dict.fromkeys(identities))
+    found = read_objects(repository, wanted)
+    for identity in wanted:
+        if identity not in found:
+            raise missing_object(identity)
+    return found
+
+
+def missing_object(identity: str, name: str = "") -> WorkpacketError:
+    return WorkpacketError(
+        "object_missing",
+        f"the object {identity}{f' ({name})' if name else ''} is not in this clone",
+        hint="fetch all of it: git fetch --refetch; look for damage: git fsck",
+    )

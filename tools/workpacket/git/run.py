@@ -33,13 +33,14 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
     "LANGUAGE": "",
 }
-# They change what git prints, or run programs while it prints.
+# They change what git prints, run programs while it prints, or let history end early.
 _REMOVED: Final = (
     "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS",
     "GIT_GLOB_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
+    "GIT_SHALLOW_FILE",
 )
 # Relative ones are meant from the folder that the user is in, not from the one that git is run in.
 _PLACES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
@@ -49,6 +50,10 @@ _OPTIONS: Final = (
     "-c", "core.fsmonitor=false",
     "-c", "color.ui=false",
     "-c", "log.showSignature=false",
+    "-c", "log.showRoot=true",
+    "-c", "log.follow=false",
+    "-c", f"diff.orderFile={os.devnull}",
+    "-c", "i18n.logOutputEncoding=UTF-8",
 )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from workpacket.model.reasons import Reason, Registry
-from workpacket.report.explain import facts_of
+from workpacket.model.stops import StopReason
+from workpacket.report.explain import facts_of, remedies_of
 
 _INTRODUCTION = (
     "# Reason codes",
@@ -37,7 +38,8 @@ def _section(reason: Reason) -> list[str]:
         "",
         f"**{reason.title}.** {reason.explanation}",
         "",
-        f"What to do: {reason.remedy}",
+        *([f"To find out what happened: {reason.diagnosis}", ""] if isinstance(reason, StopReason) else []),
+        f"What to do: {' '.join(remedies_of(reason))}",
         "",
         f"_{facts}_",
     ]

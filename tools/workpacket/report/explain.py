@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workpacket.model.reasons import Family, Reason
+from workpacket.model.stops import StopReason
 from workpacket.report.style import PLAIN, Style
 from workpacket.report.width import wrap
 
@@ -13,6 +14,7 @@ _FIXES = {
 }
 # Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
 _ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
+_BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person has said yes"}
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 
@@ -23,9 +25,17 @@ def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
     widest = max(len(name) for name, _ in facts)
     lines = [f"{style.paint(reason.code, 'code')}: {reason.title}", ""]
     lines += [*_paragraph(reason.explanation, room), ""]
-    lines += [style.paint("What to do", "help"), *_paragraph(reason.remedy, room), ""]
+    if isinstance(reason, StopReason):
+        lines += [style.paint("How to find out what happened", "help"), *_paragraph(reason.diagnosis, room), ""]
+    lines += [style.paint("What to do", "help"), *_paragraph("\n".join(remedies_of(reason)), room), ""]
     lines += [f"  {name.ljust(widest)}  {value}" for name, value in facts]
     return "\n".join(lines) + "\n"
+
+
+def remedies_of(reason: Reason) -> list[str]:
+    """What can be done, the usual first."""
+    others = reason.remedies[1:] if isinstance(reason, StopReason) else ()
+    return [reason.remedy, *(f"Or: {other}." for other in others)]
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
@@ -37,6 +47,8 @@ def facts_of(reason: Reason) -> list[tuple[str, str]]:
     if reason.family in _ABOUT_DOCUMENTS:
         facts.append(("fix", _FIXES[reason.fix]))
         facts.append(("ignore", "with a written reason in the policy" if reason.ignorable else "never"))
+    if isinstance(reason, StopReason):
+        facts += [("stop family", reason.stops), ("goes on by itself", _BY_ITSELF[reason.auto_resume])]
     if reason.aliases:
         facts.append(("earlier names", ", ".join(reason.aliases)))
     return facts

@@ -69,22 +69,23 @@ def require_version(request: Append, version: int) -> None:
 def events_to_store(request: Append, version: int, previous: str) -> tuple[Event, ...]:
     """The events as they will stand in the stream after `version`, whose hash is `previous`."""
     stored: list[Event] = []
-    for offset, new in enumerate(request.events):
+    stream, news, writer, seq, actor, occurred_at, recorded_at, key, fence, _ = request
+    for offset, (kind, data, kind_version, payload) in enumerate(news):
         event = sealed(
             Event(
-                request.stream,
+                stream,
                 version + offset + 1,
-                new.type,
-                new.type_version,
-                request.occurred_at,
-                request.recorded_at,
-                request.actor,
-                request.writer,
-                request.writer_seq + offset,
-                request.key if offset == 0 else None,
-                request.fence or 0,
-                new.data,
-                _address(new),
+                kind,
+                kind_version,
+                occurred_at,
+                recorded_at,
+                actor,
+                writer,
+                seq + offset,
+                key if offset == 0 else None,
+                fence or 0,
+                data,
+                None if payload is None else address_of(payload),
                 previous,
                 "",
             )

@@ -60,4 +60,6 @@ def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
 
 
 def _by_name(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
-    return {str(index): value for index, value in enumerate(args)} | dict(kwargs)
+    named: dict[str, object] = {str(index): value for index, value in enumerate(args)}
+    named.update(kwargs)
+    return named

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.runtime.contract import Store
+from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.events import Event
 from workpacket.runtime.observations import Observations
 from workpacket.runtime.observe import read_state
@@ -109,11 +110,10 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     """
     holders = {lease.stream: lease.holder for lease in store.leases()}
     newest = dict(store.newest("runs", prefix))
-    doubtful = {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
     # The name of a run has an '@'; other streams hold imported checkpoints, batches and roles.
     unknown = {h.stream: None for h in store.heads(prefix) if h.stream not in newest and "@" in h.stream}
     lines = [
-        _line(store, stream, event, holders.get(stream, ""), folded=stream in doubtful or stream in unknown)
+        _line(store, stream, event, holders.get(stream, ""), folded=stream in unknown)
         for stream, event in {**newest, **unknown}.items()
     ]
     return tuple(sorted(lines, key=lambda line: line.id))
@@ -125,7 +125,7 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
     holder = "" if holder and is_certainly_dead(holder) else holder
     if event is None:
         return RunLine(stream, name, packet, "interrupted", "log_damaged", holder, 0)
-    if folded and event.type != "run.completed":
+    if event.type != "run.completed" and (folded or _may_be_in_doubt(store, stream)):
         whole = summary_of(store, stream)
         return RunLine(stream, name, packet, whole.liveness, whole.attention, whole.holder, event.recorded_at)
     liveness = _ENDED.get(event.type, "live" if holder else "interrupted")
@@ -133,6 +133,14 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
     if event.type == "run.stopped":
         attention = str(event.values().get("code", ""))
     return RunLine(stream, name, packet, liveness, attention, holder, event.recorded_at)
+
+
+def _may_be_in_doubt(store: Store, stream: str) -> bool:
+    """Whether an effect of this run was begun and is not settled; also if that cannot be said."""
+    try:
+        return any(entry.status in {"started", "failed"} for entry in store.entries("effects", stream=stream))
+    except RuntimeFault:
+        return True
 
 
 def _fault(seen: Observations) -> str:

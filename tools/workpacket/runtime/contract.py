@@ -21,7 +21,7 @@ The index only points at events and never vouches for anything itself. No lock a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.index import IndexEntry
@@ -159,3 +159,10 @@ class Witness(Protocol):
     def ended(self, store: Store, stream: str, packet: str) -> None:
         """The end of an attempt is durable. Raises nothing."""
         ...
+
+
+@runtime_checkable
+class ErasesAtOnce(Protocol):
+    """A store to which many erasures are one transaction: elsewhere each is one."""
+
+    def erase_all(self, digests: Iterable[str]) -> None: ...

@@ -152,9 +152,9 @@ class Effects:
 
     def _data(self, plan: Plan) -> dict[str, Json]:
         return {
-            "effect": plan.effect,
-            "step": plan.step,
-            "kind": plan.recovery,
-            "target": plan.target,
             "args_hash": plan.args_hash,
+            "effect": plan.effect,
+            "kind": plan.recovery,
+            "step": plan.step,
+            "target": plan.target,
         }

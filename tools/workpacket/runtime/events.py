@@ -68,14 +68,29 @@ def event_hash(event: Event) -> str:
     """What `event.hash` must be."""
     # Written out, in the order in which canonical JSON sorts the keys: an encoder takes four times as long, and every
     # event that is written or read is hashed. `:d` refuses what is not an integer, `quoted` what is not text.
-    key = "null" if event.key is None else quoted(event.key)
-    payload = "null" if event.payload is None else quoted(event.payload)
+    (
+        stream,
+        version,
+        kind,
+        kind_version,
+        occurred,
+        recorded,
+        actor,
+        writer,
+        seq,
+        key,
+        fence,
+        data,
+        payload,
+        previous,
+        _,
+    ) = event
     text = (
-        f'{{"actor":{quoted(event.actor)},"fence":{event.fence:d},"key":{key},"occurred_at":{event.occurred_at:d},'
-        f'"payload":{payload},"previous":{quoted(event.previous)},"recorded_at":{event.recorded_at:d},'
-        f'"stream":{quoted(event.stream)},"type":{quoted(event.type)},"type_version":{event.type_version:d},'
-        f'"v":{CHAIN_FORMAT},"version":{event.version:d},"writer":{quoted(event.writer)},'
-        f'"writer_seq":{event.writer_seq:d}}}\n{event.data}'
+        f'{{"actor":{quoted(actor)},"fence":{fence:d},"key":{"null" if key is None else quoted(key)},'
+        f'"occurred_at":{occurred:d},"payload":{"null" if payload is None else quoted(payload)},'
+        f'"previous":{quoted(previous)},"recorded_at":{recorded:d},"stream":{quoted(stream)},"type":{quoted(kind)},'
+        f'"type_version":{kind_version:d},"v":{CHAIN_FORMAT},"version":{version:d},"writer":{quoted(writer)},'
+        f'"writer_seq":{seq:d}}}\n{data}'
     )
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -49,6 +49,11 @@ INDEXED: dict[str, Indexed] = {
 }
 
 
+def types_of(kind: str) -> tuple[str, ...]:
+    """The types of the events that write entries of this kind."""
+    return tuple(name for name, indexed in INDEXED.items() if indexed.kind == kind)
+
+
 def entry_of(event: Event) -> IndexEntry | None:
     """The entry that this event writes, if its type is indexed."""
     indexed = INDEXED.get(event.type)

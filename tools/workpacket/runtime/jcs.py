@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Literal
 
 from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
 from workpacket.runtime.json_text import text_encoder
@@ -21,8 +22,14 @@ DEEPEST = 100
 
 _ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
 
+Form = Literal[0, 1, 2]
+OWN: Form = 0  # needs an encoder of our own: it holds a float, or a key that is not ASCII
+PLAIN: Form = 1  # the standard encoder, sorting the keys, writes the canonical text
+ORDERED: Form = 2  # its keys stand in order already, so the text in which a value is kept is the canonical text
+
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
 _encode_plain = text_encoder(sort_keys=True)
+_encode_ordered = text_encoder(sort_keys=False)
 
 
 def jcs_bytes(value: object) -> bytes:
@@ -31,25 +38,27 @@ def jcs_bytes(value: object) -> bytes:
 
 
 def jcs_text(value: object) -> str:
-    return surveyed_text(value, plain=survey(value))
+    return surveyed_text(value, survey(value))
 
 
 def jcs_hash(value: object) -> str:
     """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
-    return surveyed_hash(value, plain=survey(value))
+    return hash_of(jcs_text(value).encode("utf-8"))
 
 
-def surveyed_text(value: object, *, plain: bool) -> str:
-    """The canonical text of a value for which `survey` answered `plain`."""
-    if plain:
+def hash_of(canonical: bytes) -> str:
+    return f"{SCHEME}:{hashlib.sha256(canonical).hexdigest()}"
+
+
+def surveyed_text(value: object, form: Form) -> str:
+    """The canonical text of a value of which `survey` said this."""
+    if form == ORDERED:
+        return _encode_ordered(value)
+    if form == PLAIN:
         return _encode_plain(value)
     parts: list[str] = []
     _write(value, parts.append)
     return "".join(parts)
-
-
-def surveyed_hash(value: object, *, plain: bool) -> str:
-    return f"{SCHEME}:{hashlib.sha256(surveyed_text(value, plain=plain).encode('utf-8')).hexdigest()}"
 
 
 class _Refused(Exception):
@@ -58,13 +67,13 @@ class _Refused(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
-        self.path: list[str | int] = []
+        self.path: list[object] = []
 
 
-def survey(value: object) -> bool:
-    """Refuse what is not strict JSON; say whether the standard encoder already writes the canonical form of `value`.
+def survey(value: object) -> Form:
+    """Refuse what is not strict JSON; say what it takes to write the canonical form of `value`.
 
-    It does when there is no float and every key is ASCII, which is nearly always, and it is written in C.
+    The standard encoder does it, which is written in C, when there is no float and every key is ASCII.
     """
     try:
         return _survey(value, DEEPEST)
@@ -73,60 +82,76 @@ def survey(value: object) -> bool:
         raise NotCanonical(f"{place or '/'}: {refused.why}") from None
 
 
-def _survey(value: object, levels: int) -> bool:
+def _survey(value: object, levels: int) -> Form:
+    if type(value) is dict:
+        return _survey_members(value, levels - 1)
     if type(value) is str:
-        return value.isascii() or _is_encodable(value)
+        if not value.isascii():
+            _require_encodable(value)
+        return ORDERED
     if value is None or type(value) is bool:
-        return True
+        return ORDERED
     if type(value) is int:
         if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
-            return True
+            return ORDERED
         raise _Refused(f"the integer {value} is not exact in every JSON reader; store it as text")
     if type(value) is float:
         if math.isfinite(value):
-            return False
+            return OWN
         raise _Refused(f"{value} is not a JSON number")
-    return _survey_members(value, levels - 1)
-
-
-def _survey_members(value: object, levels: int) -> bool:
-    if levels < 0:
-        raise _Refused(f"nested deeper than {DEEPEST}")
-    if type(value) is dict:
-        return _survey_items(value.items(), levels, keyed=True)
     if type(value) is list:
-        return _survey_items(enumerate(value), levels, keyed=False)
+        return _survey_items(value, levels - 1)
     name = type(value).__name__
     raise _Refused(f"{name} is not JSON; {_ADVICE.get(name, 'convert it, or give a codec')}")
 
 
-def _survey_items(items: Iterable[tuple[str | int, object]], levels: int, *, keyed: bool) -> bool:
-    plain = True
-    place: str | int = 0
+def _survey_members(members: dict[object, object], levels: int) -> Form:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    form, before, key = ORDERED, "", None
     try:
-        for place, item in items:
+        for key, item in members.items():
             if not (type(item) is str and item.isascii()):  # nearly every value of a record is one
-                plain = _survey(item, levels) and plain
-            if keyed and not (type(place) is str and place.isascii()):
-                plain = _survey_key(place) and plain
+                form = min(form, _survey(item, levels))
+            if not (type(key) is str and key.isascii()):
+                _require_text(key)
+                form = OWN
+            elif key < before and form == ORDERED:
+                form = PLAIN
+            else:
+                before = key
+    except _Refused as refused:
+        refused.path.append(key)
+        raise
+    return form
+
+
+def _survey_items(items: list[object], levels: int) -> Form:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    form, place = ORDERED, 0
+    try:
+        for item in items:
+            if not (type(item) is str and item.isascii()):
+                form = min(form, _survey(item, levels))
+            place += 1
     except _Refused as refused:
         refused.path.append(place)
         raise
-    return plain
+    return form
 
 
-def _survey_key(key: str | int) -> bool:
+def _require_text(key: object) -> None:
     if type(key) is not str:
         raise _Refused("the key is not text")
-    return key.isascii() or not _is_encodable(key)
+    _require_encodable(key)
 
 
-def _is_encodable(text: str) -> bool:
+def _require_encodable(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise _Refused("the text holds a lone surrogate") from None
-    return True
 
 
 def _write(value: object, put: Callable[[str], None]) -> None:

@@ -118,6 +118,7 @@ def current(event: Event, kinds: Mapping[str, Kind] = KINDS) -> Data:
             details={"stream": event.stream, "version": event.version, "type": event.type},
         )
     data = event.values()
-    for version in range(event.type_version, kind.schema_version):
-        data = kind.upcasters[version](data)
+    if event.type_version < kind.schema_version:
+        for version in range(event.type_version, kind.schema_version):
+            data = kind.upcasters[version](data)
     return data

@@ -32,13 +32,15 @@ from workpacket.runtime.session_record import (
     ModelSession,
     PendingCall,
     message_at,
-    message_numbers,
+    message_count,
     message_step,
+    messages_behind,
     messages_of,
     pending_calls,
     stream_of,
 )
 from workpacket.runtime.session_recovery import SessionReport, assess
+from workpacket.runtime.state import EffectRecord
 
 __all__ = ["Message", "ModelRun", "ModelSession", "OpenSession", "PendingCall", "Restored", "SessionReport", "assess",
            "open_session"]  # fmt: skip
@@ -141,7 +143,7 @@ class OpenSession:
     def restore(self) -> Restored:
         """Go on behind everything that is done, instead of being given it call by call."""
         messages = self.messages
-        self._position = messages[-1].seq if messages else 0
+        self._position = messages[-1].seq if messages else messages_behind(self.run.state)
         return Restored(messages, self._state, self._partial() or "")
 
     def add(self, role: str, content: str) -> Message:
@@ -174,6 +176,10 @@ class OpenSession:
     def _stored(self) -> Message | None:
         """The message at the present place, if it is there already; the place moves on."""
         if message_step(self._position + 1) not in self.run.state.steps:
+            behind = messages_behind(self.run.state)
+            if self._position < behind:
+                message = f"{behind} messages of the session {self.id} stayed on another machine"
+                raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
             return None
         self._position += 1
         return message_at(self.run._session.recorder.store, self.run.state, self._position)
@@ -249,10 +255,11 @@ class OpenSession:
             "model": self.model,
             "attempt": self.run.attempt,
             "made_at": recorder.clock.now(),
-            "messages": len(message_numbers(recorder.state)),
+            "messages": message_count(recorder.state),
             "tail": [message.as_json() for message in messages_of(recorder.store, recorder.state, TAIL)],
             "partial": self._arriving(arriving),
             "pending": [call.as_json() for call in pending_calls(self.run.state)],
+            "calls": [_call(record) for record in recorder.state.effects.values()],
             "state": self._state,
         }
         artifact = make_artifact(body, recorder.redactor)
@@ -263,3 +270,9 @@ class OpenSession:
         if arriving is None:
             return None
         return {"message": self._position + 1, "chunks": arriving.received, "text": arriving.text}
+
+
+def _call(record: EffectRecord) -> dict[str, Json]:
+    """A tool call as it stands: what another machine needs so that it is not done again there."""
+    return {"step": record.step, "target": record.target, "kind": record.kind, "args_hash": record.args_hash,
+            "status": record.status}  # fmt: skip

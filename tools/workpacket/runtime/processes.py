@@ -46,14 +46,35 @@ def is_certainly_alive(holder: str) -> bool:
     return start not in {"", "ended"} and start == parts[2]
 
 
+def is_gone(holder: str) -> bool:
+    """True if the holder lived on this machine and does not any more, also because the machine was started again."""
+    parts = holder.split("/")
+    if len(parts) == 4 and parts[0] == os.uname().nodename and not parts[3].startswith(boot_id()):
+        return True
+    return is_certainly_dead(holder)
+
+
+def parent_of(pid: int) -> int:
+    """The process above the one with this number; 0 if that is not known."""
+    fields = _status_of(pid)
+    return int(fields[1]) if fields else 0
+
+
 def _start_of(pid: int) -> str:
     """When the process began, in the system's own unit; 'ended' if it only waits to be collected; '' if unknown."""
+    fields = _status_of(pid)
+    if not fields:
+        return ""
+    return "ended" if fields[0] == "Z" else fields[19]
+
+
+def _status_of(pid: int) -> list[str]:
+    """What the system says of the process, from its state on; nothing if it is not there or cannot be asked."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
-        return ""
-    fields = status.rpartition(")")[2].split()
-    return "ended" if fields[0] == "Z" else fields[19]
+        return []
+    return status.rpartition(")")[2].split()
 
 
 def _place() -> str:

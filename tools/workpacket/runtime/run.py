@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
@@ -266,6 +266,9 @@ class Run(BaseRun):
 
 
 def takes_key(function: Callable[..., object]) -> bool:
+    if isinstance(function, FunctionType) and not function.__dict__:  # a signature would follow what stands in there
+        code = function.__code__  # says the same in a thirtieth of the time
+        return "key" in code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -57,11 +57,21 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
     recorder = run._session.recorder
     if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
         cursor["inline"] = artifact.body
-    elif _STEP + artifact.id not in recorder.state.steps:
+    elif artifact_step(artifact.id) not in recorder.state.steps:
         # Not by `run.step`, which a cancellation stops: what the session was in the middle of is kept all the same.
-        data: dict[str, Json] = {"step": _STEP + artifact.id, "args": {}, "result_hash": artifact.id, "ms": 0}
+        data: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
         recorder.record(Draft("step.completed", data, stored_text(artifact.body).encode("utf-8")))
-    run.checkpoint(cursor, name=artifact.id, kind=_KIND + kind)
+    run.checkpoint(cursor, name=artifact.id, kind=point_kind(kind))
+
+
+def artifact_step(artifact: str) -> str:
+    """The step that keeps an artifact which is too large for its checkpoint."""
+    return _STEP + artifact
+
+
+def point_kind(kind: str) -> str:
+    """How the kind of an artifact is written at its checkpoint."""
+    return _KIND + kind
 
 
 def kind_of(point: CheckpointRecord) -> str:

@@ -20,6 +20,7 @@ SessionStatus = Literal["ACTIVE", "PAUSED", "BLOCKED", "CANCELLED", "CLOSED"]
 Pending = Literal["not_started", "repeatable", "to_be_probed", "unknown", "being_compensated"]
 
 _MESSAGE = "message-"
+_BEHIND = "behind-"
 
 
 class Message(NamedTuple):
@@ -77,7 +78,7 @@ def model_session(state: RunState, status: SessionStatus, reason: str, artifact:
         status,
         reason,
         state.attempt,
-        len(message_numbers(state)),
+        message_count(state),
         artifact,
         0 if point is None else point.event.recorded_at,
         "" if point is None else kind_of(point),
@@ -88,6 +89,21 @@ def message_step(seq: int) -> str:
     return f"{_MESSAGE}{seq:06d}"
 
 
+def behind_step(count: int) -> str:
+    """The step which says that so many messages stayed on another machine."""
+    return f"{_BEHIND}{count:06d}"
+
+
+def messages_behind(state: RunState) -> int:
+    """How many messages stayed on another machine: the first one here is the next."""
+    return max((int(step.removeprefix(_BEHIND)) for step in state.steps if step.startswith(_BEHIND)), default=0)
+
+
+def message_count(state: RunState) -> int:
+    """How many messages the session has, those on another machine among them."""
+    return messages_behind(state) + len(message_numbers(state))
+
+
 def message_numbers(state: RunState) -> list[int]:
     steps = (step.removeprefix(_MESSAGE) for step in state.steps if step.startswith(_MESSAGE))
     return sorted(int(number) for number in steps if number.isdigit())
@@ -96,7 +112,7 @@ def message_numbers(state: RunState) -> list[int]:
 def sequence_gaps(state: RunState) -> tuple[str, ...]:
     """Where messages are missing: none may be between the first and the last."""
     gaps: list[str] = []
-    last = 0
+    last = messages_behind(state)
     for number in message_numbers(state):
         if number != last + 1:
             gaps.append(f"message {number} follows message {last}")

@@ -45,6 +45,7 @@ from workpacket.runtime.session_record import (
 from workpacket.runtime.state import RunState
 
 Decided = Literal["cancel", "repair", "retry"]
+DECISIONS: tuple[Decided, ...] = ("cancel", "repair", "retry")
 FRUITLESS = 3
 
 _CHOICES: dict[str, tuple[Decided, ...]] = {

@@ -41,6 +41,7 @@ _PRAGMAS: tuple[tuple[str, str, int], ...] = (
     ("synchronous", "FULL", 2),
     ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
     ("checkpoint_fullfsync", "ON", 1),
+    ("secure_delete", "ON", 1),  # what is erased is overwritten, whatever the build of SQLite does by itself
     ("trusted_schema", "OFF", 0),
     ("cell_size_check", "ON", 1),
     ("temp_store", "MEMORY", 2),
@@ -212,8 +213,10 @@ class Writing:
 
     def __enter__(self) -> sqlite3.Connection:
         access = self._access
-        db = access.reading.__enter__()
+        db = access.db
+        access.thread_lock.acquire()
         try:
+            access.require_usable()
             if access.newer:
                 raise NewerSchema(f"{access.path} has schema {access.newer}; this version knows {SCHEMA_VERSION}")
             access.side.lock(access.timeout)
@@ -247,3 +250,13 @@ class Writing:
     def _leave(self) -> None:
         self._access.side.unlock()
         self._access.thread_lock.release()
+
+
+def empty_log(access: Access) -> None:
+    """Bring the whole write-ahead log into the database, and make it empty. A reader of this moment may prevent it."""
+    with access.reading as db:
+        access.side.lock(access.timeout)
+        try:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            access.side.unlock()

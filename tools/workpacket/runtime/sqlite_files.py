@@ -111,20 +111,15 @@ class SideFile:
             raise StoreUnavailable(f"{path}: {error.strerror}", code="store_read_only") from None
 
     def lock(self, timeout: float) -> None:
-        if not self._try():
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in {errno.EWOULDBLOCK, errno.EINTR}:
+                raise StorageFailed(f"{self.path}: {error.strerror}") from None
             self._wait(timeout)
 
     def unlock(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-    def _try(self) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in {errno.EWOULDBLOCK, errno.EINTR}:
-                return False
-            raise StorageFailed(f"{self.path}: {error.strerror}") from None
-        return True
 
     def _wait(self, timeout: float) -> None:
         turn = _Turn(self._descriptor)

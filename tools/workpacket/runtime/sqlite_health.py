@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workpacket.runtime.errors import RuntimeFault, StoreCorrupt, StoreUnavailable
 from workpacket.runtime.health import Problem, contents_of
-from workpacket.runtime.sqlite_access import Access
+from workpacket.runtime.sqlite_access import Access, empty_log
 from workpacket.runtime.sqlite_files import file_system_of, sync_folder
 from workpacket.runtime.sqlite_store import SQLiteStore
 
@@ -94,6 +94,6 @@ def give_back_space(store: SQLiteStore) -> None:
         access.side.lock(access.timeout)
         try:
             db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             access.side.unlock()
+    empty_log(access)

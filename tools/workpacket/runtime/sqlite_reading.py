@@ -9,7 +9,7 @@ from typing import Any
 from workpacket.runtime.contract import Head, Lease
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.events import Chain, Event, require_intact, require_payload
-from workpacket.runtime.index import IndexEntry, entry_of
+from workpacket.runtime.index import IndexEntry, entry_of, index_of, types_of
 from workpacket.runtime.sqlite_access import Access
 from workpacket.runtime.sqlite_rows import (
     LEASE_COLUMNS,
@@ -33,7 +33,16 @@ EVENT_COLUMNS = (
 _OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(","))
 _EVENT = f"position & {LARGEST_VERSION}, {EVENT_COLUMNS}"
 _SLICE = f"SELECT {_EVENT} FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?"
-_LATEST = "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ?"
+EFFECTS = "effects"
+EFFECT_TYPES = types_of(EFFECTS)  # whose entries are read from the events themselves, where all others are stored
+_EFFECTS = (
+    f"SELECT {_EVENT} FROM events WHERE position BETWEEN ? AND ? "
+    f"AND type IN ({', '.join('?' * len(EFFECT_TYPES))}) ORDER BY position"
+)
+_LATEST = (
+    "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ? "
+    "AND kind <> 'effects' ORDER BY version DESC LIMIT 1"  # the index leaves effects out, and has to be told so
+)
 
 _NEWEST = (
     f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc, e.version, "
@@ -132,6 +141,9 @@ class ReadableSQLite:
     # ---- index ---------------------------------------------------------------------------------------------------
 
     def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
+        if kind == EFFECTS:
+            found = (self._effects(name) for name in self._names(stream))
+            return tuple(entry for entries in found for entry in entries if status in {None, entry.status})
         query = (
             f"SELECT {_OF_STREAM}, e.kind, e.stream, e.key, e.version, e.status, e.crc FROM entries e "
             "JOIN streams s ON s.id = e.stream WHERE e.kind = :kind AND s.removed = 0"
@@ -147,14 +159,30 @@ class ReadableSQLite:
         width = len(StreamRow._fields) + 1
         return tuple(checked_entry(checked_stream(row[:width]).name, row[width:]) for row in rows)
 
+    def _names(self, stream: str | None) -> tuple[str, ...]:
+        return tuple(head.stream for head in self.heads()) if stream is None else (stream,)
+
+    def _effects(self, stream: str) -> list[IndexEntry]:
+        """The entries of the effects of one stream, ordered by version."""
+        return sorted(index_of(self._effect_events(stream)).values(), key=lambda entry: entry.version)
+
+    def _effect_events(self, stream: str) -> list[Event]:
+        with self.access.reading:
+            row = self._stream_row(stream)
+            if row is None or row.removed:
+                return []
+            places = (place_of(row.id, 1), place_of(row.id, row.version))
+            rows = self._db.execute(_EFFECTS, (*places, *EFFECT_TYPES)).fetchall()
+        return [require_intact(Event(stream, *columns)) for columns in rows]
+
     def latest(self, kind: str, stream: str) -> Event | None:
+        if kind == EFFECTS:
+            return next(reversed(self._effect_events(stream)), None)
         with self.access.reading:
             row = self._stream_row(stream)
             if row is None or row.removed:
                 return None
-            indexed = "" if kind == "effects" else " AND kind <> 'effects'"  # what the index has is said in these words
-            query = f"{_LATEST}{indexed} ORDER BY version DESC LIMIT 1"
-            found = self._db.execute(query, (kind, row.id)).fetchone()
+            found = self._db.execute(_LATEST, (kind, row.id)).fetchone()
             if found is None:
                 return None
             entry = checked_entry(stream, found)
@@ -171,7 +199,8 @@ class ReadableSQLite:
 
     def index_kinds(self) -> tuple[str, ...]:
         with self.access.reading:
-            return tuple(str(kind) for (kind,) in self._db.execute("SELECT DISTINCT kind FROM entries ORDER BY kind"))
+            stored = [str(kind) for (kind,) in self._db.execute("SELECT DISTINCT kind FROM entries ORDER BY kind")]
+        return (EFFECTS, *stored)
 
     # ---- leases ---------------------------------------------------------------------------------------------------
 

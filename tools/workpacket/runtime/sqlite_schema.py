@@ -14,7 +14,7 @@ import sqlite3
 import zlib
 
 APPLICATION_ID = 0x57_50_52_54  # "WPRT": tells other tools whose file this is
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 STREAM_SHIFT = 32
 LARGEST_VERSION = (1 << STREAM_SHIFT) - 1
 
@@ -72,7 +72,11 @@ _SECOND = (
     """CREATE INDEX entry_version ON entries(kind, stream, version) WHERE kind <> 'effects'""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+# Each effect wrote two entries, a page each, for a question that is asked of unfinished runs only. It is answered from
+# their events now.
+_THIRD = ("""DELETE FROM entries WHERE kind = 'effects'""",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 
 
 def place_of(stream_id: int, version: int) -> int:

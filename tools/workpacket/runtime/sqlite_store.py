@@ -22,8 +22,9 @@ from workpacket.runtime.admission import (
 from workpacket.runtime.contract import Append, Appended, Lease
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.events import GENESIS, Event, verified
-from workpacket.runtime.index import IndexEntry, entry_of
-from workpacket.runtime.sqlite_reading import EVENT_COLUMNS, ReadableSQLite
+from workpacket.runtime.index import entry_of
+from workpacket.runtime.sqlite_access import empty_log
+from workpacket.runtime.sqlite_reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.sqlite_remembered import Remembered
 from workpacket.runtime.sqlite_rows import (
     STREAM_COLUMNS,
@@ -131,14 +132,15 @@ class SQLiteStore(ReadableSQLite):
             )
         for event in events:
             self._db.execute(_INSERT, (place_of(row.id, event.version), *event[2:]))
-            self._index(row.id, entry_of(event))
+            self._index(row.id, event)
         last = events[-1]
         fence = max(row.fence, last.fence)
         row = StreamRow(row.name, row.id, last.version, last.hash, fence, 0, last.writer, last.writer_seq)
         put_stream(self._db, row)
         return row
 
-    def _index(self, stream_id: int, entry: IndexEntry | None) -> None:
+    def _index(self, stream_id: int, event: Event) -> None:
+        entry = None if event.type in EFFECT_TYPES else entry_of(event)
         if entry is not None:
             put_entry(self._db, stream_id, entry)
 
@@ -149,7 +151,15 @@ class SQLiteStore(ReadableSQLite):
             cursor = self._db.execute(
                 "UPDATE payloads SET bytes = NULL WHERE digest = ? AND bytes IS NOT NULL", (bytes.fromhex(digest),)
             )
-            return cursor.rowcount == 1
+            erased = cursor.rowcount == 1
+        if erased:
+            empty_log(self.access)  # the bytes stand there, and in the pages that it has not replaced yet
+        return erased
+
+    def erase_all(self, digests: Iterable[str]) -> None:
+        with self.access.writing:
+            addresses = [(bytes.fromhex(digest),) for digest in digests]
+            self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
 
     def rebuild_index(self) -> None:
         with self.access.writing:
@@ -158,7 +168,7 @@ class SQLiteStore(ReadableSQLite):
                 row = checked_stream(columns)
                 if not row.removed:
                     for event in self.read(row.name):
-                        self._index(row.id, entry_of(event))
+                        self._index(row.id, event)
 
     # ---- leases --------------------------------------------------------------------------------------------------
 

@@ -200,15 +200,17 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 
 
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
-    effect = _text(data, "effect")
+    effect, step = _text(data, "effect"), _text(data, "step")
+    kind, target, args_hash = _text(data, "kind"), _text(data, "target"), _text(data, "args_hash")
     before = state.effects.get(effect)
     if before is not None:
-        state.effect_steps[before.step] -= 1
-    before = before or EffectRecord(effect, "", "", "", "", status, 0, event)
-    step = _text(data, "step") or before.step
-    state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
-    kind, target = _text(data, "kind") or before.kind, _text(data, "target") or before.target
-    args_hash, attempt = _text(data, "args_hash") or before.args_hash, _number(data, "attempt") or state.attempt
+        step, kind, target = step or before.step, kind or before.kind, target or before.target
+        args_hash = args_hash or before.args_hash
+    if before is None or before.step != step:
+        state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
+        if before is not None:
+            state.effect_steps[before.step] -= 1
+    attempt = _number(data, "attempt") or state.attempt
     state.effects[effect] = EffectRecord(effect, step, kind, target, args_hash, status, attempt, event)
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.asking import ask_at_terminal
 from workpacket.runtime.errors import RedactionFailed, RunBlocked
 from workpacket.runtime.redaction import Redactor
 from workpacket.runtime.step_history import CONFIRMED, CONSUMED, History, identity_of, load_checkpoint
@@ -124,10 +125,13 @@ class CheckpointEmitter:
 
 @dataclass(slots=True)
 class ResumeMiddleware:
-    """The first layer. With a checkpoint to go on from it sets `context.cursor`; with none the step begins."""
+    """The first layer. With a checkpoint to go on from it sets `context.cursor`; with none the step begins.
+
+    `ask` puts a question to a person, at the terminal unless you say otherwise; None asks nobody.
+    """
 
     log: StepLog
-    ask: Ask | None = None
+    ask: Ask | None = ask_at_terminal
     actor: str = ""
     redactor: Redactor = field(default_factory=_redactor)
     now: Callable[[], datetime] = _now

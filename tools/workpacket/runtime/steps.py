@@ -161,4 +161,4 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions:
         form = kept(cleaned)
-    return form.text.encode("utf-8"), form.meaning, redactions
+    return form.stored, form.meaning, redactions

@@ -1,7 +1,7 @@
 """Streams as lines of JSON: to look at, to move between stores, to save from a store this version cannot write.
 
     {"kind": "event", ...}       every field of the event as it is stored, its data as text
-    {"kind": "payload", "digest": "...", "text": "..."}
+    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", where it is no text
 
 An import verifies the chain and the payloads before it writes anything, and keeps every hash. An export interprets
 nothing, so it also works on a store of a newer version.
@@ -9,6 +9,7 @@ nothing, so it also works on a store of a newer version.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
@@ -29,7 +30,7 @@ def export_lines(store: Store, stream: str) -> Iterator[str]:
         except PayloadErased:
             payload = None
         if payload is not None:
-            yield _line({"kind": "payload", "digest": event.payload, "text": payload.decode("utf-8")})
+            yield _line({"kind": "payload", "digest": event.payload, **_as_text(payload)})
         yield _line({"kind": "event", **event._asdict()})
 
 
@@ -40,13 +41,29 @@ def import_lines(store: Store, lines: Iterable[str]) -> str:
     for number, line in enumerate(lines, start=1):
         record = _record(line, number)
         if record.get("kind") == "payload":
-            payloads.append(str(record.get("text")).encode("utf-8"))
+            payloads.append(_as_bytes(record, number))
         else:
             events.append(_event(record, number))
     if not events:
         raise LogDamaged("import", 0, "there is no event in it")
     store.restore(events, payloads)
     return events[0].stream
+
+
+def _as_text(payload: bytes) -> dict[str, str]:
+    try:
+        return {"text": payload.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(payload).decode("ascii")}
+
+
+def _as_bytes(record: Mapping[str, object], number: int) -> bytes:
+    if "base64" not in record:
+        return str(record.get("text")).encode("utf-8")
+    try:
+        return base64.b64decode(str(record["base64"]), validate=True)
+    except ValueError:
+        raise LogDamaged("import", number, f"line {number} is not base64") from None
 
 
 def _record(line: str, number: int) -> Mapping[str, object]:

@@ -12,7 +12,7 @@ import json
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.jcs import survey, surveyed_hash
+from workpacket.runtime.jcs import ORDERED, hash_of, survey, surveyed_text
 from workpacket.runtime.json_text import text_encoder
 
 T = TypeVar("T")
@@ -28,16 +28,20 @@ class Codec(Protocol[T]):
 
 
 class Kept(NamedTuple):
-    """The text that is kept for a value, and the hash of what the value means."""
+    """The text that is kept for a value, its bytes, and the hash of what the value means."""
 
     text: str
+    stored: bytes
     meaning: str
 
 
 def kept(value: Json) -> Kept:
     """How `value` is kept; `NotCanonical` if it would come back as something else."""
-    plain = survey(value)
-    return Kept(_encode(value), surveyed_hash(value, plain=plain))
+    form = survey(value)
+    text = _encode(value)
+    stored = text.encode("utf-8")
+    canonical = stored if form == ORDERED else surveyed_text(value, form).encode("utf-8")
+    return Kept(text, stored, hash_of(canonical))
 
 
 def stored_text(value: Json) -> str:

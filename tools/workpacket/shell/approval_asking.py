@@ -64,7 +64,7 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     from workpacket.shell.approval_rested import rested_upon
 
     name = packet.id.text
-    with open_approvals(repository, None, now) as approvals:
+    with open_approvals(repository, None, now, name) as approvals:
         asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
         verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
         accepted = frozenset(event.id for event in waivers if not list(rested_upon(approvals, event)))

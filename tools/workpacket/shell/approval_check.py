@@ -15,37 +15,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from workpacket.approvals.envelope import pae, read_envelope
-from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH, Trusted
+from workpacket.approvals.policy_files import POLICY_PATH, Trusted
 from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.sshsig import check_signature, read_signature
-from workpacket.approvals.statement import PACKET, read_statement
+from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import ATTESTATIONS_FOLDER, Event
+from workpacket.model.events import ATTESTATIONS_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
-from workpacket.shell.approval_events import gates_asked
 from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import (
     ACTIVATION_GATE,
     POLICY_MATTER,
-    packet_paths,
     policy_files,
     refinement_of,
-    refinement_paths,
-    spec_places,
-    stub_path,
 )
+from workpacket.shell.approval_reading import events_at_gates
 from workpacket.shell.approval_rested import rested_upon
 from workpacket.shell.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.base_revision import SPEC_POINTER, committed, policy_at, read_ahead, tree_at
+from workpacket.shell.base_revision import tree_at
 from workpacket.text.source import Source
 
 REFINEMENTS = ".GOV/refinements"
@@ -79,12 +73,7 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
-    read_ahead(approvals.repository, _policies(approvals, consuming))
-    policies = {each: policy_at(approvals.repository, each).policy for each in _commits(approvals, consuming)}
-    events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
-    read_ahead(approvals.repository, _first_needed(approvals, events))
-    read_ahead(approvals.repository, _then_needed(approvals, events))
-    for event in events:
+    for event in events_at_gates(approvals, consuming):
         findings += (_finding(each, event.path) for each in rested_upon(approvals, event))
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):
@@ -92,36 +81,6 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
-
-
-def _commits(approvals: Approvals, events: Iterable[Event]) -> tuple[str, ...]:
-    """The commits whose policies decide about the events."""
-    return tuple(dict.fromkeys(approvals.policy_commit(event) for event in events))
-
-
-def _policies(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
-    """The names of the policies under which the events came onto the base."""
-    for before in _commits(approvals, events):
-        if before:
-            yield from (f"{before}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER))
-
-
-def _first_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
-    """The names of all objects that the judgement of settled events will ask for, but for the specification."""
-    for event in events:
-        settled = approvals.settled(event)
-        if settled is not None:
-            commit, _, _ = settled
-            packet = event.packet
-            for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
-                yield f"{commit}:{path}"
-
-
-def _then_needed(approvals: Approvals, events: Iterable[Event]) -> Iterator[str]:
-    """And where the specifications may lie, which their pointers say."""
-    for before in {settled[1] for event in events if (settled := approvals.settled(event)) is not None}:
-        read = partial(committed, approvals.repository, before)
-        yield from (f"{before}:{path}" for path in spec_places(read))
 
 
 def append_only(approvals: Approvals) -> list[Finding]:
@@ -143,18 +102,12 @@ def _governed(approvals: Approvals) -> bool:
 
 def _sound(files: Iterable[EnvelopeFile]) -> Iterator[Refusal]:
     for file in files:
-        envelope = read_envelope(file.name, file.data)
-        if isinstance(envelope, Refusal):
-            yield envelope
+        parts = file.parts
+        if isinstance(parts, Refusal):
+            yield parts
             continue
-        signature, statement = read_signature(envelope.signature), read_statement(envelope.payload)
-        for part in (signature, statement):
-            if isinstance(part, Refusal):
-                yield Refusal(part.code, part.message, file.name)
-        if not isinstance(signature, Refusal):
-            broken = check_signature(signature, pae(envelope.payload))
-            if broken is not None:
-                yield Refusal(broken.code, broken.message, file.name)
+        broken = (parts.broken,) if parts.broken is not None else ()
+        yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
 
 
 def _changed_policy(approvals: Approvals) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ A draft is refused as soon as it is known that a gate would refuse what comes of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.envelope import pae
@@ -16,14 +16,14 @@ from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import DEFAULT_VALIDITY, Repository, Statement, Subject
 from workpacket.approvals.verify import own_work
-from workpacket.documents.refinement_approval import fill, token_of
+from workpacket.documents.refinement_approval import fill, tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.events import ATTESTATIONS_FOLDER
 from workpacket.model.plan import FileChange, Moment, digest
 from workpacket.shell.approval_facts import Approvals
 from workpacket.shell.approval_matter import ACTIVATION_GATE, Matter
 from workpacket.shell.base_revision import unanchored
-from workpacket.shell.legacy_uses import require_unused
+from workpacket.shell.legacy_uses import free_token
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
 
@@ -41,12 +41,14 @@ class Wish(Value):
 
 
 class Draft(Value):
-    """A statement ready to be signed. `changes` are the files that have to be written together with the envelope."""
+    """A statement ready to be signed. `changes` are the files that have to be written together with the envelope;
+    `token` is what they have been filled in with."""
 
     statement: Statement
     matter: Matter
     changes: tuple[FileChange, ...]
     tx: str
+    token: str = ""
 
     @property
     def message(self) -> bytes:
@@ -63,14 +65,14 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Draft:
     role = _role(trusted, signer.principal, trusted.policy.gates[wish.gate].roles, wish.role)
     matter = _matter(approvals, wish)
     before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
-    changes: tuple[FileChange, ...] = ()
+    filling = _Filling(matter)
     if wish.decision == "approve":
         _require_no_standing_no(approvals, wish, signer.principal)
         for refusal in own_work(signer.principal, before, trusted.policy.gates[wish.gate]):
             raise as_error(refusal)
-        matter, changes = _filled(approvals, wish, signer.principal, matter)
+        filling = _filled(approvals, wish, signer.principal, matter)
     statement = Statement(
-        subjects=matter.subjects,
+        subjects=filling.matter.subjects,
         packet=wish.packet,
         gate=wish.gate,
         decision=wish.decision,
@@ -86,7 +88,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Draft:
         expires_at=approvals.now + wish.validity,
         nonce=moment.nonce,
     )
-    return Draft(statement, matter, changes, moment.tx)
+    return Draft(statement, filling.matter, filling.changes, moment.tx, filling.token)
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> Draft:
@@ -116,20 +118,21 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
         expires_at=approvals.now + DEFAULT_VALIDITY,
         nonce=moment.nonce,
     )
-    return Draft(statement, Matter((), (), ""), (), moment.tx)
+    return Draft(statement, Matter(()), (), moment.tx)
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> Draft:
     """The draft of a statement that was signed elsewhere, if it is still about the files that are here."""
     if statement.decision == "revoke":
-        return Draft(statement, Matter((), (), ""), (), moment.tx)
+        return Draft(statement, Matter(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
     if matter.subjects == statement.subjects:
         return Draft(statement, matter, (), moment.tx)
     if statement.decision == "approve" and statement.gate == ACTIVATION_GATE and matter.files:
-        filled, changes = _fill(matter, statement.packet, statement.approver, statement.issued_at)
-        if filled.subjects == statement.subjects:
-            return Draft(statement, filled, changes, moment.tx)
+        for token in tokens_of(statement.approver, statement.issued_at):
+            filled = _fill(matter, statement.packet, token)
+            if filled.matter.subjects == statement.subjects:
+                return Draft(statement, filled.matter, filled.changes, moment.tx, token)
     raise WorkpacketError(
         "statement_unfit",
         f"the statement is not about {', '.join(path for path, _ in matter.files) or statement.packet} as it is now",
@@ -204,20 +207,28 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
             )
 
 
-def _filled(approvals: Approvals, wish: Wish, principal: str, matter: Matter) -> tuple[Matter, tuple[FileChange, ...]]:
+class _Filling(Value):
+    """What is approved once the fields are filled in, and what that changes."""
+
+    matter: Matter
+    changes: tuple[FileChange, ...] = ()
+    token: str = ""
+
+
+def _filled(approvals: Approvals, wish: Wish, principal: str, matter: Matter) -> _Filling:
     """A text that others have approved already stays as it is: they have approved these bytes."""
     if wish.gate != ACTIVATION_GATE:
-        return matter, ()
+        return _Filling(matter)
     if any(voice.principal != principal for voice in approvals.verdict(wish.packet, wish.gate).voices):
-        return matter, ()
-    require_unused(approvals.tree, token_of(principal, approvals.now), wish.packet)
-    return _fill(matter, wish.packet, principal, approvals.now)
+        return _Filling(matter)
+    token = free_token(approvals.tree, tokens_of(principal, approvals.now), wish.packet)
+    return _fill(matter, wish.packet, token)
 
 
-def _fill(matter: Matter, packet: str, principal: str, at: datetime) -> tuple[Matter, tuple[FileChange, ...]]:
+def _fill(matter: Matter, packet: str, token: str) -> _Filling:
     (path, old), *_ = matter.files
-    filled = fill(Source.from_bytes(path, old), packet, principal, at)
+    filled = fill(Source.from_bytes(path, old), packet, token)
     if isinstance(filled, str):
         raise WorkpacketError("refinement_unfillable", filled, path=path)
     new = filled.encode()
-    return replace(matter, files=((path, new),)), (FileChange(path, digest(old), new),)
+    return _Filling(replace(matter, files=((path, new),)), (FileChange(path, digest(old), new),), token)

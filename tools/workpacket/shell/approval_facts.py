@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.facts import EnvelopeFile, GateFacts, LegacyUse, PolicyFiles
+from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.instants import read_instant
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
@@ -26,12 +27,13 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval_terms import CONSUMING, terms_of, written
+from workpacket.lifecycle.approval_terms import terms_of, written
 from workpacket.model.events import LOG_FOLDER, Event
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_events import consumed_subjects, earlier, gates_asked, packet_log
+from workpacket.shell.approval_events import consumed_subjects, packet_log
 from workpacket.shell.approval_matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approval_parties import FirstAuthors, parties_of
+from workpacket.shell.approval_uses import consumptions, policy_changes
 from workpacket.shell.attestations import read_attestations, read_file, read_packet_log, with_those_of_base, work_tree
 from workpacket.shell.base_revision import (
     Base,
@@ -43,8 +45,8 @@ from workpacket.shell.base_revision import (
     policy_at,
     unanchored,
 )
+from workpacket.shell.envelope_claims import others_than
 from workpacket.shell.legacy_uses import TokenHistory, legacy_uses, token_history
-from workpacket.shell.policy_history import policy_states
 from workpacket.shell.safe_paths import Tree
 from workpacket.shell.trust_file import judge_pin, remember
 from workpacket.value import Value
@@ -59,9 +61,13 @@ class Place(Value):
 
 
 class Approvals:
-    """All approvals of a repository as one command sees them: one base, one look at the folder, one clock."""
+    """The approvals of a repository as one command sees them: one base, one look at the folder, one clock.
 
-    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime) -> None:
+    With `packet`, only what concerns that packet is looked at: its envelopes, and its part of the history.
+    """
+
+    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
+        self.packet = packet
         self.repository = repository
         self.base = base
         self.tree = tree
@@ -70,12 +76,20 @@ class Approvals:
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:
-        return with_those_of_base(self.own_envelopes, self.base)
+        return with_those_of_base(self.own_envelopes, self.base, self._left_out)
 
     @cached_property
     def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
         """Those of the work tree."""
-        return read_attestations(self.tree)
+        return read_attestations(self.tree, self._left_out)
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        """The envelopes that are known to be about something else than the packet."""
+        if not (self.packet and self.base.commit):
+            return frozenset()
+        named = [digest for event in self.log(self.packet).events for digest in event.attest]
+        return others_than(self.tree, self.base, self.packet, named)
 
     @cached_property
     def claims(self) -> Mapping[str, Statement]:
@@ -165,13 +179,13 @@ class Approvals:
             subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
             root_commit=self.base.root_commit,
             base_history=bases,
-            spec=spec_in_force(read_base, matter.anchor) if gate != POLICY_GATE else None,
+            spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
             parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
-            consumptions=self._policy_changes() if gate == POLICY_GATE else self._consumptions(log, consumer),
+            consumptions=policy_changes(self) if gate == POLICY_GATE else consumptions(self, log, consumer),
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
             revoked_keys_now=self.base.policy.revoked_keys,
@@ -198,12 +212,17 @@ class Approvals:
 
     def settled(self, event: Event) -> tuple[str, str, datetime] | None:
         """The base commit that brought the event, the name of the one before, and the time; None before that."""
-        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER).get(event.path)
+        arrived = self.arrivals(event.packet).get(event.path)
         if arrived is None:
             return None
         commit, time = arrived
         before = commit if commit == self.base.root_commit else f"{commit}^1"
         return commit, before, datetime.fromtimestamp(time, UTC)
+
+    def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
+        """When events came onto the base: at least those of the packet."""
+        folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
+        return first_seen(self.repository, self.base.commit, folder)
 
     def _place(self, consumer: Event | None) -> Place:
         settled = self.settled(consumer) if consumer is not None else None
@@ -212,42 +231,16 @@ class Approvals:
         commit, before, since = settled
         return Place(before, partial(committed_file, self.repository, commit), since)
 
-    def _policy_changes(self) -> Mapping[str, frozenset[str]]:
-        """The approvals of changes that have arrived on the base since they were given."""
-        states = policy_states(self.repository, self.base.commit)
-        used: dict[str, frozenset[str]] = {}
-        for said in self.claims.values():
-            if said.gate == POLICY_GATE and said.subjects in states:
-                commits = frozenset(states[said.subjects])
-                used[said.nonce] = commits - known_to(self.repository, said.base, commits)
-        return used
-
-    def _consumptions(self, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
-        """Which events used which nonce. An event of another packet cannot use one of this packet."""
-        arrived = first_seen(self.repository, self.base.commit, LOG_FOLDER) if consumer is not None else {}
-        settled = arrived.get(consumer.path) if consumer is not None else None
-        used: dict[str, set[str]] = {}
-        for event in log.events:
-            if not event.attest:
-                continue
-            gates = gates_asked(event, policy_at(self.repository, self.policy_commit(event)).policy)
-            if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
-                continue
-            for digest in event.attest:
-                said = self.claims.get(f"{digest}.dsse.json")
-                if said is not None and (event.type in CONSUMING or said.gate in gates):
-                    used.setdefault(said.nonce, set()).add(event.id)
-        return {nonce: frozenset(events) for nonce, events in used.items()}
-
 
 @contextmanager
-def open_approvals(repository: Repository, base: str | None, moment: Moment) -> Iterator[Approvals]:
+def open_approvals(repository: Repository, base: str | None, moment: Moment, packet: str = "") -> Iterator[Approvals]:
+    """With `packet`, for questions about that packet alone."""
     now = read_instant(moment.now)
     if now is None:
         raise ValueError(f"{moment.now!r} is not an instant")
     found = find_base(repository, base)
     with work_tree(repository) as tree:
-        yield Approvals(repository, found, tree, now)
+        yield Approvals(repository, found, tree, now, packet)
 
 
 def gate_verdict(
@@ -264,8 +257,8 @@ def gate_verdict(
     Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
     The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
     """
-    with open_approvals(repository, base, moment) as approvals:
-        verdict = approvals.verdict(require_id(packet), gate, terms=terms)
+    with open_approvals(repository, base, moment, require_id(packet)) as approvals:
+        verdict = approvals.verdict(packet, gate, terms=terms)
         remember_base(approvals)
         return verdict
 

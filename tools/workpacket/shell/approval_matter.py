@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
@@ -39,11 +40,19 @@ Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class Matter(Value):
-    """`files` are what is approved, by path; empty if there is nothing."""
+    """`files` are what is approved, by path; empty if there is nothing. `refinement` is the file that names places."""
 
     files: tuple[tuple[str, bytes], ...]
-    scope: tuple[str, ...]
-    anchor: str
+    scope: tuple[str, ...] = ()
+    refinement: tuple[tuple[str, bytes], ...] = ()
+
+    @cached_property
+    def anchor(self) -> str:
+        """The places of the specification that the refinement names; only a repository with one asks for them."""
+        for path, data in self.refinement:
+            anchors = (anchor.get("spec_anchor") for anchor in Refinement(_source(path, data)).anchors)
+            return "; ".join(node.text or "" for node in anchors if node is not None)
+        return ""
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -53,12 +62,12 @@ class Matter(Value):
 def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> Matter:
     """`read` gives the files of the packet; those of the policy are always the ones of the work tree."""
     if gate == POLICY_GATE:
-        return Matter(tuple(policy_files(tree).items()), (), "")
+        return Matter(tuple(policy_files(tree).items()))
     if gate == ACTIVATION_GATE:
         files = refinement_of(read, packet)
-        return Matter(files, _stub_scope(read, packet), _anchor(files))
+        return Matter(files, _stub_scope(read, packet), files)
     files = _first(read, packet_paths(packet))
-    return Matter(files, _packet_scope(files), _anchor(refinement_of(read, packet)))
+    return Matter(files, _packet_scope(files), refinement_of(read, packet))
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
@@ -80,13 +89,14 @@ def policy_files(tree: Tree) -> dict[str, bytes]:
     return {path: data for path in paths if (data := read_file(tree, path)) is not None}
 
 
-def spec_in_force(read: Committed, anchor: str) -> Spec | None:
+def spec_in_force(read: Committed, matter: Matter) -> Spec | None:
     """The specification that the pointer names; None where there is no pointer, or nothing where it points."""
     places = spec_places(read)
     found = read(places)
     for path in places:
         if path in found:
-            return Spec(_text(f"{path}: {anchor}" if anchor else path), hashlib.sha256(found[path]).hexdigest())
+            anchored = f"{path}: {matter.anchor}" if matter.anchor else path
+            return Spec(_text(anchored), hashlib.sha256(found[path]).hexdigest())
     return None
 
 
@@ -103,14 +113,6 @@ def spec_places(read: Committed) -> tuple[str, ...]:
 
 def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
     return next((((path, data),) for path in paths if (data := read(path)) is not None), ())
-
-
-def _anchor(files: tuple[tuple[str, bytes], ...]) -> str:
-    """The places of the specification that the refinement names."""
-    for path, data in files:
-        anchors = (anchor.get("spec_anchor") for anchor in Refinement(_source(path, data)).anchors)
-        return "; ".join(node.text or "" for node in anchors if node is not None)
-    return ""
 
 
 def stub_path(packet: str) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from workpacket.approvals.policy import GatePolicy
+from workpacket.git.history import changes_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
-from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
 from workpacket.shell.approval_matter import Matter
 
@@ -50,15 +50,11 @@ class FirstAuthors:
         return self._added(_FOLDERS)
 
     def _added(self, paths: tuple[str, ...]) -> Mapping[str, frozenset[str]]:
-        answer = run_git(
-            self._repository.root, "log", "--full-history", "--diff-filter=A", "--no-renames", "--name-only", "-z",
-            "--format=%x01%an <%ae>", "--end-of-options", self._head, "--", *paths,
-        )  # fmt: skip
         found: dict[str, set[str]] = {}
-        for block in answer.text.split("\x01")[1:]:
-            author, *names = block.replace("\n", "\0").split("\0")
-            for name in names:
-                found.setdefault(name, set()).add(author)
+        options = ("--full-history", "--diff-filter=A")
+        for author, added in changes_before(self._repository, self._head, *paths, options=options, form="%an <%ae>"):
+            for change in added:
+                found.setdefault(change.path, set()).add(author)
         return {name: frozenset(authors) for name, authors in found.items()}
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import write_envelope
-from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.verify import judge_envelope
 from workpacket.documents.audit_row import AUDIT_PATH, with_row
-from workpacket.documents.refinement_approval import token_of
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.approval_terms import terms_in
 from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
@@ -68,13 +67,12 @@ def write_decision(approvals: Approvals, draft: Draft, signature: bytes) -> Writ
 def _audited(approvals: Approvals, draft: Draft, envelope: str) -> tuple[FileChange, ...]:
     """The row in the signature audit, where there is one and a token was given."""
     statement = draft.statement
-    old = read_file(approvals.tree, AUDIT_PATH) if draft.changes else None
+    old = read_file(approvals.tree, AUDIT_PATH) if draft.token else None
     if old is None:
         return ()
     source = Source.from_bytes(AUDIT_PATH, old)
-    token = token_of(statement.approver, statement.issued_at)
     spec = statement.spec.anchor.partition(":")[0] if statement.spec is not None else ""
-    new = with_row(source, token, statement.packet, spec, envelope, statement.issued_at).encode()
+    new = with_row(source, draft.token, statement.packet, spec, envelope, statement.issued_at).encode()
     return (FileChange(AUDIT_PATH, digest(old), new),) if new != old else ()
 
 

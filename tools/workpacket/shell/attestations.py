@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
-from workpacket.approvals.facts import EnvelopeFile
+from workpacket.approvals.opening import EnvelopeFile
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository
 from workpacket.ledger.decode import is_event_name
 from workpacket.ledger.log import Log, read_log
@@ -37,14 +37,20 @@ def work_tree(repository: Repository) -> Iterator[Tree]:
         yield tree
 
 
-def read_attestations(tree: Tree) -> tuple[EnvelopeFile, ...]:
-    """All files of the folder of attestations, in the order of their names; strange ones with empty contents."""
-    return tuple(_envelopes(tree))
+def read_attestations(tree: Tree, leave_out: Container[str] = ()) -> tuple[EnvelopeFile, ...]:
+    """The files of the folder of attestations, in the order of their names; strange ones with empty contents."""
+    return tuple(_envelopes(tree, leave_out))
 
 
-def _envelopes(tree: Tree) -> Iterator[EnvelopeFile]:
+def envelope_digests(tree: Tree, base: Base) -> frozenset[str]:
+    """The digests that the names of all envelopes say, of those here and of those of the base."""
+    names = {*tree.names(ATTESTATIONS_FOLDER), *_names_at(base)}
+    return frozenset(name.partition(".")[0] for name in names if _ENVELOPE_NAME.fullmatch(name))
+
+
+def _envelopes(tree: Tree, leave_out: Container[str]) -> Iterator[EnvelopeFile]:
     for name in sorted(tree.names(ATTESTATIONS_FOLDER)):
-        if name.startswith(TEMPORARY_PREFIX):
+        if name.startswith(TEMPORARY_PREFIX) or name.partition(".")[0] in leave_out:
             continue
         if not _ENVELOPE_NAME.fullmatch(name):
             yield EnvelopeFile(name, b"")
@@ -54,21 +60,27 @@ def _envelopes(tree: Tree) -> Iterator[EnvelopeFile]:
             yield EnvelopeFile(name, data)
 
 
-def with_those_of_base(files: tuple[EnvelopeFile, ...], base: Base) -> tuple[EnvelopeFile, ...]:
+def with_those_of_base(
+    files: tuple[EnvelopeFile, ...], base: Base, leave_out: Container[str] = ()
+) -> tuple[EnvelopeFile, ...]:
     """And those that the base holds otherwise: a no or a revocation is undone neither by deleting nor by editing it."""
     here = {file.name: file.data for file in files}
-    committed = {
+    other = {
+        name: identity
+        for name, identity in _names_at(base).items()
+        if name.partition(".")[0] not in leave_out and (name not in here or blob_id(here[name], identity) != identity)
+    }
+    contents = read_blobs(base.repository, other.values())
+    kept = (file for file in files if file.name not in other)
+    return (*kept, *(EnvelopeFile(name, contents[identity]) for name, identity in other.items()))
+
+
+def _names_at(base: Base) -> dict[str, str]:
+    """The names of the base's envelopes, with the ids of their contents."""
+    return {
         path.removeprefix(f"{ATTESTATIONS_FOLDER}/"): identity
         for path, identity in tree_at(base.repository, base.commit, ATTESTATIONS_FOLDER).items()
     }
-    other = {
-        name: identity
-        for name, identity in committed.items()
-        if name not in here or blob_id(here[name], identity) != identity
-    }
-    contents = read_objects(base.repository, other.values())
-    kept = (file for file in files if file.name not in other)
-    return (*kept, *(EnvelopeFile(name, contents[identity]) for name, identity in other.items()))
 
 
 def read_packet_log(tree: Tree, packet: str) -> Log:

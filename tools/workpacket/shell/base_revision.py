@@ -14,18 +14,20 @@ from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.approvals.refusal import Refusal
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.objects import list_tree, missing_object, read_objects
+from workpacket.git.references import commit_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 from workpacket.lifecycle.approval import ANCHORING
+from workpacket.shell.base_line import BaseLine, base_line
 from workpacket.value import Value
 
 SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
 _MANY = 4096
 # Objects that git is asked for with one call: so many specifications fit into memory at the same time.
-_AT_ONCE = 200
+_AT_ONCE = 500
 # What was read ahead: by the name of the object, None for one that is not there.
 _READ: dict[Repository, dict[str, bytes | None]] = {}
 # Above this number of commits in question it is quicker to list the whole history once.
@@ -46,7 +48,13 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        return policy_at(self.repository, self.commit)
+        """A list of revoked keys that this clone lacks is an error: no list would mean that no key is revoked."""
+        files = policy_at(self.repository, self.commit)
+        if files.revoked_keys is None:
+            identity = tree_at(self.repository, self.commit, POLICY_FOLDER).get(REVOKED_PATH)
+            if identity is not None:
+                raise missing_object(identity, REVOKED_PATH)
+        return files
 
     @property
     def policy_files(self) -> dict[str, bytes]:
@@ -81,9 +89,20 @@ def unanchored(base: Base) -> Refusal:
 
 
 def _commit(repository: Repository, revision: str) -> str:
-    """A full id means the same commit for ever; a name has to be looked up each time."""
+    """A full id means the same commit for ever; a name has to be looked up each time.
+
+    git takes a tag for a branch of the same name, and whoever may push a tag would choose the base.
+    """
     if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
         return _commit_with_id(repository, revision)
+    named = {kind: commit_at(repository, f"refs/{kind}/{revision}") for kind in ("tags", "heads", "remotes")}
+    meant = [f"refs/{kind}/{revision}" for kind, commit in named.items() if commit is not None]
+    if len(meant) > 1:
+        raise WorkpacketError(
+            "revision_ambiguous",
+            f"{revision!r} could be {' or '.join(meant)}",
+            hint=f"name it in full: --base {meant[-1]}",
+        )
     return commit_of(repository, revision)
 
 
@@ -111,16 +130,27 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
     return {path: data for name, path in names.items() if (data := found.get(name)) is not None}
 
 
-def read_ahead(repository: Repository, names: Iterable[str]) -> None:
-    """Read many objects (`<commit>:<path>`) with few calls of git, for `committed` to find."""
+def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
+    """Read many files (`<commit>:<path>`) with few calls of git, for `committed` to find.
+
+    What `line` knows of is asked for by the id of its contents.
+    """
     known = _READ.setdefault(repository, {})
-    wanted = [name for name in dict.fromkeys(names) if name not in known and "\n" not in name]
-    same: dict[bytes, bytes] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        found = read_objects(repository, part)
-        # One specification stands in a thousand commits, and is kept once.
-        known.update((name, same.setdefault(data, data) if (data := found.get(name)) else data) for name in part)
+    wanted = {name: name for name in names if name not in known and "\n" not in name}
+    for name in wanted if line is not None else ():
+        revision, _, path = name.partition(":")
+        if line is not None and line.knows(revision, path):
+            wanted[name] = line.blob(revision, path)
+    asked = list(dict.fromkeys(filter(None, wanted.values())))
+    # One specification stands in a thousand commits, and is kept once.
+    found, same = dict[str, bytes](), dict[bytes, bytes]()
+    for start in range(0, len(asked), _AT_ONCE):
+        read = read_objects(repository, asked[start : start + _AT_ONCE])
+        found.update((name, same.setdefault(data, data)) for name, data in read.items())
+    for name, identity in wanted.items():
+        if identity not in found and identity not in ("", name):
+            raise missing_object(identity, name)
+        known[name] = found.get(identity)
 
 
 def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
@@ -166,19 +196,6 @@ def _history(repository: Repository, commit: str) -> frozenset[str]:
     return frozenset(run_git(repository.root, "rev-list", "--end-of-options", commit).text.split())
 
 
-@lru_cache(maxsize=16)
 def first_seen(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
     """For each file below `folder`: the first commit of the base that held it, and that commit's time."""
-    if not commit:
-        return {}
-    answer = run_git(
-        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--no-renames", "--diff-filter=A",
-        "--name-only", "--format=%x01%H %ct", "-z", "--end-of-options", commit, "--", folder,
-    )  # fmt: skip
-    seen: dict[str, tuple[str, int]] = {}
-    for block in answer.text.split("\x01")[1:]:
-        header, *paths = block.replace("\n", "\0").split("\0")
-        identity, _, time = header.partition(" ")
-        # The log runs backwards, so what is met last was first.
-        seen.update((path, (identity, int(time))) for path in paths if path)
-    return seen
+    return base_line(repository, commit, folder).first_seen if commit else {}

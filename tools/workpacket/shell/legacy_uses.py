@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from workpacket.approvals.facts import LegacyUse
@@ -69,18 +69,17 @@ def legacy_uses(
     return (LegacyUse(token, packet, gate, min(recorded, latest), presented), *elsewhere)
 
 
-def require_unused(tree: Tree, token: str, packet: str) -> None:
-    """A token holds a minute, and the same one on two packets would look as if one had been copied."""
-    for folder in _FOLDERS:
-        for name in sorted(tree.names(folder)):
-            if name.endswith(".md") and name != f"{packet}.md":
-                data = read_file(tree, f"{folder}/{name}")
-                if data is not None and token.encode() in data:
-                    raise WorkpacketError(
-                        "signature_minute_taken",
-                        f"{token} stands in {folder}/{name} already: another packet was approved in this minute",
-                        hint="run the command again in a minute",
-                    )
+def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
+    """The first that stands on no other packet: there it would look as if one had been copied."""
+    taken = {token for name, token in _uncommitted(tree) if name != packet}
+    free = next((token for token in tokens if token not in taken), None)
+    if free is None:
+        raise WorkpacketError(
+            "signature_minute_taken",
+            "the tokens of this minute and of the hour after it stand on other packets already",
+            hint="run the command again in a minute",
+        )
+    return free
 
 
 def _token(matter: Matter) -> str | None:
@@ -97,8 +96,8 @@ def token_history(repository: Repository, tree: Tree) -> TokenHistory:
     found: dict[str, dict[str, datetime]] = {}
     if head_commit(repository) is not None:
         answer = run_git(
-            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "-p",
-            "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
+            "-p", "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
         )  # fmt: skip
         for block in answer.text.split("\x01")[1:]:
             time, _, diff = block.partition("\n")

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from workpacket.approvals.policy_files import FOLDER
 from workpacket.approvals.statement import Subject
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.shell.base_revision import tree_at
@@ -34,6 +34,6 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
 
 def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
     entries = tree_at(repository, commit, FOLDER)
-    contents = read_objects(repository, entries.values())
+    contents = read_blobs(repository, entries.values())
     digests = {path: hashlib.sha256(contents[identity]).hexdigest() for path, identity in entries.items()}
     return tuple(sorted(Subject(path, digest) for path, digest in digests.items()))

@@ -1,7 +1,8 @@
 """The memory, outside of the repository, of the policy last seen: so that bringing back an old one is noticed.
 
-It lies in the person's folder of settings, one file for each repository, named by its first commit. Nothing else is
-written there but the pin. Where the folder cannot be written, nothing is remembered, and `approvals verify` says so.
+It lies in the person's folder of settings, one file for each repository, named by its first commit. Beside it lies only
+what envelopes claim to be about (`envelope_claims`). Where the folder cannot be written, nothing is remembered, and
+`approvals verify` says so.
 """
 
 from __future__ import annotations
@@ -44,10 +45,13 @@ def judge_pin(base: Base) -> Pin | Refusal | None:
 
 def remember(pin: Pin) -> bool:
     """Keep the pin; False where that is not possible."""
+    return keep(trust_path(pin.root_commit), pin.to_bytes())
+
+
+def keep(path: Path, data: bytes) -> bool:
+    """Have the file of the person's own folder hold these bytes; False where that is not possible."""
     import tempfile
 
-    path = trust_path(pin.root_commit)
-    data = pin.to_bytes()
     try:
         if path.exists() and path.read_bytes() == data:
             return True

@@ -54,8 +54,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     _conflict(
         "signature_minute_taken",
-        "Second approval in the same minute",
-        "The token in the file holds name and minute. The same one on two packets would look like a copy.",
+        "More approvals at once than there are tokens",
+        "The token in the file holds name and minute, and each packet gets the next free one, up to an hour ahead.",
         "Run the command again in a minute.",
     ),
     Reason(
@@ -96,5 +96,19 @@ REASONS: tuple[Reason, ...] = (
         "Clone without its full history",
         "First commit, base and time of use of an approval are looked up in the history, and here it is cut off.",
         "Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).",
+    ),
+    _environment(
+        "object_missing",
+        "Clone that lacks an object of its history",
+        "What a commit holds there is not in this clone, as after a clone with `--filter` or damage to the disk.",
+        "Fetch everything with `git fetch --refetch`, or clone again without `--filter`; `git fsck` shows damage.",
+    ),
+    Reason(
+        "revision_ambiguous",
+        "Name of the base that means several commits",
+        "A tag and a branch have this name. git would take the tag, which others may push than those who may merge.",
+        "Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that nobody needs.",
+        "usage",
+        exit_code=exits.USAGE,
     ),
 )

@@ -1,0 +1,63 @@
+"""1,000 turns of a conversation on our saver and on LangGraph's SqliteSaver: disk and CPU. Run by runtime_bench.py.
+
+The text is new in every turn and no compression makes it smaller. `times` is the size of the store beside what was
+said, once closed; both keep the same graph with the same, LangGraph's own, defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import sys
+import time
+from operator import add
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+
+from workpacket.runtime.langgraph import WorkpacketSaver
+
+folder = Path(sys.argv[1])
+turns = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+
+
+class State(TypedDict):
+    number: int
+    text: Annotated[list[str], add]
+
+
+def talk(saver: Any) -> float:
+    builder = StateGraph(State)
+    builder.add_node("work", lambda state: {"number": state["number"] + 1})
+    builder.add_edge(START, "work")
+    builder.add_edge("work", END)
+    compiled, noise = builder.compile(checkpointer=saver), random.Random(7)
+    began = time.process_time()
+    for number in range(turns):
+        said = "".join(chr(noise.randrange(33, 127)) for _ in range(1000))
+        compiled.invoke({"number": number, "text": [said]}, {"configurable": {"thread_id": "t"}})
+    return time.process_time() - began
+
+
+def figures(place: Path, seconds: float) -> dict[str, float]:
+    size = sum(file.stat().st_size for file in place.iterdir())
+    return {"times": round(size / (turns * 1000), 2), "cpu_ms_per_turn": round(seconds / turns * 1000, 2)}
+
+
+for name in ("ours", "theirs"):
+    (folder / name).mkdir()
+with WorkpacketSaver.open(folder / "ours" / "runs.db") as ours:
+    spent = talk(ours)
+results = {"ours": figures(folder / "ours", spent)}
+connection = sqlite3.connect(folder / "theirs" / "peer.db", check_same_thread=False)
+theirs = SqliteSaver(connection)
+theirs.setup()
+spent = talk(theirs)
+connection.close()
+results["langgraph"] = figures(folder / "theirs", spent)
+print(json.dumps(results))

@@ -1,0 +1,35 @@
+"""Decisions given with real keys: what `approve` and `revoke` do, without the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from workpacket.git.repository import find_repository
+from workpacket.model.plan import Moment
+from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
+from workpacket.shell.approval_facts import open_approvals
+from workpacket.shell.approving import Written, write_decision
+from workpacket.shell.own_key import find_key
+from workpacket.shell.ssh_keygen import sign
+
+
+def drafted(root: Path, key: Path, now: Moment, packet: str, gate: str, decision: str, **wished: Any) -> Draft:
+    with open_approvals(find_repository(root, {}), None, now) as approvals:
+        wish = Wish(packet, gate, decision, find_key(str(key)).public, **wished)
+        return draft_decision(approvals, wish, now)
+
+
+def revocation(root: Path, key: Path, now: Moment, envelope: str) -> Draft:
+    with open_approvals(find_repository(root, {}), None, now) as approvals:
+        return draft_revocation(approvals, envelope, find_key(str(key)).public, now)
+
+
+def written(root: Path, key: Path, now: Moment, draft: Draft) -> Written:
+    with open_approvals(find_repository(root, {}), None, now) as approvals:
+        return write_decision(approvals, draft, sign(draft.message, str(key)))
+
+
+def digest_of(decision: Written) -> str:
+    """The digest of the envelope."""
+    return decision.envelope.rpartition("/")[2].partition(".")[0]

@@ -1,0 +1,71 @@
+"""The commands know threads of LangGraph: verified, examined, followed, moved; never taken for runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.places import Place
+from langgraph_saver.worlds import SETTINGS, conversation, put, texts, thread, values
+from workpacket.runtime.langgraph import WorkpacketSaver
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.delenv("WORKPACKET_STORE", raising=False)
+    (tmp_path / "one" / ".git").mkdir(parents=True)
+    return Place(tmp_path / "one", capsys)
+
+
+def saver_of(place: Place) -> WorkpacketSaver:
+    return WorkpacketSaver.open(place.root / ".git" / "workpacket" / "runs.db", settings=SETTINGS)
+
+
+def test_a_thread_is_verified_followed_and_moved_and_is_no_run(place: Place, tmp_path: Path) -> None:
+    with saver_of(place) as saver:
+        made = conversation(saver, "t", 5)
+        saver.delete_for_runs(["none"])
+        conversation(saver, "gone", 2)
+        saver.delete_thread("gone")
+    assert place("runs", "verify").stdout == "2 runs verified\n"
+    assert place.json("runs", "list")["data"]["runs"] == []
+    assert place("resume").stdout.startswith("nothing is unfinished")
+    assert [event["type"] for event in place.json("runs", "tail", "langgraph/t")["data"]["events"]] == [
+        "langgraph.checkpoint"
+    ] * 5
+    shown = place("runs", "show", "langgraph/t")
+    assert "is a thread of LangGraph's and no run" in shown.stderr
+    assert "workpacket runs tail langgraph/t" in shown.stderr
+    assert place("runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
+    (tmp_path / "two" / ".git").mkdir(parents=True)
+    two = Place(tmp_path / "two", place.capture)
+    assert "runs tail langgraph/t" in two("runs", "import", str(place.root / "t.jsonl")).stdout
+    with saver_of(two) as saver:
+        assert values(saver, made[-1])["text"] == texts(4)
+    lines = place("runs", "export", "langgraph/t", "--format", "cloudevents").stdout.splitlines()
+    assert {json.loads(line)["type"] for line in lines} == {"dev.workpacket.langgraph.checkpoint"}
+
+
+def test_an_export_that_was_tampered_with_is_not_taken_over(place: Place, tmp_path: Path) -> None:
+    with saver_of(place) as saver:
+        conversation(saver, "t", 2)
+    lines = place("runs", "export", "langgraph/t").stdout
+    for number, found in (("no base64", '"base64":"%%'), ("another payload", '"base64":"eA==')):
+        (tmp_path / "bad.jsonl").write_text(lines.replace('"base64":"', found, 1), "utf-8")
+        (tmp_path / number / ".git").mkdir(parents=True)
+        other = Place(tmp_path / number, place.capture)
+        assert other("runs", "import", str(tmp_path / "bad.jsonl")).returncode == 70
+        assert other("runs", "verify").returncode == 0
+
+
+def test_doctor_finds_a_secret_that_was_none_when_it_was_stored(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with saver_of(place) as saver:
+        first = put(saver, thread("t"), {"text": ["lorem ipsum " * 50]})
+        put(saver, first, {"text": ["lorem ipsum " * 50, "open-sesame-7"]})
+    assert "version 2" not in place("doctor").stdout
+    monkeypatch.setenv("DOOR_PASSWORD", "open-sesame-7")
+    told = place("doctor").stdout
+    assert "langgraph/t, version 2" in told
+    assert "langgraph/t, version 1" not in told

@@ -1,0 +1,203 @@
+"""The saver as LangGraph uses it: growth, reading after a restart, async graphs, failing storage, moving elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.base import DeltaChannelHistory
+
+from langgraph_saver.worlds import conversation, graph, on, put, require_sound, texts, thread, values
+from workpacket.runtime.contract import Append, Appended, Store
+from workpacket.runtime.errors import RuntimeFault, StoreUnavailable
+from workpacket.runtime.events import Event, NewEvent
+from workpacket.runtime.langgraph import WorkpacketSaver, require_langgraph
+from workpacket.runtime.memory import MemoryStore
+from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.transfer import export_lines, import_lines
+
+TURNS = 100
+
+
+def test_a_conversation_grows_the_store_by_no_more_than_six_times_what_was_said(tmp_path: Path) -> None:
+    """Text that no compression makes smaller, as a graph of one node keeps it: five records a turn."""
+    path, noise = tmp_path / "store" / "runs.db", random.Random(7)
+    with WorkpacketSaver.open(path) as saver:
+        compiled = graph(saver)
+        for number in range(TURNS):
+            said = "".join(chr(noise.randrange(33, 127)) for _ in range(1000))
+            compiled.invoke({"number": number, "text": [said]}, thread("t"))
+    assert sum(file.stat().st_size for file in path.parent.iterdir()) <= 6 * TURNS * 1000
+
+
+def test_a_state_is_read_in_few_steps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = conversation(on(store), "t", 150)
+    asked: list[int] = []
+    payload = store.payload
+
+    def counted(event: Event) -> bytes | None:
+        asked.append(event.version)
+        return payload(event)
+
+    monkeypatch.setattr(store, "payload", counted)
+    for number in (0, 31, 32, 100, 149):
+        asked.clear()
+        assert values(on(store), made[number])["text"] == texts(number)
+        assert len(asked) <= 32 + number // 32 + 1
+
+
+def test_after_very_many_patches_a_checkpoint_is_kept_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workpacket.runtime.langgraph.saver.DEEPEST", 40)
+    saver = on(store)
+    made = [put(saver, thread("t"), {"text": "lorem " * 50})]
+    for number in range(120):
+        made.append(put(saver, made[-1], {"text": "lorem " * 50 + f"{number}" * 60}))
+    whole = [event.version for event in store.read("langgraph/t") if "base" not in event.values()]
+    assert len(whole) > 1
+    assert values(on(store), made[-1])["text"] == "lorem " * 50 + "119" * 60
+
+
+def test_an_async_graph_keeps_its_thread(each_store: Store) -> None:
+    async def talk() -> None:
+        compiled = graph(on(each_store))
+        await asyncio.gather(*(compiled.ainvoke({"number": 1, "text": ["q"]}, thread(f"t{n}")) for n in range(4)))
+        assert (await compiled.aget_state(thread("t3"))).values == {"number": 2, "text": ["q", "answer 1"]}
+        history = [state async for state in compiled.aget_state_history(thread("t3"))]
+        assert [state.next for state in history] == [(), ("work",), ("__start__",)]
+
+    asyncio.run(talk())
+    require_sound(each_store)
+
+
+def test_the_history_of_a_channel_is_what_its_ancestors_wrote(store: Store) -> None:
+    saver = on(store)
+    made = [put(saver, thread("t"), {"text": "seed"})]
+    for number in range(3):
+        saver.put_writes(made[-1], [("other", number), ("text", "not asked")], f"task {number}", "path")
+        made.append(put(saver, made[-1], {}))
+    wanted: DeltaChannelHistory = {"writes": [(f"task {n}", "other", n) for n in range(3)]}
+    found = saver.get_delta_channel_history(config=made[-1], channels=["other", "text"])
+    assert found["other"] == wanted
+    assert found["text"]["seed"] == "seed"
+    assert (
+        len(asyncio.run(saver.aget_delta_channel_history(config=thread("t"), channels=["text"]))["text"]["writes"]) == 3
+    )
+    assert saver.get_delta_channel_history(config=thread("t"), channels=[]) == {}
+
+
+def test_writes_come_back_in_the_order_of_the_super_step_and_errors_are_replaced(store: Store) -> None:
+    saver = on(store)
+    head = put(saver, thread("t"), {})
+    saver.put_writes(head, [("a", 1), ("b", 2)], "late", "path 2")
+    saver.put_writes(head, [("a", 3)], "early", "path 1")
+    saver.put_writes(head, [("__error__", "first")], "early", "path 1")
+    saver.put_writes(head, [("__error__", "second")], "early", "path 1")
+    saver.put_writes(head, [("a", "again")], "early", "path 1")
+    for reader in (saver, on(store)):
+        found = reader.get_tuple(head)
+        assert found is not None
+        assert found.pending_writes == [
+            ("early", "__error__", "second"),
+            ("early", "a", 3),
+            ("late", "a", 1),
+            ("late", "b", 2),
+        ]
+
+
+def test_the_order_is_that_of_the_store_whatever_the_clocks_said(store: Store) -> None:
+    saver = on(store)
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    late, early = empty_checkpoint(), empty_checkpoint()
+    late["id"], early["id"] = "ffff", "0000"
+    first = saver.put(thread("t"), late, {"source": "loop"}, {})
+    second = saver.put(first, early, {"source": "loop"}, {})
+    found = on(store).get_tuple(thread("t"))
+    assert found is not None
+    assert found.config == second
+    assert [one.config for one in saver.list(thread("t"), before=second)] == [first]
+    assert [one.config for one in saver.list(thread("t"), limit=1)] == [second]
+
+
+class Forgetful(MemoryStore):
+    """Stores what it is given and loses the answer, once."""
+
+    lost = False
+
+    def append(self, request: Append) -> Appended:
+        appended = super().append(request)
+        if not self.lost and request.events[0].type == "langgraph.checkpoint":
+            self.lost = True
+            raise StoreUnavailable("the answer was lost", code="store_busy")
+        return appended
+
+
+def test_after_a_lost_answer_the_same_checkpoint_can_be_put_again() -> None:
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    saver, checkpoint = on(Forgetful()), empty_checkpoint()
+    with pytest.raises(StoreUnavailable):
+        saver.put(thread("t"), checkpoint, {"source": "loop"}, {})
+    again = saver.put(thread("t"), checkpoint, {"source": "loop"}, {})
+    assert [one.config for one in saver.list(thread("t"))] == [again]
+    head = saver.store.head("langgraph/t")
+    assert head is not None
+    assert head.version == 1
+
+
+def test_a_thread_that_is_always_written_by_others_first_is_left_with_a_reason() -> None:
+    class Busy(MemoryStore):
+        said = 0
+
+        def append(self, request: Append) -> Appended:
+            self.said += 1
+            other = NewEvent("langgraph.erased", '{"deleted":9}')
+            super().append(Append(request.stream, (other,), "other", self.said, "other", 0, 0))
+            return super().append(request)
+
+    with pytest.raises(StoreUnavailable, match="others wrote first"):
+        put(on(Busy()), thread("t"), {})
+
+
+def test_a_thread_moves_to_another_store(store: Store, tmp_path: Path) -> None:
+    made = conversation(on(store), "t", 40)
+    other = SQLiteStore(tmp_path / "other.db")
+    assert import_lines(other, export_lines(store, "langgraph/t")) == "langgraph/t"
+    assert values(on(other), made[-1])["text"] == texts(39)
+    require_sound(other)
+    other.close()
+
+
+def test_a_damaged_payload_is_not_believed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    conversation(on(store), "t", 3)
+    payload = store.payload
+
+    def gone(event: Event) -> bytes | None:
+        return None if event.version == 1 else payload(event)
+
+    monkeypatch.setattr(store, "payload", gone)
+    with pytest.raises(RuntimeFault, match="should have a payload"):
+        on(store).get_tuple(thread("t"))
+
+
+def test_the_error_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workpacket.runtime.langgraph.find_spec", lambda name: None)
+    with pytest.raises(RuntimeFault, match="langgraph-checkpoint") as caught:
+        require_langgraph()
+    assert caught.value.hint == "pip install 'workpacket[langgraph]'"
+    with pytest.raises(AttributeError):
+        _ = importlib.import_module("workpacket.runtime.langgraph").nothing
+
+
+def test_the_runtime_alone_imports_nothing_of_langgraph() -> None:
+    program = (
+        "import sys, workpacket.runtime.langgraph, workpacket.runtime.runtime; print('langchain_core' in sys.modules)"
+    )
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"

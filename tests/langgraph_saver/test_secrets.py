@@ -1,0 +1,147 @@
+"""Secrets are taken out of state, writes, metadata and configuration, whatever holds them; else nothing is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from langgraph_saver.worlds import SETTINGS, on, put, require_sound, stored_bytes, thread, values
+from workpacket.runtime.contract import Store
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.langgraph import WorkpacketSaver
+from workpacket.runtime.langgraph.cleaning import Cleaner
+
+TOKEN = "ghp_" + "a1B2" * 10
+SECRETS = (TOKEN, "very-secret-value", "hunter2")
+
+
+@dataclasses.dataclass
+class Held:
+    inside: dict[str, Any]
+
+
+def test_no_secret_reaches_the_store(each_store: Store) -> None:
+    saver = on(each_store)
+    state = {
+        "text": [f"my token is {TOKEN}"], "bytes": b"\xff very-secret-value",
+        "messages": [HumanMessage(f"use {TOKEN}")],
+        "deep": {"a": [{"b": ("very-secret-value", 1)}], TOKEN: 2}, "object": Held({"token": TOKEN}),
+    }  # fmt: skip
+    config = thread("t", api_key="hunter2", user="ann", nested=f"x{TOKEN}")
+    config["metadata"] = {"authorization": "hunter2", "note": f"has {TOKEN}"}
+    stored = put(saver, config, state, {"writes": {"a": TOKEN}, "extra": {"password": "hunter2", "tokens": 3}})
+    saver.put_writes(
+        stored, [("text", f"pending {TOKEN}"), ("object", Held({"k": "very-secret-value"}))], "task", TOKEN
+    )
+    everything = stored_bytes(each_store)
+    assert [secret for secret in SECRETS if secret.encode() in everything] == []
+    found = on(each_store).get_tuple(stored)
+    assert found is not None
+    kept = found.checkpoint["channel_values"]
+    assert kept["text"] == ["my token is [redacted:github-token]"]
+    assert kept["bytes"] == b"\xff [redacted:environment]"
+    assert kept["messages"] == [HumanMessage("use [redacted:github-token]")]
+    assert kept["deep"]["[redacted:github-token]"] == 2
+    assert kept["object"] == Held({"token": "[redacted:github-token]"})
+    assert found.metadata["user"] == "ann"  # type: ignore[typeddict-item]
+    assert found.metadata["api_key"] == "[redacted:name]"  # type: ignore[typeddict-item]
+    assert found.metadata["extra"] == {"password": "[redacted:name]", "tokens": 3}  # type: ignore[typeddict-item]
+    require_sound(each_store)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 20, 33])
+def test_a_secret_that_grows_out_of_what_was_kept_is_found(store: Store, cut: int) -> None:
+    """Only what is new is searched; a secret of which a part was there before is new as well."""
+    saver, text = on(store), "lorem ipsum " * 400
+    for number, secret in enumerate((TOKEN, "very-secret-value")):
+        begun = put(saver, thread(f"t{number}"), {"text": [text, secret[:cut]], "number": 1})
+        stored = put(saver, begun, {"text": [text, secret, text], "number": 2})
+        assert not any("redacted" in one for one in values(on(store), begun)["text"]) or cut >= len(secret)
+        assert values(on(store), stored)["text"][1].startswith("[redacted:")
+        again = put(saver, stored, {"text": [text, secret, text, "more"], "number": 3})
+        assert values(on(store), again)["text"][1].startswith("[redacted:")
+        assert values(on(store), again)["text"][3] == "more"
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_searched_in_parts_is_what_is_searched_whole(data: st.DataObject) -> None:
+    cleaner = Cleaner(SETTINGS.redactor)
+    pieces = st.lists(
+        st.sampled_from(
+            [
+                *SECRETS[:2],
+                TOKEN[:20],
+                TOKEN[20:],
+                "lorem ipsum dolor sit amet " * 3,
+                "x",
+                "ghp_",
+                "very-",
+                "secret-value",
+            ]
+        ),
+        max_size=8,
+    )
+    before, after = "".join(data.draw(pieces)), "".join(data.draw(pieces))
+    serde = JsonPlusSerializer()
+    known = cleaner.typed(serde.dumps_typed([before]))
+    found = serde.loads_typed(cleaner.typed(serde.dumps_typed([after]), known))
+    assert found == [SETTINGS.redactor.clean_text(after)]
+
+
+def test_what_was_redacted_can_still_be_looked_for(store: Store) -> None:
+    saver = on(store)
+    put(saver, thread("t"), {"text": []}, {"api_key": "hunter2", "note": f"x {TOKEN}"})
+    assert len(list(saver.list(thread("t"), filter={"note": f"x {TOKEN}"}))) == 1
+    assert len(list(saver.list(None, filter={"api_key": "hunter2"}))) == 1
+    assert list(saver.list(thread("t"), filter={"note": "x"})) == []
+
+
+def test_a_thread_whose_name_holds_a_secret_is_kept_under_another(store: Store) -> None:
+    saver = on(store)
+    put(saver, thread(f"of {TOKEN}"), {"text": ["here"]})
+    assert values(on(store), thread(f"of {TOKEN}")) == {"text": ["here"]}
+    assert TOKEN.encode() not in stored_bytes(store)
+
+
+@pytest.mark.parametrize("name", ["a/b@c", "x" * 5000, "Ä ö \x00 %41", "langgraph/t"])
+def test_a_thread_may_have_any_name(store: Store, name: str) -> None:
+    saver = on(store)
+    put(saver, thread(name), {"text": [name]})
+    (listed,) = on(store).list(None)
+    assert listed.checkpoint["channel_values"] == {"text": [name]}
+    assert values(on(store), listed.config) == {"text": [name]}
+
+
+@dataclasses.dataclass
+class Odd:
+    value: object
+
+
+def test_nothing_is_pickled(store: Store) -> None:
+    saver = WorkpacketSaver(store, serde=JsonPlusSerializer(pickle_fallback=True), settings=SETTINGS)
+    with pytest.raises(RuntimeFault, match="'pickle'") as caught:
+        put(saver, thread("t"), {"text": Odd(int)})
+    assert caught.value.code == "redaction_failed"
+    assert saver.get_tuple(thread("t")) is None
+
+
+def test_what_can_not_be_searched_is_not_stored(store: Store) -> None:
+    class Cipher:
+        def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+            return "reversed", plaintext[::-1]
+
+        def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+            return ciphertext[::-1]
+
+    saver = WorkpacketSaver(store, serde=EncryptedSerializer(Cipher()), settings=SETTINGS)
+    with pytest.raises(RuntimeFault, match="can not be searched"):
+        put(saver, thread("t"), {"text": "x"})
+    assert store.heads() == ()

@@ -1,0 +1,117 @@
+"""Two who go on from one checkpoint: the second is told so, and nothing of the second is kept."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+
+from langgraph_saver.worlds import conversation, graph, on, put, require_sound, thread, values
+from workpacket.runtime.contract import Store
+from workpacket.runtime.errors import RuntimeFault
+
+
+def test_a_second_process_that_goes_on_from_the_same_checkpoint_is_refused(each_store: Store) -> None:
+    first, second = on(each_store), on(each_store)
+    head = conversation(first, "t", 3)[-1]
+    assert values(second, thread("t")) == values(first, head)
+    followed = put(first, head, {"text": ["one answer"]})
+    with pytest.raises(RuntimeFault, match="meanwhile") as caught:
+        put(second, head, {"text": ["another answer"]})
+    assert caught.value.code == "thread_moved"
+    assert values(second, thread("t")) == {"text": ["one answer"]}
+    assert len(list(second.list(thread("t")))) == 4
+    assert put(second, followed, {"text": ["then this"]})
+    require_sound(each_store)
+
+
+def test_two_who_begin_one_thread_at_once_are_told_apart(store: Store) -> None:
+    first, second = on(store), on(store)
+    assert first.get_tuple(thread("t")) is None
+    assert second.get_tuple(thread("t")) is None
+    put(first, thread("t"), {"text": ["one"]})
+    with pytest.raises(RuntimeFault, match="from an empty thread"):
+        put(second, thread("t"), {"text": ["two"]})
+
+
+def test_two_who_share_a_saver_and_begin_one_thread_at_once_are_told_apart(store: Store) -> None:
+    saver = on(store)
+    assert [saver.get_tuple(thread("t")), saver.get_tuple(thread("t"))] == [None, None]
+    put(saver, thread("t"), {"text": ["one"]})
+    with pytest.raises(RuntimeFault, match="from an empty thread"):
+        put(saver, thread("t"), {"text": ["two"]})
+
+
+def test_an_older_checkpoint_that_was_asked_for_by_its_id_may_be_branched_from(store: Store) -> None:
+    saver = on(store)
+    made = conversation(saver, "t", 3)
+    with pytest.raises(RuntimeFault, match="meanwhile"):
+        put(saver, made[0], {"text": ["not asked for"]})
+    assert saver.get_tuple(made[0]) is not None
+    branch = put(saver, made[0], {"text": ["a branch"]})
+    newest = saver.get_tuple(thread("t"))
+    assert newest is not None
+    assert newest.config == branch
+    assert newest.parent_config == made[0]
+
+
+def test_who_goes_on_from_a_deleted_thread_does_not_bring_half_of_it_back(store: Store) -> None:
+    first, second = on(store), on(store)
+    head = conversation(first, "t", 2)[-1]
+    assert values(second, thread("t"))
+    first.delete_thread("t")
+    with pytest.raises(RuntimeFault, match="it was deleted"):
+        put(second, head, {"text": ["late"]})
+    with pytest.raises(RuntimeFault, match="was deleted"):
+        second.put_writes(head, [("text", "late")], "task")
+    assert list(second.list(thread("t"))) == []
+
+
+def test_of_graphs_that_run_side_by_side_on_one_thread_one_goes_on(each_store: Store) -> None:
+    """Real runs of LangGraph, each with a saver of its own; a gate lets them all have read before the first writes."""
+    graph(on(each_store)).invoke({"number": 0, "text": []}, thread("t"))
+    gate = threading.Barrier(3)
+    outcomes: list[str] = []
+
+    def one(number: int) -> None:
+        saver = on(each_store)
+        read = saver.get_tuple
+
+        def gated(config: RunnableConfig) -> object:
+            found = read(config)
+            gate.wait(20)
+            saver.get_tuple = read  # type: ignore[method-assign]
+            return found
+
+        saver.get_tuple = gated  # type: ignore[method-assign,assignment]
+        try:
+            graph(saver).invoke({"number": number, "text": [f"question {number}"]}, thread("t"))
+            outcomes.append("done")
+        except RuntimeFault as fault:
+            outcomes.append(fault.code)
+
+    runs = [threading.Thread(target=one, args=(number,)) for number in range(3)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    assert sorted(outcomes) == ["done", "thread_moved", "thread_moved"]
+    history = list(on(each_store).list(thread("t")))
+    parents = [one.parent_config["configurable"]["checkpoint_id"] for one in history if one.parent_config]
+    assert len(parents) == len(set(parents))  # no checkpoint was followed twice
+    require_sound(each_store)
+
+
+def test_a_graph_goes_back_and_branches(store: Store) -> None:
+    compiled = graph(on(store))
+    for number in range(2):
+        compiled.invoke({"number": number, "text": [f"question {number}"]}, thread("t"))
+    history = list(compiled.get_state_history(thread("t")))
+    older = next(state for state in history if state.next == ("work",))
+    again = compiled.invoke(None, older.config)
+    assert again["text"][:-1] == older.values["text"]
+    compiled.update_state(history[-1].config, {"number": 7}, as_node="work")
+    assert compiled.get_state(thread("t")).values["number"] == 7
+    compiled.invoke({"number": 1, "text": ["exit"]}, thread("t"), durability="exit")
+    require_sound(store)

@@ -1,0 +1,7 @@
+"""The story of the approvals, for its attacks."""
+
+from __future__ import annotations
+
+from approving.conftest import beginning, story
+
+__all__ = ["beginning", "story"]

@@ -1,0 +1,36 @@
+"""LangGraph's checkpoints on our log: `WorkpacketSaver`, for `pip install 'workpacket[langgraph]'`.
+
+Nothing of LangGraph is imported before the name is used; where it is not installed, the error says what to install.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from workpacket.runtime.errors import RuntimeFault
+
+if TYPE_CHECKING:
+    from workpacket.runtime.langgraph.saver import WorkpacketSaver
+
+__all__ = ["THREADS", "WorkpacketSaver"]
+
+THREADS = "langgraph/"  # how the names of their streams begin
+
+
+def __getattr__(name: str) -> object:
+    if name != "WorkpacketSaver":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_langgraph()
+    from workpacket.runtime.langgraph.saver import WorkpacketSaver
+
+    return WorkpacketSaver
+
+
+def require_langgraph() -> None:
+    if find_spec("langgraph") is None or find_spec("langgraph.checkpoint") is None:
+        raise RuntimeFault(
+            "the saver needs langgraph-checkpoint",
+            code="storage_unsuitable",
+            hint="pip install 'workpacket[langgraph]'",
+        )

@@ -1,0 +1,234 @@
+"""`WorkpacketSaver`: what LangGraph asks of a checkpointer, kept on any of our stores.
+
+    with WorkpacketSaver.open() as saver:            # this project's store, a path, or a postgresql:// URL
+        graph = builder.compile(checkpointer=saver)
+
+A thread is a stream of the log (`records`), a checkpoint one record whose payload is a patch on its parent (`delta`).
+What is deleted or pruned loses its payloads; the chain of hashes stays whole and `workpacket runs verify` says so.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+)
+
+from workpacket.runtime.errors import StoreUnavailable, VersionConflict
+from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.langgraph.deleting import all_but_latest, copied, everything, of_runs, remove
+from workpacket.runtime.langgraph.history import STRIDE, History, Record, Saved
+from workpacket.runtime.langgraph.parcels import (
+    CheckpointParts,
+    Typed,
+    Write,
+    checkpoint_bytes,
+    likely_places,
+    packed,
+    task_writes,
+    writes_bytes,
+)
+from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
+from workpacket.runtime.langgraph.records import CHECKPOINT, WRITES, Place, run_mark, thread_of
+from workpacket.runtime.langgraph.thread import Thread
+from workpacket.runtime.runtime import Runtime, Settings
+
+TRIES = 100  # how often a put may find that writes of tasks came first
+DEEPEST = 4096  # patches until a checkpoint is kept whole again, if they have become as much as it is
+
+
+class WorkpacketSaver(ReadingSaver):
+    @classmethod
+    def open(cls, where: str | Path | None = None, *, settings: Settings | None = None) -> WorkpacketSaver:
+        """On the store that `Runtime.open` would open. Close it, or use it in a `with`."""
+        return cls(Runtime.open(where, settings).store, settings=settings)
+
+    def __enter__(self) -> WorkpacketSaver:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    # ---- writing -------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread_id, namespace, before = named(config)
+        place = Place(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
+        parent = None if before is None else self.cleaner.name(before)
+        described = get_serializable_checkpoint_metadata(config, metadata)
+        thread = self.thread(thread_id)
+        with thread.lock:
+            for _ in range(TRIES):
+                history = thread.catch_up()
+                thread.erase()
+                thread.require_successor(place, parent)
+                base = None if parent is None else history.saved.get(Place(place.namespace, parent))
+                content = self._content(thread, base, checkpoint, described, new_versions)
+                known = history.saved.get(place)
+                if known is not None and self.pen.contents.of(history.records, known.record) == content:
+                    break
+                # A parent that is there is named by its record: an id is long, and stands in every child.
+                data = _placed(place) | {"parent": parent if base is None else base.record.origin}
+                if "run_id" in described:
+                    data["run"] = run_mark(described["run_id"])
+                try:
+                    self._store(thread, data, content, base)
+                except VersionConflict:
+                    continue
+                thread.own.add(place)
+                break
+            else:
+                raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times", code="store_busy")
+        return config_of(thread_id, namespace, checkpoint["id"])
+
+    def _content(
+        self,
+        thread: Thread,
+        base: Saved | None,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> bytes:
+        """The checkpoint without secrets. A channel that did not change is not serialised again."""
+        before = None if base is None else self._parts(thread, base)
+        old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
+        channels: dict[str, Typed] = {}
+        for name, value in checkpoint["channel_values"].items():
+            same = name not in new_versions and old.get(name) == checkpoint["channel_versions"].get(name)
+            if before is not None and same and name in before.channels:
+                channels[name] = before.channels[name]
+            else:
+                channels[name] = self._typed(value, None if before is None else before.channels.get(name))
+        structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+        return checkpoint_bytes(
+            CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)
+        )
+
+    def _typed(self, value: Any, known: Typed | None = None) -> Typed:
+        return self.cleaner.typed(self.serde.dumps_typed(value), known)
+
+    def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
+        """Append the checkpoint, as a patch on its parent; every so often on an older one, or whole."""
+        history = thread.history
+        sources = [] if base is None else _sources(history, base, len(content))
+        texts = [self.pen.contents.of(history.records, source) for source in sources]
+        likely = likely_places(texts[0], content) if texts else ()
+        payload, is_patch = packed(content, texts, self.pen.nonce(), likely)
+        if is_patch and base is not None:
+            others = [source.origin for source in sources[1:]]
+            data |= {"base": sources[0].origin, "with": others}
+            data |= {"depth": base.depth + 1, "grown": base.grown + len(payload)}
+        self._append(thread, CHECKPOINT, data, payload, content, expected=history.version)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        thread_id, namespace, wanted = named(config)
+        place = Place(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
+        task = self.cleaner.name(task_id)
+        news = [
+            Write(WRITES_IDX_MAP.get(channel, number), channel, self._typed(value))
+            for number, (channel, value) in enumerate(writes)
+        ]
+        thread = self.thread(thread_id)
+        with thread.lock:
+            history = thread.catch_up()
+            if place in history.gone:
+                raise VersionConflict(
+                    f"{thread.stream}: checkpoint {place.id} was deleted", code="thread_moved",
+                    details={"stream": thread.stream, "checkpoint": place.id},
+                )  # fmt: skip
+            known: dict[int, Write] = {}
+            for record in history.writes.get(place, {}).values():
+                if record.event.values()["task"] == task:
+                    stored = task_writes(self.pen.contents.of(history.records, record)).writes
+                    known |= {write.number: write for write in stored if write.number < 0 or write.number not in known}
+            added = [w for w in news if w.number not in known or (w.number < 0 and w != known[w.number])]
+            if not added:
+                return
+            content = writes_bytes(self.cleaner.redactor.clean_text(task_path), added)
+            saved = history.saved.get(place)
+            texts = [] if saved is None else [self.pen.contents.of(history.records, saved.record)]
+            payload, is_patch = packed(content, texts, self.pen.nonce())
+            data = _placed(place) | {"task": task}
+            if is_patch and saved is not None:
+                data["base"] = saved.record.origin
+            self._append(thread, WRITES, data, payload, content)
+
+    def _append(
+        self,
+        thread: Thread,
+        type_: str,
+        data: dict[str, Any],
+        payload: bytes,
+        content: bytes,
+        expected: int | None = None,
+    ) -> None:
+        kept = {name: value for name, value in data.items() if value not in (None, "", [], 0)}
+        (event,) = thread.append(self.pen.new(type_, kept, payload), expected=expected)
+        self.pen.contents.remember(thread.history.records[event.version], content)
+
+    # ---- removing and copying ------------------------------------------------------------------------------------
+
+    def delete_thread(self, thread_id: str) -> None:
+        thread = self.thread(thread_id)
+        with thread.lock:
+            remove(thread, partial(everything, thread), "delete_thread")
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        marks = {run_mark(run) for run in run_ids}
+        for head in self.store.heads(THREADS) if marks else ():
+            thread = self.thread(thread_of(head.stream))
+            with thread.lock:
+                remove(thread, partial(of_runs, thread, marks, self._parts, self.serde), "delete_for_runs")
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        if strategy not in {"keep_latest", "delete"}:
+            raise ValueError(f"there is no strategy {strategy!r}; there are 'keep_latest' and 'delete'")
+        for thread_id in thread_ids:
+            thread = self.thread(thread_id)
+            with thread.lock:
+                if strategy == "delete":
+                    remove(thread, partial(everything, thread), "prune")
+                else:
+                    remove(thread, partial(all_but_latest, thread, self._parts, self.serde), "prune")
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        source, target = self.thread(source_thread_id), self.thread(target_thread_id)
+        first, second = sorted((source, target), key=lambda thread: thread.stream)
+        with first.lock, second.lock:
+            copied(source, target)
+
+
+def _sources(history: History, base: Saved, size: int) -> builtins.list[Record]:
+    """What the next checkpoint is a patch on: nothing, if so many patches have become large beside the whole."""
+    depth = base.depth + 1
+    if depth >= DEEPEST and base.grown >= size:
+        return []
+    if depth % STRIDE == 0 and base.anchor in history.records:
+        return [history.records[base.anchor]]
+    return [base.record, *history.writes.get(base.record.place, {}).values()]
+
+
+def _placed(place: Place) -> dict[str, Any]:
+    return {"ns": place.namespace, "id": place.id}
