@@ -247,6 +247,10 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
         reached(governed, command, NAME, rule, *lasting)
     assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
+    governed.commit("lifted")
+    reached(governed, "log", "checkpoint", "--key", str(folder / "people" / "nobody"))
+    governed.write(f".GOV/checkpoints/{'0' * 64}.sshsig", "of nothing\n")
+    reached(governed, "log", "checkpoint")
     patch.undo()
     patch.setenv("HOME", str(folder / "home"))
     patch.setenv("XDG_CONFIG_HOME", str(folder / "home" / "config"))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ledger.stories import COMMIT, PACKET, Story, rewritten
 from workpacket.ledger.append import Happening
+from workpacket.ledger.checkpoints import (
+    Verifier,
+    Vouching,
+    checkpointed_heads,
+    checkpoints_due,
+    judge_checkpoints,
+    reach,
+)
 from workpacket.ledger.decode import LARGEST_EVENT
-from workpacket.ledger.verify import checkpointed_heads, checkpoints_due, read_logs, verify_append_only, verify_tree
+from workpacket.ledger.log import Log
+from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
 from workpacket.model.events import Event
 from workpacket.model.findings import Finding
@@ -16,12 +26,16 @@ from workpacket.model.plan import digest
 OTHER = "WP-2-Stove-v1"
 
 
-def trusting(_event: Event) -> str:
-    return ""
+def trusting(_event: Event) -> Vouching:
+    return Vouching(by="ci@example.org")
 
 
-def doubting(event: Event) -> str:
-    return f"nobody signed {event.id[:6]}"
+def doubting(event: Event) -> Vouching:
+    return Vouching(fault="log_checkpoint_unsigned", message=f"nobody signed {event.id[:6]}")
+
+
+def due_of(logs: Mapping[str, Log], verifier: Verifier = trusting) -> list[Happening]:
+    return checkpoints_due(logs, judge_checkpoints(logs, verifier), COMMIT)
 
 
 def told(packet: str = PACKET) -> Story:
@@ -132,19 +146,48 @@ def test_a_checkpoint_names_the_heads_of_each_packet() -> None:
 
 def test_a_checkpoint_is_due_for_what_has_changed_since_the_last() -> None:
     story, other = told(), told(OTHER)
-    (due,) = checkpoints_due({PACKET: story.read(), OTHER: other.read()}, COMMIT)
+    (due,) = due_of({PACKET: story.read(), OTHER: other.read()})
     assert [row["packet"] for row in rows(due)] == [PACKET, OTHER]
     checkpoint = checkpoint_of(story, other)
     logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoint.read()}
-    assert checkpoints_due(logs, COMMIT) == []
+    assert due_of(logs) == []
     story.add("submitted")
-    (due,) = checkpoints_due({**logs, PACKET: story.read()}, COMMIT)
+    (due,) = due_of({**logs, PACKET: story.read()})
     assert rows(due) == [{"packet": PACKET, "heads": [story.events[-1].id], "events": 4}]
+
+
+def test_a_signature_vouches_for_the_checkpoints_before_it_and_for_no_later_event() -> None:
+    story, other = told(), told(OTHER)
+    checkpoints = checkpoint_of(story)
+    rows_of_other: list[Json] = [{"packet": OTHER, "heads": [other.events[-1].id], "events": 3}]
+    checkpoints.add("checkpoint", logs=rows_of_other, commit=COMMIT)
+    story.tell("released")
+    logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoints.read()}
+    last = checkpoints.events[-1]
+
+    def only_the_last(event: Event) -> Vouching:
+        return trusting(event) if event == last else doubting(event)
+
+    judged = judge_checkpoints(logs, only_the_last)
+    assert [each.by for each in judged] == ["ci@example.org"] * 2
+    assert [(row.packet, row.vouched, row.events) for row in reach(logs, judged)] == [(PACKET, 3, 4), (OTHER, 3, 3)]
+    assert [row.vouched for row in reach(logs, judge_checkpoints(logs, doubting))] == [0, 0]
+    assert verify_tree(tree(story, other, checkpoints), only_the_last) == []
+    cut = Story(PACKET)
+    cut.events = story.events[:2]
+    assert codes(verify_tree(tree(cut, other, checkpoints), only_the_last)) == ["log_truncated"]
+
+
+def test_what_nobody_vouches_for_is_due_again() -> None:
+    story = told()
+    logs = {PACKET: story.read(), "_checkpoints": checkpoint_of(story).read()}
+    assert due_of(logs) == []
+    assert len(due_of(logs, doubting)) == 1
 
 
 def test_many_packets_take_several_checkpoints() -> None:
     log = told().read()
-    due = checkpoints_due({f"WP-1-P{number}-v1": log for number in range(2001)}, COMMIT)
+    due = due_of({f"WP-1-P{number}-v1": log for number in range(2001)})
     assert [len(rows(happening)) for happening in due] == [1000, 1000, 1]
     story = Story("_checkpoints")
     for happening in due:

@@ -1,4 +1,8 @@
-"""Whatever is tried, in whatever order, with hand edits in between: the gates hold and the board follows the log."""
+"""Whatever is tried, in whatever order, with hand edits in between: the gates hold and the board follows the log.
+
+Here plans are made and carried out in memory, thousands of them; `upsets` does it with real commands, which are killed,
+and with damage to the log, and asks `check` after each step. tests/proof/lifecycle runs that at length.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lifecycle.moves import MOVES, move
+from lifecycle.upsets import Upsets, as_often
 from lifecycle.world import ADDED, WITH_LANES, WITHOUT_LANES, adopted, errors
+from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
@@ -84,7 +90,7 @@ class AnySequence(RuleBasedStateMachine):
     @invariant()
     def the_log_is_sound_and_every_move_legal(self) -> None:
         logs = {path: data for path, data in self.world.files.items() if path.startswith(".GOV/log/")}
-        assert not errors(verify_tree(logs, lambda _event: ""))
+        assert not errors(verify_tree(logs, lambda _event: Vouching()))
         for name in NAMES:
             events = [event for event in self.world.state(name).history if event.moves_lane]
             for before, event in zip([None, *events], events, strict=False):
@@ -112,6 +118,10 @@ def assert_has_evidence(event: Event, holders: set[str]) -> None:
         assert event.actor.id not in holders
         assert event.data.get("report") or event.text("reference")
 
+
+# What goes wrong is told as it happened: to make a history of real commands shorter takes minutes.
+TestUpsets = Upsets.TestCase
+TestUpsets.settings = as_often(examples=3, steps=10)
 
 TestAnySequence = AnySequence.TestCase
 TestAnySequence.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from lifecycle.moves import any_move, move
 from lifecycle.real_merges import Merges
 from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, merged, of_the_log
+from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
@@ -97,7 +98,7 @@ def assert_drawn_anew(world: World) -> None:
                     event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=world.policy.lanes
                 )
     logs = {path: data for path, data in world.files.items() if path.startswith(".GOV/log/")}
-    assert {finding.code for finding in errors(verify_tree(logs, lambda _event: ""))} <= {"packet_forked"}
+    assert {finding.code for finding in errors(verify_tree(logs, lambda _event: Vouching()))} <= {"packet_forked"}
     again = sync(world.facts())
     assert not list(again.plan.all_changes())
 

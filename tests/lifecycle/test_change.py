@@ -169,6 +169,12 @@ def test_what_the_stub_demands_may_not_vanish_from_the_packet_later(governed: Go
     # What was found of two texts is kept, and found again.
     for words in ((), (), ("--base", "main"), ("--no-cache",)):
         assert "scope_not_carried_over" in codes(governed, *words)
+    # Files that are named are compared with nothing, unless a change is judged.
+    stub = f".GOV/task_packets/stubs/{NAME}.md"
+    for named in (PACKET, stub, ".GOV/task_packets"):
+        assert "scope_not_carried_over" in codes(governed, named, "--base", "main")
+    assert "scope_not_carried_over" not in codes(governed, PACKET)
+    assert "scope_not_carried_over" not in codes(governed, ".GOV/refinements", "--base", "main")
     governed.commit("it is on the base, and no better for that")
     assert "scope_not_carried_over" in codes(governed)
     governed.replace(PACKET, "It ends.", "It ends with a line feed.")

@@ -137,6 +137,15 @@ FAULTS: dict[str, tuple[Prepare, tuple[str, ...], int, str]] = {
     "branch of another packet": (
         branch_of_another, ("submit", NAME, "--as", "coder", "--prove", "all=true"), 3, "other_work_branch",
     ),
+    **{
+        f"{words[0]} on the branch of another packet": (branch_of_another, words, 3, "other_work_branch")
+        for words in (
+            ("claim", NAME, "--as", "coder", "--renew"), ("release", NAME, "--reason", "x", "--as", "coder"),
+            ("handover", NAME, "--to", "x", "--reason", "x", "--as", "coder"), ("verdict", NAME, "PASS"),
+            ("merged", NAME), ("reopen", NAME, "--reason", "x"), ("block", NAME, "--reason", "x", "--until", "y"),
+            ("unblock", NAME), ("abandon", NAME, "--reason", "x"),
+        )
+    },
     "no git": (no_git, ABANDON, 6, "no_repository"),
     "linked .GOV": (linked, ABANDON, 6, "path_is_link"),
     "clock backwards": (clock_behind, ABANDON, 6, "clock_behind"),
@@ -155,6 +164,23 @@ def test_each_fault_has_its_code_its_status_and_a_remedy(governed: Governed, fau
     (found, *_) = [finding for finding in told["findings"] if finding["code"] == code]
     assert found["message"]
     assert found["hint"]
+
+
+def test_the_backlog_may_be_worked_on_from_the_branch_of_any_packet(governed: Governed) -> None:
+    governed.begin()
+    branch_of_another(governed)
+    governed.stub("WP-1-Found-v1")
+    governed.refine("WP-1-Found-v1")
+    for words in (
+        ("why", NAME),
+        ("show", NAME),
+        ("check",),
+        ("board", "sync"),
+        ("refine", "WP-1-Found-v1", "--present"),
+    ):
+        assert governed(*words).codes != ["other_work_branch"]
+    governed.git("switch", "--quiet", "main")
+    governed.done("block", NAME, "--reason", "x", "--until", "y")
 
 
 def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(

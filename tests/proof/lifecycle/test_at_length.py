@@ -14,4 +14,6 @@ def test_eight_processes_claim_a_hundred_packets(tmp_path: Path) -> None:
 
 
 def test_a_thousand_random_pairs_of_branches(tmp_path: Path) -> None:
-    assert tried_pairs(1000 // stride(8), seed=2, folder=tmp_path) > 0
+    forks = tried_pairs(1000 // stride(8), seed=2, folder=tmp_path)
+    print(f"{forks} packets forked, each listed")
+    assert forks > 0

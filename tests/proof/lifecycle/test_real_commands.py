@@ -20,6 +20,7 @@ import pytest
 from lifecycle.governed import Governed, govern
 from lifecycle.world import packet_text
 from proof.share import bounded
+from workpacket.plans.standing import ASKED
 
 ROOT = Path(__file__).parents[3]
 CALLS = (
@@ -104,6 +105,8 @@ def fill(governed: Governed) -> None:
 
 
 def prepared(governed: Governed, words: Sequence[str]) -> None:
+    if words[0] in ASKED:
+        governed.git("switch", "--quiet", "main")
     if words == ("board", "sync"):
         for path in (BOARD, f".GOV/task_packets/{SECOND}.md"):
             text = governed.read(path)
@@ -195,6 +198,7 @@ def test_a_kill_leaves_all_or_nothing(
         assert found in {"before", "after"}, (call, which, found)
         ends[found] += 1
         shutil.rmtree(copy)
+    print(words[0], dict(ends))
     # What `board sync` was killed at, `board sync` does again.
     assert set(ends) == ({"before"} if words == ("board", "sync") else {"before", "after"})
 

@@ -1,7 +1,8 @@
 """Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), read strictly and verified.
 
-Never laxer than `ssh-keygen -Y verify`, and stricter in this: our namespace only; an empty reserved field; RSA only
-with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which `ssh-keygen` leaves to others.
+Never laxer than `ssh-keygen -Y verify`, and stricter in this: only the namespace that is asked for; an empty reserved
+field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which `ssh-keygen`
+leaves to others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from workpacket.approvals.wire import Reader, WireFault, string
 from workpacket.value import Value
 
 NAMESPACE = "workpacket-approval@v1"
+CHECKPOINT_NAMESPACE = "workpacket-checkpoint@v1"
 
 _MAGIC = b"SSHSIG"
 _VERSION = 1
@@ -53,6 +55,7 @@ class SshSignature(Value):
     algorithm: str
     proof: bytes
     fido: Fido | None
+    namespace: str = NAMESPACE
 
 
 def unarmor(text: str) -> bytes | Refusal:
@@ -73,10 +76,10 @@ def armor(blob: bytes) -> str:
     return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
 
 
-def read_signature(blob: bytes) -> SshSignature | Refusal:
+def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Refusal:
     """The signature with these bytes, or the first thing in it that is not as it must be."""
     try:
-        return _read(blob)
+        return _read(blob, namespace)
     except WireFault as fault:
         return Refusal("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
     except Refused as refused:
@@ -92,7 +95,7 @@ def check_signature(signature: SshSignature, message: bytes) -> Refusal | None:
     return Refusal("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
 
 
-def _read(blob: bytes) -> SshSignature:
+def _read(blob: bytes, wanted: str) -> SshSignature:
     fields = Reader(blob)
     if fields.raw(len(_MAGIC)) != _MAGIC:
         raise WireFault("it does not begin with SSHSIG")
@@ -102,16 +105,16 @@ def _read(blob: bytes) -> SshSignature:
     key_blob, namespace, reserved = fields.string(), fields.string(), fields.string()
     hash_name, signature = fields.text(), fields.string()
     fields.end()
-    if namespace != NAMESPACE.encode():
+    if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
-        raise Refused("namespace_wrong", f"the signature was made for {shown!r}, not for {NAMESPACE!r}")
+        raise Refused("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
     if reserved:
         raise WireFault("its reserved field is not empty")
     if hash_name not in _HASHES:
         raise Refused("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
     key = read_key_blob(key_blob)
     algorithm, proof, fido = _read_proof(key, Reader(signature))
-    return SshSignature(key, hash_name, algorithm, proof, fido)
+    return SshSignature(key, hash_name, algorithm, proof, fido, wanted)
 
 
 def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None]:
@@ -143,7 +146,7 @@ def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
     wrapped = b"".join(
         (
             _MAGIC,
-            string(NAMESPACE.encode()),
+            string(signature.namespace.encode()),
             string(b""),
             string(signature.hash_name.encode()),
             string(_HASHES[signature.hash_name](message).digest()),

@@ -10,6 +10,7 @@ from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
+from workpacket.shell.leftovers import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -48,8 +49,10 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
         return check_and_render(arguments, workspace, files, cache)
 
-    if arguments.value("base") or (not arguments.words and approvals_here(workspace.root)):
-        # Approvals rest on a branch that moves and on the clock, of which no state of files tells.
+    of_more_than_files = arguments.value("base") or (not arguments.words and approvals_here(workspace.root))
+    if of_more_than_files or left_between_files(workspace.git_dir):
+        # Approvals rest on a branch that moves and on the clock, of which no state of files tells; and what a command
+        # left unfinished shows in the journal before it shows in any document.
         return show_fresh(compute())
     return show(arguments, workspace, files, cache, compute)
 
@@ -88,7 +91,8 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Without a path, every governance document of the repository is checked, and all of them are compared with one another.
-With paths (files or folders), only these are, each for itself.
+With paths (files or folders), only these are, each for itself; with `--base`, packets also with the stubs that they
+came from.
 
 Approvals are verified where there are any. With `--base`, what was committed there decides: policy, severities and
 ignores are read from it, and nothing that it holds of log and attestations may be changed or deleted.""",

@@ -17,11 +17,13 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
-from workpacket.rules.settings import Profile, Settings
+from workpacket.rules.settings import Profile, Settings, grade
 from workpacket.shell.approval_presence import approvals_here
 from workpacket.shell.cache import Cache
+from workpacket.shell.carrying import activated_among, not_carried_over
 from workpacket.shell.checking import Checked, check
 from workpacket.shell.configuration import read_settings
+from workpacket.shell.leftovers import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -49,14 +51,18 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
             progress=progress_bar(),
         )
 
+    kinds = {found.path: found.kind for found in files}
     checked = examine(files)
+    checked.findings += _left_between_files(workspace)
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base)
+        if arguments.words:  # of the whole repository this was looked at with everything else
+            made = activated_among(workspace.root, kinds)
+            checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
     checked.findings += approval_findings(arguments, workspace, claimed=checked.rests_on_people)
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
-    kinds = {found.path: found.kind for found in files}
     if arguments.flag("diff"):
         from workpacket.cli.fixing import show_fixes
 
@@ -157,6 +163,29 @@ def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bo
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         return [*check_approvals(approvals), *(append_only(approvals) if base else ())]
+
+
+def _left_between_files(workspace: Workspace) -> list[Finding]:
+    """The commands that were interrupted: what else is found may be no more than the half that they left."""
+    if not left_between_files(workspace.git_dir):
+        return []
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.recovery import unfinished
+
+    return [
+        Finding(
+            "transaction_unfinished",
+            "error",
+            left.paths[0],
+            0,
+            0,
+            f"{left.command} was interrupted between files: {', '.join(left.paths)}",
+            hint=catalogue()["transaction_unfinished"].remedy,
+        )
+        for left in unfinished(find_repository(Path(workspace.root)))
+    ]
 
 
 def _settings(arguments: Arguments, workspace: Workspace) -> Settings:

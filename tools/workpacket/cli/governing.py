@@ -16,12 +16,14 @@ from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.plans.drafting import Answer, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.plans.standing import standing_unmet
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approval_asking import Question
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
+from workpacket.shell.work_done import branch_here
 
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
@@ -68,16 +70,14 @@ def packet_command(
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    names = (name, *also)
-    carried = carry_out(
-        repository,
-        arguments.command.name,
-        names,
-        actor,
-        lambda facts: decide(facts, packet_of(facts, name)),
-        questions=questions,
-    )
-    return conclude(arguments, carried)
+    command, branch = arguments.command.name, branch_here(repository)
+
+    def decide_here(facts: Facts) -> Answer:
+        packet = packet_of(facts, name)
+        unmet = standing_unmet(facts, packet, command, branch)
+        return Refused(name, unmet) if unmet else decide(facts, packet)
+
+    return conclude(arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions))
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:

@@ -12,7 +12,7 @@ from workpacket.git.repository import Repository
 from workpacket.plans.facts import Facts
 from workpacket.shell.cache import MANY
 from workpacket.shell.gathering import gather
-from workpacket.shell.journal import JOURNAL_FOLDER
+from workpacket.shell.leftovers import JOURNAL_FOLDER
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.recovery import unfinished
 from workpacket.value import replace

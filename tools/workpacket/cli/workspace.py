@@ -10,12 +10,14 @@ GOVERNANCE_FOLDER = ".GOV"
 
 
 class Workspace:
-    """`root` is the top of the work tree, `common_dir` git's folder shared by all work trees, None without git."""
+    """`root` is the top of the work tree; `git_dir` is its own folder of git, `common_dir` the one that all work trees
+    share, each None without git."""
 
-    __slots__ = ("common_dir", "here", "root")
+    __slots__ = ("common_dir", "git_dir", "here", "root")
 
-    def __init__(self, root: str, common_dir: str | None, here: str) -> None:
+    def __init__(self, root: str, git_dir: str | None, common_dir: str | None, here: str) -> None:
         self.root = root
+        self.git_dir = git_dir
         self.common_dir = common_dir
         self.here = here
 
@@ -57,9 +59,10 @@ def open_workspace() -> Workspace:
     while True:
         git = os.path.join(folder, ".git")
         if os.path.exists(git):
-            return Workspace(folder, _common_dir(git), here)
+            git_dir = _git_dir(git)
+            return Workspace(folder, git_dir, _common_dir(git_dir), here)
         if os.path.isdir(os.path.join(folder, GOVERNANCE_FOLDER)):
-            return Workspace(folder, None, here)
+            return Workspace(folder, None, None, here)
         parent = os.path.dirname(folder)
         if parent == folder:
             raise WorkpacketError(
@@ -70,15 +73,20 @@ def open_workspace() -> Workspace:
         folder = parent
 
 
-def _common_dir(git: str) -> str | None:
-    """The folder that all work trees share. In a linked work tree `.git` is a file that points to it in two steps."""
-    git_dir = git
-    if os.path.isfile(git):
-        with open(git, encoding="utf-8", errors="surrogateescape") as stream:
-            pointer = stream.read(4096).strip()
-        if not pointer.startswith("gitdir:"):
-            return None
-        git_dir = os.path.join(os.path.dirname(git), pointer[len("gitdir:") :].strip())
+def _git_dir(git: str) -> str | None:
+    """In a linked work tree `.git` is a file that points to it."""
+    if not os.path.isfile(git):
+        return git
+    with open(git, encoding="utf-8", errors="surrogateescape") as stream:
+        pointer = stream.read(4096).strip()
+    if not pointer.startswith("gitdir:"):
+        return None
+    return os.path.join(os.path.dirname(git), pointer[len("gitdir:") :].strip())
+
+
+def _common_dir(git_dir: str | None) -> str | None:
+    if git_dir is None:
+        return None
     try:
         with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="surrogateescape") as stream:
             return os.path.normpath(os.path.join(git_dir, stream.read(4096).strip()))

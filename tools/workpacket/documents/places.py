@@ -43,7 +43,7 @@ PLACES: tuple[tuple[str, str], ...] = (
 ROOTS = (".GOV", "kitty-specs", "specs/active", "scopes/active", "docs/progress", ".runr/checkpoints")
 
 # Folders below a root that hold no documents of these kinds and may be very large.
-SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/templates"})
+SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/checkpoints", ".GOV/templates"})
 
 # Files people keep beside documents of a kind.
 NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})

@@ -4,41 +4,48 @@ By itself a log shows every change inside it (`read_log`): an edited byte, other
 or re-made event, an event from elsewhere, a false clock, a second beginning. It does not show that its end was cut off,
 or replaced from some point on by a consistent other end. That shows against something outside of it:
 
-- a base revision: nothing under the log and the approvals may be changed or deleted since;
-- a signed checkpoint: the heads that CI saw on the protected branch must still be there.
+- a base revision: nothing under log, approvals and checkpoints may be changed or deleted since;
+- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still be there.
 
 What neither shows: events that were never written, and ends that were cut off before any base or checkpoint saw them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from workpacket.ledger.append import Happening
+from workpacket.ledger.checkpoints import (
+    CHECKPOINTS_FOLDER,
+    Checkpoint,
+    Verifier,
+    checkpoint_findings,
+    judge_checkpoints,
+)
 from workpacket.ledger.faults import fault
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, read_log
-from workpacket.model.canonical import Json
-from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
-from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER, Event, event_path
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.findings import Finding
 
-APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER)
-
-# Says why the signature of a checkpoint event does not count; "" if it does. The approvals layer supplies it.
-CheckpointVerifier: TypeAlias = Callable[[Event], str]
+APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
 
 
-def verify_tree(files: Mapping[str, bytes], checkpoint_verifier: CheckpointVerifier) -> list[Finding]:
+def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Finding]:
     """Everything that is wrong with the log files of a repository, given by path."""
     logs, stray = read_logs(files)
+    return verify_logs(logs, stray, judge_checkpoints(logs, verifier))
+
+
+def verify_logs(logs: Mapping[str, Log], stray: Iterable[Finding], checkpoints: Iterable[Checkpoint]) -> list[Finding]:
+    """The same of logs that were read already."""
     findings = [*stray]
     for log in logs.values():
         findings += log.findings
         if log.packet != CHECKPOINT_LOG:
             findings += standing(log).findings
-    findings += verify_checkpoints(logs, checkpoint_verifier)
+    findings += checkpoint_findings(logs, checkpoints)
     return sorted(findings, key=lambda finding: finding.order)
 
 
@@ -66,54 +73,3 @@ def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list
         elif head[path] != digest:
             findings.append(fault("log_file_modified", path, "it is not what the base holds"))
     return findings
-
-
-def verify_checkpoints(logs: Mapping[str, Log], verifier: CheckpointVerifier) -> list[Finding]:
-    """Every head that a signed checkpoint names is still in its log."""
-    checkpoints = logs.get(CHECKPOINT_LOG)
-    findings: list[Finding] = []
-    for event in checkpoints.events if checkpoints is not None else ():
-        objection = verifier(event)
-        if objection:
-            findings.append(fault("log_checkpoint_unsigned", event.path, objection))
-            continue
-        for packet, heads in checkpointed_heads(event):
-            log = logs.get(packet)
-            named = f"the checkpoint {event.id[:12]} of {event.at} names it"
-            findings += [
-                fault("log_truncated", event_path(packet, head), named)
-                for head in heads
-                if log is None or head not in log.by_id
-            ]
-    return findings
-
-
-def checkpoints_due(logs: Mapping[str, Log], commit: str) -> list[Happening]:
-    """What to write into the checkpoint log for `commit`: the packets whose heads no checkpoint names as they are now.
-
-    Several events when there are many packets, because an event has a limit; none when nothing has changed.
-    """
-    checkpoints = logs.get(CHECKPOINT_LOG)
-    named: dict[str, tuple[str, ...]] = {}
-    for event in checkpoints.events if checkpoints is not None else ():
-        named.update(checkpointed_heads(event))
-    rows: list[Json] = [
-        {"packet": packet, "heads": list(log.heads), "events": len(log.by_id)}
-        for packet, log in sorted(logs.items())
-        if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
-    ]
-    return [
-        Happening("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
-        for start in range(0, len(rows), PACKETS_PER_CHECKPOINT)
-    ]
-
-
-def checkpointed_heads(checkpoint: Event) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The packets that a checkpoint event names, each with its heads."""
-    rows = checkpoint.data["logs"]
-    assert isinstance(rows, list)
-    for row in rows:
-        assert isinstance(row, dict)
-        heads = row["heads"]
-        assert isinstance(heads, list)
-        yield str(row["packet"]), tuple(str(head) for head in heads)

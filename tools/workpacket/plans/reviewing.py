@@ -17,6 +17,7 @@ from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
 from workpacket.plans.passing import added_unmet
+from workpacket.plans.standing import whose_branch
 from workpacket.value import Value
 
 _TODO = re.compile(r"TODO\b")
@@ -57,19 +58,12 @@ def submit_refusal(
         work.uncommitted,
         todo,
         work.branch,
-        _whose(facts, work.branch or ""),
+        whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows},
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*left, *added_unmet(facts, packet, transition("submit")))
-
-
-def _whose(facts: Facts, branch: str) -> str:
-    """The packet that was prepared on the branch, or would be by the pattern of the policy."""
-    prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
-    named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
-    return next(prepared, None) or next(named, "")
 
 
 def _came_to(row: Mapping[str, Json]) -> str:

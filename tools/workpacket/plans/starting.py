@@ -92,6 +92,7 @@ task_packets/*.md merge=workpacket
 task_packets/*/packet.md merge=workpacket
 log/** -text
 attestations/** -text
+checkpoints/** -text
 """
 
 # When the templates were made; a date of the day would make every copy another text.

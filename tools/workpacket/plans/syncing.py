@@ -32,15 +32,17 @@ from workpacket.value import replace
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     """Make the projections say what the logs say.
 
-    Packets without a log, forked ones, and those in a lane that the policy no longer has, are left as they are.
+    Packets without a log, forked ones, those whose log does not hold together, and those in a lane that the policy no
+    longer has, are left as they are.
     """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
     draft = Draft(command, facts, during_merge=True)
     for before, after in _sources(found, facts):
         draft.put(before.path, before, after.text)
-    lanes = facts.policy.lanes
-    stand = {name: packet for name, packet in sorted(facts.packets.items()) if packet.lane not in {"", FORKED}}
+    lanes, packets = facts.policy.lanes, sorted(facts.packets.items())
+    sound = [(name, packet) for name, packet in packets if packet.state.sound]
+    stand = {name: packet for name, packet in sound if packet.lane not in {"", FORKED}}
     known = {name: packet for name, packet in stand.items() if lanes.lane(packet.lane) is not None}
     if board:
         for packet in known.values():
@@ -54,7 +56,9 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
     said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
-    left = [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
+    damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
+    left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
+    left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
 

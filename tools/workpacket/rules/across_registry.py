@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
@@ -13,6 +14,8 @@ from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
+_ARCHIVE = frozenset({_SUPERSEDED, "ABANDONED"})
+_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
 
 
 def _headings(lanes: LaneTable) -> dict[str, str]:
@@ -110,20 +113,33 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry leads to a packet that something else has replaced.
+    The registry leads to a packet that something else has replaced. Where the log has no revision of the base in force
+    any more, the last one is what there is to name.
 
     Remedy: write the path of the packet that replaced it.
     """
 
     def check(self, repository: Repository) -> Iterator[Finding]:
-        work = repository.work
-        for path, row in work.all_rows:
-            said = _superseded_by(work, row["active"]) if row["active"] else ""
-            if said:
-                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {said}")
+        said = [(path, row, _superseded_by(repository.work, row["active"])) for path, row in repository.work.all_rows]
+        superseded = [(path, row, why) for path, row, why in said if why]
+        over = _bases_that_are_over(repository) if superseded else set()
+        for path, row, why in superseded:
+            if _REVISION.sub("", row["active"]) not in over:
+                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {why}")
+
+
+def _bases_that_are_over(repository: Repository) -> set[str]:
+    """The bases of which the log has every revision in the archive."""
+    lanes_of: dict[str, set[str]] = {}
+    for name, lane in repository.lanes.items():
+        lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
+    return {base for base, lanes in lanes_of.items() if lanes <= _ARCHIVE}
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
+    """Who says so; '' where nobody does, or the row names no packet."""
+    if not name:
+        return ""
     listed = work.entries.get(name)
     if listed is not None and _is_superseded(listed):
         return f"the board says so ({listed.path}:{listed.entry['place'][0]})"

@@ -1,7 +1,7 @@
 """Rules that compare packets, board and registry with the log. What the log says holds; the others are drawn from it.
 
-They have nothing to say where there is no log. A packet that was moved on two branches stands nowhere, so nothing is
-compared with it; that it is forked is said of the log itself.
+They have nothing to say where there is no log. A packet that was moved on two branches, or whose log does not hold
+together, stands nowhere, so nothing is compared with it; what is wrong is said of the log itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workpacket.model.lanes import Lane
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import RepositoryRule
 
-_MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED})
+_MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
 _POLICY = ".GOV/policy/policy.toml"
 _SYNC = "`workpacket board sync` writes what the log says"
 
@@ -161,4 +161,5 @@ class LogWithoutFile(RepositoryRule):
             if name in repository.work.packets or (may_be_stub and name in repository.work.stubs):
                 continue
             what = "only a stub" if name in repository.work.stubs else "no file"
-            yield self.finding(f".GOV/log/{name}", (0, 0), f"{name} is {token}, and there is {what} of it")
+            where = f"is {token}" if token else "has a log"
+            yield self.finding(f".GOV/log/{name}", (0, 0), f"{name} {where}, and there is {what} of it")

@@ -15,6 +15,7 @@ from workpacket.lifecycle.activation import carried_over
 from workpacket.model.findings import Finding
 from workpacket.model.reason_tables.gate import REASONS
 from workpacket.shell.cache import Cache
+from workpacket.shell.governed_files import find_governed
 from workpacket.shell.rows import dump_findings, load_findings
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import MARKDOWN
@@ -46,6 +47,16 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
     texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
     cache.remember_results((*key, text, "") for key, text in texts.items() if key not in known)
     return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
+
+
+def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Of these files, the packets that were made from a stub, and stubs of such: id, path of stub and of packet."""
+    chosen, governed = frozenset(paths), find_governed(root)
+    for name, stub in governed.stubs.items():
+        packet = governed.packets.get(name, "")
+        asked = packet and not chosen.isdisjoint((stub, packet))
+        if asked and any(event.type == "activated" for event in governed.log(name).events):
+            yield name, stub, packet
 
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:

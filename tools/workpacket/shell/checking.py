@@ -19,7 +19,7 @@ from workpacket.shell.base_policy import lanes_here
 from workpacket.shell.cache import RACY_NS, Cache, Result
 from workpacket.shell.carrying import not_carried_over
 from workpacket.shell.examining import digest_of, examine_files, unreadable
-from workpacket.shell.log_files import LOG_STATE
+from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
 from workpacket.shell.log_verifying import look_at_logs
 from workpacket.shell.rows import load_findings
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
@@ -82,7 +82,7 @@ def check(
         repository = Repository(summaries, logs.lanes, lanes, logs.passed)
         findings += [*logs.findings, *across(repository, RULES)]
         findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
-        facts.paths.extend((LOG_STATE, *logs.named))
+        facts.paths.extend((LOG_STATE, CHECKPOINTS_STATE, *logs.named))
         passing, rests_on_people = logs.passing, logs.rests_on_people
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}

@@ -19,10 +19,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.shell.leftovers import JOURNAL_FOLDER
 from workpacket.shell.safe_paths import Tree
 from workpacket.value import Value
-
-JOURNAL_FOLDER: Final = ("workpacket", "tx")
 
 Stage: TypeAlias = Literal["draft", "intent", "back"]
 _STAGES: Final[dict[str, Stage]] = {"draft": "draft", "intent": "intent", "back": "back"}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
+from workpacket.ledger.checkpoints import CHECKPOINTS_FOLDER
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.events import LOG_FOLDER
 from workpacket.shell.journal import TEMPORARY_PREFIX
@@ -15,22 +16,24 @@ from workpacket.shell.tree import read_bytes
 
 _LARGEST = 512 * 1024
 
-# Stands among the files that an output rests on, for everything below the log.
+# Stand among the files that an output rests on, for everything below the log and the checkpoints.
 LOG_STATE = f"{LOG_FOLDER}/"
+CHECKPOINTS_STATE = f"{CHECKPOINTS_FOLDER}/"
 
 
 def log_files(root: str) -> dict[str, bytes]:
     """Every file below the log, by path."""
-    return {path: _read(root, path) for path in paths_below(root, LOG_FOLDER)}
+    return {path: read_logged(root, path) for path in paths_below(root, LOG_FOLDER)}
 
 
 def append_only_files(root: str) -> dict[str, bytes]:
     """Every file that may never change."""
     paths = [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
-    return {path: _read(root, path) for path in paths}
+    return {path: read_logged(root, path) for path in paths}
 
 
-def _read(root: str, path: str) -> bytes:
+def read_logged(root: str, path: str) -> bytes:
+    """One file that may never change; WorkpacketError where it cannot be read."""
     try:
         return read_bytes(root, path, _LARGEST)
     except OSError as error:

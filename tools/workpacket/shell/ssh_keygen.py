@@ -32,14 +32,14 @@ def find_ssh_keygen() -> str:
     return tool
 
 
-def sign(message: bytes, key: str) -> bytes:
+def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
     """The SSHSIG blob of the key over the message.
 
     `key` is the path of a private key, or of a public key whose private half an agent or a token holds. The tool asks
     for passphrase, PIN and touch in the person's terminal, which is why its words are not caught. The signature is
     verified before it is returned, so that nothing is written down which a gate would refuse.
     """
-    command = [find_ssh_keygen(), "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key]
+    command = [find_ssh_keygen(), "-q", "-Y", "sign", "-n", namespace, "-f", key]
     status, output = run_openssh(command, message, in_terminal=True)
     if status != 0:
         raise WorkpacketError(
@@ -48,9 +48,9 @@ def sign(message: bytes, key: str) -> bytes:
             hint="Its own words above say why; check the path, the passphrase, and that the token was touched",
             path=key,
         )
-    usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message)
+    usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
     if isinstance(usable, Refusal):
-        raise WorkpacketError("signing_key_unfit", f"signatures of {key} cannot approve: {usable.message}", path=key)
+        raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
     return usable
 
 
@@ -101,12 +101,12 @@ def run_openssh(
     return done.returncode, done.stdout
 
 
-def _usable(armored: str, message: bytes) -> bytes | Refusal:
+def _usable(armored: str, message: bytes, namespace: str) -> bytes | Refusal:
     """The signature, if a gate would take it."""
     blob = unarmor(armored)
     if isinstance(blob, Refusal):
         return blob
-    signature = read_signature(blob)
+    signature = read_signature(blob, namespace)
     if isinstance(signature, Refusal):
         return signature
     return check_signature(signature, message) or blob

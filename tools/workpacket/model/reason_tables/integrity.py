@@ -126,14 +126,14 @@ REASONS: tuple[Reason, ...] = (
     ),
     _integrity(
         "log_file_deleted",
-        "A file of the log or of the approvals was deleted since the base",
-        "Nothing under .GOV/log and .GOV/attestations is ever deleted: history would change without a trace.",
+        "A file of the log, the approvals or the checkpoints was deleted since the base",
+        "Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints is ever deleted: history would change unseen.",
         _RESTORE,
     ),
     _integrity(
         "log_file_modified",
-        "A file of the log or of the approvals was changed since the base",
-        "Files under .GOV/log and .GOV/attestations are written once.",
+        "A file of the log, the approvals or the checkpoints was changed since the base",
+        "Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.",
         _RESTORE,
     ),
     _integrity(
@@ -144,9 +144,41 @@ REASONS: tuple[Reason, ...] = (
     ),
     _integrity(
         "log_checkpoint_unsigned",
-        "A checkpoint of the log has no signature that verifies",
-        "Only the signature of the protected branch's CI makes a checkpoint more than a claim.",
-        "Remove the checkpoint, or have CI write a new one.",
+        "A checkpoint of the log is not signed",
+        "Without the signature of the protected branch's CI a checkpoint is a claim, and vouches for nothing.",
+        "Restore its signature below .GOV/checkpoints, or have CI write the next one: `workpacket log checkpoint`.",
+    ),
+    _integrity(
+        "log_checkpoint_invalid",
+        "The signature of a checkpoint is not over its bytes",
+        "It was changed, belongs to another checkpoint, or was made for another purpose; it vouches for nothing.",
+        _RESTORE,
+    ),
+    _integrity(
+        "log_checkpoint_signer",
+        "A checkpoint is signed by somebody who may not vouch for the log",
+        "The key has to stand in allowed_signers with `workpacket-checkpoint@v1`, and its owner has to have the role "
+        "`ci`, both in the policy of the base.",
+        "Have CI write the next checkpoint, or name the signer by an approved change of the policy.",
+    ),
+    _integrity(
+        "log_checkpoint_revoked",
+        "A checkpoint is signed with a revoked key",
+        "Nothing that a revoked key has signed is believed, whenever it was signed.",
+        "Have CI write the next checkpoint with a valid key: it vouches for those before it too.",
+    ),
+    _integrity(
+        "log_checkpoint_out_of_time",
+        "A checkpoint is signed outside the time of its key, or dated in the future",
+        "The line of the key in allowed_signers says from when and until when it may sign; what is not on the base yet "
+        "is judged now, so that an old key cannot be used with an old date.",
+        "Have CI write the next checkpoint with a valid key: it vouches for those before it too.",
+    ),
+    _integrity(
+        "log_checkpoint_missing",
+        "A signature is here, and the checkpoint that it signs is not",
+        "The checkpoint was taken out of the log, or the file is none.",
+        "Restore the checkpoint: `git log --all --diff-filter=D -- .GOV/log/_checkpoints` finds it.",
     ),
 )
 

@@ -1,0 +1,155 @@
+"""Checkpoints of the log: which heads the protected branch held, and how much of the log a signature vouches for.
+
+Every checkpoint rests on the ones before it, by their digests. So a signature vouches for its own checkpoint and for
+all before it: what a revoked key once signed stands again as soon as CI has signed anew. Who signed, and whether that
+counts, is judged by the layers above; here it is a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from workpacket.ledger.append import Happening
+from workpacket.ledger.faults import fault
+from workpacket.ledger.log import Log
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
+from workpacket.model.events import Event, event_path
+from workpacket.model.findings import Finding
+from workpacket.value import Value
+
+CHECKPOINTS_FOLDER: Final = ".GOV/checkpoints"
+SIGNATURE_ENDING: Final = ".sshsig"
+
+
+class Vouching(Value):
+    """What the signature of a checkpoint comes to. `by` is who vouches with it, '' for nobody; `fault` is a code.
+
+    One that is `broken` was tampered with and never made by mistake; of the others time alone may have made what it is.
+    """
+
+    by: str = ""
+    key: str = ""
+    fault: str = ""
+    message: str = ""
+    broken: bool = False
+
+
+class Checkpoint(Value):
+    """A checkpoint as it was judged. `by` is who vouches for it, by its own signature or by a later one's."""
+
+    event: Event
+    own: Vouching
+    by: str
+
+
+class Reach(Value):
+    """How much of the log of a packet is vouched for: so many events, up to the heads that `checkpoint` names."""
+
+    packet: str
+    events: int
+    vouched: int
+    checkpoint: str
+    by: str
+
+
+Verifier: TypeAlias = Callable[[Event], Vouching]
+
+
+def signature_path(event_id: str) -> str:
+    return f"{CHECKPOINTS_FOLDER}/{event_id}{SIGNATURE_ENDING}"
+
+
+def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Checkpoint, ...]:
+    """All checkpoints in the order of the log, each with who vouches for it."""
+    log = logs.get(CHECKPOINT_LOG)
+    events = log.events if log is not None else ()
+    later: dict[str, str] = {}
+    judged = []
+    # Backwards: what a checkpoint rests on is met after it.
+    for event in reversed(events):
+        own = verifier(event)
+        by = own.by or later.get(event.id, "")
+        if by:
+            for parent in event.parents:
+                later.setdefault(parent, by)
+        judged.append(Checkpoint(event, own, by))
+    return tuple(reversed(judged))
+
+
+def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Finding]:
+    """What is wrong with signatures, and every head that a checkpoint names and that is not in its log any more."""
+    findings: list[Finding] = []
+    for each in checkpoints:
+        event, own = each.event, each.own
+        if own.fault and (own.broken or not each.by):
+            path = event.path if own.fault == "log_checkpoint_unsigned" else signature_path(event.id)
+            findings.append(fault(own.fault, path, own.message))
+        if not each.by:
+            continue
+        named = f"the checkpoint {event.id[:12]} of {event.at} names it, and {each.by} vouches for that"
+        for packet, heads in checkpointed_heads(event):
+            log = logs.get(packet)
+            missing = [head for head in heads if log is None or head not in log.by_id]
+            findings += [fault("log_truncated", event_path(packet, head), named) for head in missing]
+    return findings
+
+
+def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Finding]:
+    """Signatures of checkpoints that the log does not hold: somebody took the checkpoint away, or misnamed a file."""
+    log = logs.get(CHECKPOINT_LOG)
+    known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
+    message = "the log holds no checkpoint of this name"
+    return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
+
+
+def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
+    """Packet by packet, how much of its log is vouched for, by which checkpoint and by whom."""
+    named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
+    for each in checkpoints:
+        if each.by:
+            for packet, heads in checkpointed_heads(each.event):
+                known = named[packet][1] if packet in named else ()
+                named[packet] = (each, (*known, *heads))
+    rows = []
+    for packet, log in sorted(logs.items()):
+        if packet == CHECKPOINT_LOG:
+            continue
+        if packet not in named:
+            rows.append(Reach(packet, len(log.by_id), 0, "", ""))
+            continue
+        last, heads = named[packet]
+        rows.append(Reach(packet, len(log.by_id), len(log.ancestry(heads)), last.event.id, last.by))
+    return rows
+
+
+def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[Happening]:
+    """What to write into the checkpoint log for `commit`: the packets whose heads as they are now nobody vouches for.
+
+    Several events when there are many packets, because an event has a limit; none when nothing has changed.
+    """
+    named: dict[str, tuple[str, ...]] = {}
+    for each in checkpoints:
+        if each.by:
+            named.update(checkpointed_heads(each.event))
+    rows: list[Json] = [
+        {"packet": packet, "heads": list(log.heads), "events": len(log.by_id)}
+        for packet, log in sorted(logs.items())
+        if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
+    ]
+    return [
+        Happening("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
+        for start in range(0, len(rows), PACKETS_PER_CHECKPOINT)
+    ]
+
+
+def checkpointed_heads(checkpoint: Event) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """The packets that a checkpoint event names, each with its heads."""
+    rows = checkpoint.data["logs"]
+    assert isinstance(rows, list)
+    for row in rows:
+        assert isinstance(row, dict)
+        heads = row["heads"]
+        assert isinstance(heads, list)
+        yield str(row["packet"]), tuple(str(head) for head in heads)
