@@ -19,12 +19,12 @@ from bench.results import Row, row
 from bench.timing import Timing, measure
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import Repository, find_repository
-from workpacket.shell.approval_drafts import Wish, draft_decision
-from workpacket.shell.approval_facts import gate_verdict, open_approvals
-from workpacket.shell.approving import write_decision
+from workpacket.shell.approvals.approving import write_decision
+from workpacket.shell.approvals.drafts import Wish, draft_decision
+from workpacket.shell.approvals.facts import gate_verdict, open_approvals
+from workpacket.shell.keys.own_key import find_key
+from workpacket.shell.keys.ssh_keygen import sign
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import find_key
-from workpacket.shell.ssh_keygen import sign
 
 WP = "WP-1-Parser-v1"
 WHO = "ann@example.org"
@@ -51,7 +51,7 @@ REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
 """
 _FRESH = (
     "import sys; from pathlib import Path; from workpacket.git.repository import find_repository;"
-    "from workpacket.shell.approval_facts import gate_verdict; from workpacket.shell.moment import moment;"
+    "from workpacket.shell.approvals.facts import gate_verdict; from workpacket.shell.moment import moment;"
     "sys.exit(not gate_verdict(find_repository(Path.cwd()), sys.argv[1], 'activation', base=sys.argv[2],"
     " moment=moment()).met)"
 )

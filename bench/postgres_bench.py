@@ -28,11 +28,11 @@ import psycopg  # noqa: E402  # the paths above are needed first
 from bench.runtime_bench import asked  # noqa: E402
 from postgres.server import Server, programs  # noqa: E402
 from workpacket.runtime import Runtime  # noqa: E402
-from workpacket.runtime.contract import Append  # noqa: E402
-from workpacket.runtime.events import NewEvent  # noqa: E402
-from workpacket.runtime.postgres_queue import Job, Offer, Queue  # noqa: E402
-from workpacket.runtime.postgres_store import PostgresStore  # noqa: E402
-from workpacket.runtime.worker import Worker  # noqa: E402
+from workpacket.runtime.queue.offering import Job, Offer, Queue  # noqa: E402
+from workpacket.runtime.queue.worker import Worker  # noqa: E402
+from workpacket.runtime.records.events import NewEvent  # noqa: E402
+from workpacket.runtime.stores.contract import Append  # noqa: E402
+from workpacket.runtime.stores.postgres.store import PostgresStore  # noqa: E402
 
 RESULTS = HERE / "results" / "postgres.json"
 PEERS = {

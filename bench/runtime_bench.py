@@ -25,9 +25,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 
 from workpacket.runtime import Runtime  # noqa: E402  # the path above is needed first
-from workpacket.runtime.contract import Append  # noqa: E402
-from workpacket.runtime.events import NewEvent  # noqa: E402
-from workpacket.runtime.sqlite_store import SQLiteStore  # noqa: E402
+from workpacket.runtime.records.events import NewEvent  # noqa: E402
+from workpacket.runtime.stores.contract import Append  # noqa: E402
+from workpacket.runtime.stores.sqlite.store import SQLiteStore  # noqa: E402
 
 STEPS = 400
 PATIENCE = 300  # seconds after which a peer counts as not to be had here
@@ -91,7 +91,7 @@ RESUME = """
 import sys, time
 from pathlib import Path
 from workpacket.runtime import Runtime
-import workpacket.runtime.runtime, workpacket.runtime.sqlite_store
+import workpacket.runtime.runtime, workpacket.runtime.stores.sqlite.store
 began = time.perf_counter()
 with Runtime.open(Path(sys.argv[1])) as runtime, runtime.run("resume") as run:
     for number in range(101):
@@ -137,7 +137,7 @@ def growth(folder: Path) -> dict[str, object]:
 WRITER = """
 import sys, time
 from pathlib import Path
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import Writer
 store = SQLiteStore(Path(sys.argv[1]))
 writer = Writer(sys.argv[2], "run@" + sys.argv[2])

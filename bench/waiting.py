@@ -10,12 +10,12 @@ from pathlib import Path
 from bench.governed_trees import commit
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
-from workpacket.shell.approval_drafts import Wish, draft_decision
-from workpacket.shell.approval_facts import gate_verdict, open_approvals
-from workpacket.shell.approving import write_decision
+from workpacket.shell.approvals.approving import write_decision
+from workpacket.shell.approvals.drafts import Wish, draft_decision
+from workpacket.shell.approvals.facts import gate_verdict, open_approvals
+from workpacket.shell.keys.own_key import find_key
+from workpacket.shell.keys.ssh_keygen import sign
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import find_key
-from workpacket.shell.ssh_keygen import sign
 
 NAME = "WP-1-Parser-v1"
 WHO = "ann@example.org"

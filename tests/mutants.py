@@ -36,9 +36,9 @@ LOADED = (cryptography, hypothesis, jsonschema)  # what every test needs and no 
 # What is most likely to notice a change comes first.
 _RUNS = ("runtime/test_run", "runtime/test_async")
 _RUNTIME = {
-    "decide": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
-    "checks": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
-    "effects": ("runtime/test_effects", *_RUNS, "runtime/test_decide"),
+    "resuming/decide": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "resuming/checks": ("runtime/test_decide", "runtime/test_effects", *_RUNS),
+    "attempts/effects": ("runtime/test_effects", *_RUNS, "runtime/test_decide"),
 }
 _GATE = ("approvals/test_decide", "approvals/test_policy_files", "attacks/test_corpus")
 # Of each module what else would notice, after its own tests; before them where those take long.

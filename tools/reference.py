@@ -17,7 +17,7 @@ from workpacket.plans.dialects import DIALECTS
 from workpacket.plans.starting import starting_files
 from workpacket.report.catalogue import catalogue
 from workpacket.report.codes_page import render_codes_page
-from workpacket.shell.starter_files import SHIPPED, read_package
+from workpacket.shell.governing.starter_files import SHIPPED, read_package
 from workpacket.text.draft07 import twin
 
 ROOT = Path(__file__).resolve().parent.parent

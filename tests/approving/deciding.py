@@ -7,11 +7,11 @@ from typing import Any
 
 from workpacket.git.repository import find_repository
 from workpacket.model.plan import Moment
-from workpacket.shell.approval_drafts import Draft, Wish, draft_decision, draft_revocation
-from workpacket.shell.approval_facts import open_approvals
-from workpacket.shell.approving import Written, write_decision
-from workpacket.shell.own_key import find_key
-from workpacket.shell.ssh_keygen import sign
+from workpacket.shell.approvals.approving import Written, write_decision
+from workpacket.shell.approvals.drafts import Draft, Wish, draft_decision, draft_revocation
+from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.keys.own_key import find_key
+from workpacket.shell.keys.ssh_keygen import sign
 
 
 def drafted(root: Path, key: Path, now: Moment, packet: str, gate: str, decision: str, **wished: Any) -> Draft:

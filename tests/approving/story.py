@@ -27,12 +27,12 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, Event
 from workpacket.model.events import Subject as EventSubject
 from workpacket.model.plan import Moment, digest
-from workpacket.shell.approval_drafts import Draft
-from workpacket.shell.approval_facts import gate_verdict
-from workpacket.shell.approving import Written
-from workpacket.shell.attestations import read_packet_log, work_tree
+from workpacket.shell.approvals.approving import Written
+from workpacket.shell.approvals.attestations import read_packet_log, work_tree
+from workpacket.shell.approvals.drafts import Draft
+from workpacket.shell.approvals.facts import gate_verdict
+from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import find_key, signers_line
 
 WP = "WP-1-Parser-v1"
 ALICE, BOB, CAROL = "alice@example.org", "bob@example.org", "carol@example.org"

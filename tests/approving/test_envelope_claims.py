@@ -8,10 +8,10 @@ import pytest
 
 from approving.story import ALICE, BOB, CAROL, REFINEMENT_PATH, STUB_PATH, WP, Story, codes
 from workpacket.approvals.decide import Verdict
-from workpacket.shell import attestations
-from workpacket.shell.approval_facts import gate_verdict, open_approvals
+from workpacket.shell.approvals import attestations
+from workpacket.shell.approvals.facts import gate_verdict, open_approvals
 from workpacket.shell.moment import moment
-from workpacket.shell.safe_paths import Tree
+from workpacket.shell.transactions.safe_paths import Tree
 
 OTHER = "WP-2-Lexer-v1"
 

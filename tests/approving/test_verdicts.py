@@ -25,10 +25,10 @@ from workpacket.approvals.decide import Verdict
 from workpacket.documents.refinement_approval import tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
-from workpacket.shell.approval_drafts import redraft
-from workpacket.shell.approval_facts import gate_verdict, open_approvals
+from workpacket.shell.approvals.drafts import redraft
+from workpacket.shell.approvals.facts import gate_verdict, open_approvals
+from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import find_key, signers_line
 
 
 def test_a_signed_approval_opens_the_gate_and_fills_in_the_refinement(story: Story) -> None:
@@ -219,7 +219,7 @@ def test_until_it_is_on_the_base_a_used_approval_expires(story: Story) -> None:
 def consumed(story: Story, event: str, *, later: timedelta = timedelta()) -> set[str]:
     """What is unmet for an event that has used an approval."""
     from approving.story import moment_in
-    from workpacket.shell.approval_facts import open_approvals
+    from workpacket.shell.approvals.facts import open_approvals
 
     with open_approvals(story.repository, None, moment_in(later)) as approvals:
         found = approvals.log(WP).by_id[event]
@@ -330,7 +330,7 @@ PACKET = f"""# Task Packet: {WP}
 
 def with_a_packet(story: Story) -> None:
     from workpacket.ledger.append import Happening
-    from workpacket.shell.attestations import read_packet_log, work_tree
+    from workpacket.shell.approvals.attestations import read_packet_log, work_tree
 
     story.write(".GOV/policy/policy.toml", VERDICT_POLICY)
     story.write(PACKET_PATH, PACKET)

@@ -11,7 +11,7 @@ from typing import Any
 from workpacket.bridges import batch_completing
 from workpacket.bridges.stream_log import StreamLog
 from workpacket.cli.main import main
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.transaction import Transaction
 
 number, when, *words = sys.argv[1:]
 calls: list[str] = []

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from workpacket.cli.main import main
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.transaction import Transaction
 
 
 def killed(*_: Any) -> None:

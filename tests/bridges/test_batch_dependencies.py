@@ -12,7 +12,7 @@ from bridges.scopes import FOLDER, Scoped, scoped
 from bridges.test_dependencies import manifest
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
-from workpacket.runtime.events import Event
+from workpacket.runtime.records.events import Event
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from workpacket.bridges.dependency_changes import dependency_changes
 from workpacket.bridges.dependency_guard import DependencyGuard, changes_of_run
 from workpacket.cli.main import main
 from workpacket.git.repository import find_repository
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints
+from workpacket.runtime.commits.checkpoint import CommitCheckpoints
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
 def manifest(**dependencies: str) -> str:

@@ -16,7 +16,7 @@ from workpacket.bridges.all_bridges import BRIDGES, bridge_named
 from workpacket.bridges.foreign import Foreign
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
-from workpacket.runtime.model_session import open_session
+from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.step import load_checkpoint
 from workpacket.text.fault import Fault
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from workpacket.cli.main import main
-from workpacket.runtime.contract import Lease
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.contract import Lease
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 CONSOLE = "from workpacket.cli.main import console; console()"
 

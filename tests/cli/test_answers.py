@@ -31,8 +31,8 @@ from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.runtime import Runtime
-from workpacket.runtime.model_session import open_session
-from workpacket.runtime.place import store_path
+from workpacket.runtime.model_sessions.session import open_session
+from workpacket.runtime.stores.place import store_path
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -218,7 +218,7 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     governed.git("merge", "--quiet", "--message", "merged", "one")
     reached(governed, "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "one began first")
     with patch.context() as dying:
-        dying.setattr("workpacket.shell.journal.Journal.remove", interrupted)
+        dying.setattr("workpacket.shell.transactions.journal.Journal.remove", interrupted)
         governed("block", NAME, "--reason", "x", "--until", "y")
     assert reached(governed, "recover")["data"]["unfinished"]
     assert reached(governed, "recover", "--forward")["data"]["recovered"]

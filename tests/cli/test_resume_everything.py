@@ -17,7 +17,7 @@ from bridges.samples import STEP_EVENT, lines
 from bridges.scopes import FOLDER, Scoped, scoped
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
-from workpacket.runtime.model_session import open_session
+from workpacket.runtime.model_sessions.session import open_session
 
 
 class Place:

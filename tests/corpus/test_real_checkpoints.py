@@ -18,8 +18,8 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
 from workpacket.documents.role_progress import RoleProgress, is_open
 from workpacket.documents.role_writing import front_of
-from workpacket.runtime.memory import MemoryStore
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 

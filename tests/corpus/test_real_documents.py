@@ -15,10 +15,10 @@ from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
 from workpacket.rules.settings import Profile, Settings
-from workpacket.shell.cache import Cache
-from workpacket.shell.checking import check
-from workpacket.shell.examining import examine_bytes
-from workpacket.shell.rows import load_findings
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.repository import check
+from workpacket.shell.checking.rows import load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 

@@ -10,7 +10,7 @@ from workpacket.lifecycle.added_gates import BEARING
 from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
-from workpacket.shell.examining import examine_bytes
+from workpacket.shell.checking.examining import examine_bytes
 from workpacket.text.source import Source
 
 PATH = ".GOV/policy/policy.toml"

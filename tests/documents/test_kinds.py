@@ -13,8 +13,8 @@ from architecture.source_tree import ROOT
 from workpacket.documents.document import Document
 from workpacket.documents.places import PLACES, ROOTS, kind_of
 from workpacket.documents.reading import KINDS, Kind
-from workpacket.shell.examining import examine_bytes
-from workpacket.shell.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.rows import load_findings
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 

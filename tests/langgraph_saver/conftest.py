@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from postgres.conftest import server, url  # noqa: F401  # the server of the tests of PostgreSQL is used here too
-from workpacket.runtime.contract import Store
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def each_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store
     if request.param == "sqlite":
         opened = SQLiteStore(tmp_path / "runs.db")
     else:
-        from workpacket.runtime.postgres_store import PostgresStore
+        from workpacket.runtime.stores.postgres.store import PostgresStore
 
         opened = PostgresStore(request.getfixturevalue("url"))
     yield opened

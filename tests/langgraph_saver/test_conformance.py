@@ -11,7 +11,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
 
 from langgraph_saver.worlds import on, require_sound
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 
 
 def test_every_capability_passes(each_store: Store) -> None:

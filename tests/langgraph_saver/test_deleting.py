@@ -11,8 +11,8 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph
 
 from langgraph_saver.worlds import conversation, on, put, require_sound, stored_bytes, texts, thread, values
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.stores.contract import Store
 
 
 def test_a_deleted_thread_is_erased_and_its_name_can_be_used_again(each_store: Store) -> None:

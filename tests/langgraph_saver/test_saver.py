@@ -13,13 +13,13 @@ import pytest
 from langgraph.checkpoint.base import DeltaChannelHistory
 
 from langgraph_saver.worlds import conversation, graph, on, put, require_sound, texts, thread, values
-from workpacket.runtime.contract import Append, Appended, Store
 from workpacket.runtime.errors import RuntimeFault, StoreUnavailable
-from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.langgraph import WorkpacketSaver, require_langgraph
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.sqlite_store import SQLiteStore
-from workpacket.runtime.transfer import export_lines, import_lines
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.stores.contract import Append, Appended, Store
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 TURNS = 100
 

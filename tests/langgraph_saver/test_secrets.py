@@ -13,10 +13,10 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langgraph_saver.worlds import SETTINGS, on, put, require_sound, stored_bytes, thread, values
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.langgraph import WorkpacketSaver
 from workpacket.runtime.langgraph.cleaning import Cleaner
+from workpacket.runtime.stores.contract import Store
 
 TOKEN = "ghp_" + "a1B2" * 10
 SECRETS = (TOKEN, "very-secret-value", "hunter2")

@@ -8,8 +8,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_saver.worlds import conversation, graph, on, put, require_sound, thread, values
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.stores.contract import Store
 
 
 def test_a_second_process_that_goes_on_from_the_same_checkpoint_is_refused(each_store: Store) -> None:

@@ -11,11 +11,11 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, empty_chec
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from workpacket.runtime.contract import Store
-from workpacket.runtime.health import contents_of
 from workpacket.runtime.langgraph import WorkpacketSaver
-from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.runtime import Settings
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.health import contents_of
 
 SETTINGS = Settings(actor="test", redactor=Redactor(values=("very-secret-value",)))
 

@@ -22,8 +22,8 @@ from workpacket.ledger.state import PacketState
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
-from workpacket.shell import gathering
 from workpacket.shell import moment as shell_moment
+from workpacket.shell.governing import gathering
 
 SPECIFICATION = """# Specification
 

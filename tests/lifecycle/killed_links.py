@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from workpacket.cli.main import main
-from workpacket.runtime.sqlite_store import SQLiteStore
-from workpacket.shell.transaction import Transaction
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.shell.transactions.transaction import Transaction
 
 number, when, *words = sys.argv[1:]
 calls: list[str] = []

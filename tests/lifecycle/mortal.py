@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from shell.simulated_disk import Killed
-from workpacket.shell import recovery, transaction
-from workpacket.shell.storage import Storage, platform_storage
+from workpacket.shell.transactions import recovery, transaction
+from workpacket.shell.transactions.storage import Storage, platform_storage
 
 # What a dying process still does, because the kernel does it in its place.
 _BY_THE_KERNEL = frozenset({"close", "close_folder"})

@@ -10,9 +10,9 @@ from lifecycle.governed import Governed
 from shell.agents import make_key_file
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
-from workpacket.shell.approval_drafts import Draft
-from workpacket.shell.own_key import find_key, signers_line
-from workpacket.shell.ssh_keygen import sign
+from workpacket.shell.approvals.drafts import Draft
+from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.keys.ssh_keygen import sign
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 REFINEMENT = f".GOV/refinements/{NAME}.md"

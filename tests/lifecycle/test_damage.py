@@ -6,7 +6,7 @@ import pytest
 
 from lifecycle.governed import Governed
 from shell.simulated_disk import Killed
-from workpacket.shell import transaction
+from workpacket.shell.transactions import transaction
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

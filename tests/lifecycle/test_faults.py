@@ -13,7 +13,7 @@ import pytest
 
 from lifecycle.governed import Governed
 from workpacket.git.repository import find_repository
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions.transaction import writing
 
 NAME, NEXT, OTHER = "WP-1-Greeting-v1", "WP-1-Greeting-v2", "WP-1-Song-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -213,7 +213,7 @@ def test_a_lock_that_is_held_says_by_whom_and_since_when(governed: Governed) -> 
     before = governed.files()
     with writing(find_repository(governed.root, {}), "claim"):
         impatient = (
-            "from workpacket.shell import locks, transaction\n"
+            "from workpacket.shell.transactions import locks, transaction\n"
             "transaction.writer_lock = lambda *words, wait: locks.writer_lock(*words, wait=0.1)\n"
             "from workpacket.cli.main import console; console()"
         )

@@ -7,7 +7,7 @@ import pytest
 from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.transaction import Transaction
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 REFINEMENT = f".GOV/refinements/{NAME}.md"

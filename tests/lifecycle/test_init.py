@@ -22,8 +22,8 @@ from workpacket.plans.beginning import known_digest
 from workpacket.plans.dialects import DIALECTS, Dialect
 from workpacket.plans.protocols import protocols
 from workpacket.plans.starting import GOV_JUST, GROUPS, Package, starting_files
-from workpacket.shell import starter_files
-from workpacket.shell.starter_files import SHIPPED, read_package
+from workpacket.shell.governing import starter_files
+from workpacket.shell.governing.starter_files import SHIPPED, read_package
 
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"

@@ -15,7 +15,7 @@ from lifecycle.upsets import Quiet
 from shell.agents import make_key_file
 from softkeys import SoftKey, make_key
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, NAMESPACE, armor
-from workpacket.shell import log_verifying
+from workpacket.shell.judging import log_verifying
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
 

@@ -12,7 +12,7 @@ from lifecycle.world import adopted
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.plans.syncing import sync
-from workpacket.shell.recovery import unfinished
+from workpacket.shell.transactions.recovery import unfinished
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = 8

@@ -13,7 +13,7 @@ from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.state import Run
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.place import store_path
+from workpacket.runtime.stores.place import store_path
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
 RUN = f"{NAME}/translate@00000001"
@@ -281,7 +281,7 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("the store was opened")
 
-    monkeypatch.setattr("workpacket.runtime.sqlite_store.SQLiteStore.__init__", opened)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.store.SQLiteStore.__init__", opened)
     for words in (("board", "show"), ("status",), ("why", NAME), ("show", NAME)):
         governed.done(*words)
     governed.commit("as it stands")
@@ -354,8 +354,8 @@ def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
 ) -> None:
     in_progress(governed)
     with monkeypatch.context() as dying:
-        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
-        dying.setattr("workpacket.runtime.opening.Opening._give_up", die)
+        dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
+        dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
         with pytest.raises(Death):
             start(governed, owner=gone())
     assert runs(governed) == [(RUN, "")]
@@ -369,7 +369,7 @@ def test_killed_before_the_run_began_the_next_start_takes_its_link(
 ) -> None:
     in_progress(governed)
     with monkeypatch.context() as dying:
-        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
+        dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
         with pytest.raises(Death):
             start(governed)
     assert start(governed) == f"{RUN}#1"
@@ -382,8 +382,8 @@ def test_a_link_is_not_settled_away_while_its_run_is_beginning(
     """The lease is held by a living process that has not recorded the attempt yet."""
     in_progress(governed)
     with monkeypatch.context() as dying:
-        dying.setattr("workpacket.runtime.recorder.Recorder.record", die)
-        dying.setattr("workpacket.runtime.opening.Opening._give_up", die)
+        dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
+        dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
         with pytest.raises(Death):
             start(governed)
     assert settled(governed) == []

@@ -13,7 +13,7 @@ from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.transitions import TRANSITIONS
 from workpacket.plans.protocols import protocols
 from workpacket.plans.starting import GOV_JUST, STUB_TEMPLATE
-from workpacket.shell.starter_files import gov_just
+from workpacket.shell.governing.starter_files import gov_just
 
 ROOT = Path(__file__).parents[2]
 PAGES = dict(protocols())

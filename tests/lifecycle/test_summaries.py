@@ -14,7 +14,7 @@ from lifecycle.governed import Governed
 from workpacket.cli import looked_at, remembered
 from workpacket.git.repository import find_repository
 from workpacket.model.events import LOG_FOLDER
-from workpacket.shell import checking
+from workpacket.shell.checking import repository as checking
 
 NAMES = tuple(f"WP-1-P{number}-v1" for number in range(4))
 STUBS = ".GOV/task_packets/stubs"

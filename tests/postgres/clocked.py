@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from workpacket.runtime.postgres_access import Connection
-from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.stores.postgres.access import Connection
+from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import ManualClock
 
 T = TypeVar("T")

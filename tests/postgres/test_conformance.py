@@ -8,7 +8,7 @@ import pytest
 
 from postgres.clocked import ClockedPostgres
 from postgres.server import Server
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.testing import ManualClock, StoreConformance
 
 _NUMBERS = count(1)
@@ -19,7 +19,7 @@ class TestPostgresStore(StoreConformance):
     def _place(self, server: Server) -> None:
         self.url = server.url(workpacket_schema="conformance", workpacket_project=f"p{next(_NUMBERS)}")
         self.opener = (
-            f"from workpacket.runtime.postgres_store import PostgresStore\nstore = PostgresStore({self.url!r})"
+            f"from workpacket.runtime.stores.postgres.store import PostgresStore\nstore = PostgresStore({self.url!r})"
         )
 
     def open_store(self, clock: ManualClock) -> Store:

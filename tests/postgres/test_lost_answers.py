@@ -11,11 +11,11 @@ import pytest
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
 from workpacket.runtime.errors import StoreCorrupt, StoreUnavailable, VersionConflict
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.postgres_access import Access
-from workpacket.runtime.postgres_queue import Offer, Queue
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.postgres_url import address_of_url
+from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.store import PostgresStore
+from workpacket.runtime.stores.postgres.url import address_of_url
 from workpacket.runtime.testing import Writer, refused
 
 HBA = """local all asked scram-sha-256

@@ -14,14 +14,14 @@ import pytest
 
 from workpacket.runtime import Run, Runtime
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.following import following
-from workpacket.runtime.postgres_access import Access
-from workpacket.runtime.postgres_following import News
-from workpacket.runtime.postgres_queue import Offer, Queue
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.postgres_url import address_of_url
+from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.stores.following import following
+from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.stores.postgres.store import PostgresStore
+from workpacket.runtime.stores.postgres.url import address_of_url
 from workpacket.runtime.testing import Writer
-from workpacket.runtime.worker import Worker
 
 
 @pytest.fixture
@@ -218,12 +218,12 @@ def test_who_cannot_be_announced_to_looks_again_after_a_while(store: PostgresSto
 WORKER = """
 import os, sys, signal
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.following import following
-from workpacket.runtime.postgres_access import Access
-from workpacket.runtime.postgres_following import News
-from workpacket.runtime.postgres_queue import Queue
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.worker import Worker
+from workpacket.runtime.stores.following import following
+from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.queue.offering import Queue
+from workpacket.runtime.stores.postgres.store import PostgresStore
+from workpacket.runtime.queue.worker import Worker
 def task(run):
     run.step("first", lambda: print("first", flush=True))
     if sys.argv[2] == "die":

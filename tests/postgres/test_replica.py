@@ -10,7 +10,7 @@ import pytest
 
 from postgres.server import Server, programs
 from workpacket.runtime.errors import LeaseLost, StoreUnavailable
-from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer, refused
 
 

@@ -16,17 +16,17 @@ import pytest
 
 from postgres.server import Server, programs
 from workpacket.runtime import Runtime
-from workpacket.runtime.contract import Append
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreUnavailable
-from workpacket.runtime.events import NewEvent
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.postgres_migrations import MIGRATIONS, migrate
-from workpacket.runtime.postgres_reading import LATEST
-from workpacket.runtime.postgres_roles import let_in, shut_out
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.records.events import NewEvent
+from workpacket.runtime.stores.contract import Append
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
+from workpacket.runtime.stores.postgres.reading import LATEST
+from workpacket.runtime.stores.postgres.roles import let_in, shut_out
+from workpacket.runtime.stores.postgres.store import PostgresStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.transfer import export_lines, import_lines
 from workpacket.runtime.testing import Writer, refused
-from workpacket.runtime.transfer import export_lines, import_lines
 
 
 def opened(url: str) -> PostgresStore:
@@ -200,7 +200,8 @@ def test_who_was_shut_out_is_refused_by_the_next_call(governed: Server) -> None:
 
 def test_many_may_make_the_schema_at_once(schema_url: str) -> None:
     program = (
-        "import sys\nfrom workpacket.runtime.postgres_store import PostgresStore\nPostgresStore(sys.argv[1]).close()"
+        "import sys\nfrom workpacket.runtime.stores.postgres.store import PostgresStore\n"
+        "PostgresStore(sys.argv[1]).close()"
     )
     children = [subprocess.Popen([sys.executable, "-c", program, schema_url], stderr=subprocess.PIPE) for _ in range(4)]
     assert [(child.communicate(timeout=60)[1], child.returncode) for child in children] == [(b"", 0)] * 4
@@ -226,7 +227,7 @@ HOST = """
 import sys, time
 from workpacket.runtime.errors import LeaseHeld, LeaseLost
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer
 from workpacket.runtime.ticks import SystemClock
 url, skew, who = sys.argv[1], float(sys.argv[2]), sys.argv[3]
@@ -346,10 +347,10 @@ def test_a_token_is_never_handed_out_again_after_a_crash_of_the_server(own: Serv
 
 def test_a_lost_answer_to_taking_a_lease_is_given_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store = opened(url)
-    monkeypatch.setattr("workpacket.runtime.postgres_store.random_id", lambda: "one request")
+    monkeypatch.setattr("workpacket.runtime.stores.postgres.store.random_id", lambda: "one request")
     first = store.acquire("run@1", "me", 30)
     assert store.acquire("run@1", "me", 30).token == first.token
-    monkeypatch.setattr("workpacket.runtime.postgres_store.random_id", lambda: "another request")
+    monkeypatch.setattr("workpacket.runtime.stores.postgres.store.random_id", lambda: "another request")
     with refused(LeaseHeld):
         store.acquire("run@1", "me", 30)
     store.close()

@@ -17,8 +17,8 @@ from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.settings import Settings
-from workpacket.shell.cache import Cache
-from workpacket.shell.checking import check
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents
 
 CASES = Path(__file__).parent / "cases"

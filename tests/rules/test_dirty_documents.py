@@ -12,8 +12,8 @@ from workpacket.cli.fixing import repaired
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import Profile, Settings, grade
-from workpacket.shell.examining import examine_bytes
-from workpacket.shell.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.rows import load_findings
 from workpacket.text.source import Source
 
 REASONS = catalogue()

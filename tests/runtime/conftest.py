@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workpacket.runtime.sqlite_access import Access
+from workpacket.runtime.stores.sqlite.access import Access
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workpacket.runtime.contract import Append, Store
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.events import Event, NewEvent
-from workpacket.runtime.index import IndexEntry
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.index import IndexEntry
+from workpacket.runtime.stores.contract import Append, Store
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import Writer
 
 KINDS = ("runs", "checkpoints", "effects")

@@ -20,11 +20,11 @@ from typing import Any
 from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.request import RunRequest
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.recorder import Draft
-from workpacket.runtime.request import RunRequest
-from workpacket.runtime.state import RunState
-from workpacket.runtime.transfer import export_lines
+from workpacket.runtime.records.state import RunState
+from workpacket.runtime.stores.transfer import export_lines
 
 
 def finished(world: World) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.model_session import ModelRun, open_session
+from workpacket.runtime.model_sessions.session import ModelRun, open_session
 
 STORE, WHERE = Path(sys.argv[1]), sys.argv[2]
 UP = STORE.with_name("up")  # the program of the session is at work

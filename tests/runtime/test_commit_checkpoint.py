@@ -18,13 +18,13 @@ from workpacket.cli.main import main
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints, CommitPoint, Judged, next_milestone
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.commits.checkpoint import CommitCheckpoints, CommitPoint, Judged, next_milestone
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
-from workpacket.runtime.recorder import Draft
+from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
 @pytest.fixture
@@ -349,7 +349,7 @@ def test_only_a_whole_first_line_is_a_checkpoint(message: str, read: CheckpointM
 
 KILLED = """
 import os, signal, sys
-import workpacket.runtime.commit_checkpoint as module
+import workpacket.runtime.commits.checkpoint as module
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 def then_die(real):
     def act(*words):

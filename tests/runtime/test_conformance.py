@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.runtime.contract import Store
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import ManualClock, StoreConformance
 
 
@@ -22,7 +22,7 @@ class TestSQLiteStore(StoreConformance):
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / "runs.db"
         self.opener = (
-            "from pathlib import Path\nfrom workpacket.runtime.sqlite_store import SQLiteStore\n"
+            "from pathlib import Path\nfrom workpacket.runtime.stores.sqlite.store import SQLiteStore\n"
             f"store = SQLiteStore(Path({str(self.path)!r}))"
         )
 

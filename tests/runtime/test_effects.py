@@ -11,11 +11,11 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
-from workpacket.runtime.effects import KEYED, Recovery, identity, next_move
-from workpacket.runtime.events import Event
-from workpacket.runtime.jcs import jcs_hash
+from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, next_move
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.state import EffectRecord, EffectStatus
 from workpacket.runtime.run import takes_key
-from workpacket.runtime.state import EffectRecord, EffectStatus
 
 EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
 TABLE = {

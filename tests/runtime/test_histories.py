@@ -10,12 +10,12 @@ import pytest
 
 from runtime.histories import HISTORIES, refused, summary
 from runtime.worlds import World
-from workpacket.runtime.kinds import KINDS
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.sqlite_health import examine
-from workpacket.runtime.sqlite_store import SQLiteStore
-from workpacket.runtime.state import fold
-from workpacket.runtime.transfer import export_lines, import_lines
+from workpacket.runtime.records.kinds import KINDS
+from workpacket.runtime.records.state import fold
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.health import examine
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 FOLDER = Path(__file__).parents[1] / "histories"
 NEWEST = max(FOLDER.iterdir(), key=lambda folder: int(folder.name))

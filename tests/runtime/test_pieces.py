@@ -19,21 +19,21 @@ import workpacket.runtime
 from runtime.worlds import World
 from workpacket.errors import WorkpacketError
 from workpacket.runtime import Retry, RunBlocked, RunCancelled, Runtime, Settings
-from workpacket.runtime.calls import Scope, name_and_function
+from workpacket.runtime.attempts.commands import run_command
 from workpacket.runtime.catalog import stream_prefix
-from workpacket.runtime.commands import run_command
-from workpacket.runtime.contract import Append
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
-from workpacket.runtime.events import Event, NewEvent, sealed
-from workpacket.runtime.kinds import KINDS, Kind, current
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.observe import DigestObserver, EnvironmentObserver
-from workpacket.runtime.place import git_common_dir, store_path, work_tree_of
 from workpacket.runtime.processes import is_certainly_dead, this_process
-from workpacket.runtime.state import fold
+from workpacket.runtime.records.calls import Scope, name_and_function
+from workpacket.runtime.records.events import Event, NewEvent, sealed
+from workpacket.runtime.records.kinds import KINDS, Kind, current
+from workpacket.runtime.records.state import fold
+from workpacket.runtime.resuming.observe import DigestObserver, EnvironmentObserver
+from workpacket.runtime.stores.contract import Append
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import git_common_dir, store_path, work_tree_of
+from workpacket.runtime.stores.transfer import export_lines, import_lines
 from workpacket.runtime.testing import ManualClock
 from workpacket.runtime.ticks import SystemClock, boot_id
-from workpacket.runtime.transfer import export_lines, import_lines
 
 # ---- processes and clocks ----------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ def test_a_separate_git_dir_is_followed_and_a_broken_one_is_named(tmp_path: Path
 
 
 def test_outside_a_repository_the_store_is_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.place.work_tree_of", lambda _: None)
+    monkeypatch.setattr("workpacket.runtime.stores.place.work_tree_of", lambda _: None)
     assert store_path(tmp_path) == tmp_path / ".workpacket" / "runs.db"
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from runtime.worlds import World
 from workpacket.runtime.errors import RedactionFailed
-from workpacket.runtime.jcs import jcs_hash
-from workpacket.runtime.kinds import KINDS, Kind
-from workpacket.runtime.redaction import Redactor, clean_record
-from workpacket.runtime.secret_rules import RULES, SecretRule
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.kinds import KINDS, Kind
+from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.secret_rules import RULES, SecretRule
 
 REDACTOR = Redactor()
 

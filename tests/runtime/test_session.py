@@ -19,10 +19,10 @@ from architecture.source_tree import ROOT
 from runtime.test_tutorial import BLOCK, play
 from runtime.worlds import World
 from workpacket.runtime import RunBlocked, RunCancelled, Runtime, Settings
-from workpacket.runtime.model_session import ModelRun, OpenSession, assess, open_session
-from workpacket.runtime.redaction import Redactor
-from workpacket.runtime.session_artifacts import LARGEST_INLINE, last_valid, session_points
-from workpacket.runtime.session_recovery import operator_decides
+from workpacket.runtime.model_sessions.artifacts import LARGEST_INLINE, last_valid, session_points
+from workpacket.runtime.model_sessions.recovery import operator_decides
+from workpacket.runtime.model_sessions.session import ModelRun, OpenSession, assess, open_session
+from workpacket.runtime.records.redaction import Redactor
 
 PROGRAM = Path(__file__).with_name("session_program.py")
 STREAM = "session@s"

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from workpacket.runtime import Runtime
-from workpacket.runtime.contract import Append
 from workpacket.runtime.errors import (
     LogDamaged,
     NewerSchema,
@@ -27,14 +26,15 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from workpacket.runtime.events import Chain, NewEvent
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.sqlite_files import SideFile, file_system_of
-from workpacket.runtime.sqlite_health import back_up, examine, give_back_space, raw_dump, suitability
-from workpacket.runtime.sqlite_schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.records.events import Chain, NewEvent
+from workpacket.runtime.records.values import address_of
+from workpacket.runtime.stores.contract import Append
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.files import SideFile, file_system_of
+from workpacket.runtime.stores.sqlite.health import back_up, examine, give_back_space, raw_dump, suitability
+from workpacket.runtime.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
-from workpacket.runtime.values import address_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # os.fork beside threads, on purpose
 
@@ -83,12 +83,12 @@ def test_the_durability_that_was_asked_for_is_in_force(path: Path) -> None:
 
 def test_a_setting_that_does_not_hold_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pragmas = (("synchronous", "NORMAL", 2),)
-    monkeypatch.setattr("workpacket.runtime.sqlite_access._PRAGMAS", pragmas)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.access._PRAGMAS", pragmas)
     assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
 
 
 def test_a_network_file_system_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.sqlite_files.file_system_of", lambda _: "nfs4")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.files.file_system_of", lambda _: "nfs4")
     assert code_of(lambda: SQLiteStore(path)) == "storage_unsuitable"
 
 
@@ -96,7 +96,7 @@ def test_the_file_system_is_known_where_the_system_says_it(tmp_path: Path, monke
     mounts = tmp_path / "mountinfo"
     device = tmp_path.stat().st_dev
     mounts.write_text(f"36 35 {os.major(device)}:{os.minor(device)} / / rw master:1 - ext9 /dev/x rw\n")
-    monkeypatch.setattr("workpacket.runtime.sqlite_files._MOUNTS", mounts)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.files._MOUNTS", mounts)
     assert file_system_of(tmp_path) == "ext9"
     mounts.write_text("36 35 0:0 / / rw - other x rw\n")
     assert file_system_of(tmp_path) == ""
@@ -105,10 +105,10 @@ def test_the_file_system_is_known_where_the_system_says_it(tmp_path: Path, monke
 
 
 def test_a_memory_file_system_works_and_is_mentioned(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.sqlite_health.file_system_of", lambda _: "tmpfs")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.health.file_system_of", lambda _: "tmpfs")
     (problem,) = suitability(path)
     assert problem.code == "storage_unsuitable"
-    monkeypatch.setattr("workpacket.runtime.sqlite_health.file_system_of", lambda _: "ext4")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.health.file_system_of", lambda _: "ext4")
     assert suitability(path) == ()
 
 
@@ -143,7 +143,7 @@ def test_a_lock_that_fails_is_an_error_of_the_storage(path: Path, monkeypatch: p
     def fails(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("workpacket.runtime.sqlite_files.fcntl.flock", fails)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.files.fcntl.flock", fails)
     with pytest.raises(StorageFailed):
         store.append(Writer("v").request("a"))
 
@@ -202,7 +202,8 @@ def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> Non
 
 
 def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", (("CREATE TABLE meta(x)", "CREATE NONSENSE"),))
+    broken = (("CREATE TABLE meta(x)", "CREATE NONSENSE"),)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.schema.MIGRATIONS", broken)
     with pytest.raises(RuntimeFault):
         SQLiteStore(path)
     monkeypatch.undo()
@@ -212,8 +213,8 @@ def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytes
 def test_an_older_file_is_brought_to_the_present_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(path).close()
     grown = (*MIGRATIONS, ("CREATE TABLE added(x)",))
-    monkeypatch.setattr("workpacket.runtime.sqlite_schema.MIGRATIONS", grown)
-    monkeypatch.setattr("workpacket.runtime.sqlite_access.SCHEMA_VERSION", len(grown))
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.schema.MIGRATIONS", grown)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.access.SCHEMA_VERSION", len(grown))
     store = SQLiteStore(path)
     assert len(list(store.read(STREAM))) == 3
     with store.access.reading as db:
@@ -601,7 +602,7 @@ def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> Non
 
 def test_a_lease_of_another_boot_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SQLiteStore(path).acquire(STREAM, "one", 3600)
-    monkeypatch.setattr("workpacket.runtime.sqlite_reading.boot_id", lambda: "another boot")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.reading.boot_id", lambda: "another boot")
     store = SQLiteStore(path)
     assert store.lease(STREAM) is None
     assert store.acquire(STREAM, "two", 30).token == 2
@@ -651,7 +652,7 @@ def test_space_is_given_back_after_retention(path: Path) -> None:
 APPENDER = """
 import sys, time
 from pathlib import Path
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import Writer
 name = sys.argv[2]
 store = SQLiteStore(Path(sys.argv[1]))

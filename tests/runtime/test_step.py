@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked, StoreUnavailable
-from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.step import (
     CheckpointEmitter,
     ResumeMiddleware,
@@ -32,9 +32,9 @@ from workpacket.runtime.step import (
     load_checkpoint,
     verify_input_hash,
 )
-from workpacket.runtime.step_history import identity_of
-from workpacket.runtime.step_model import checkpoint_of, event_of, hash_variant, line_of
-from workpacket.runtime.step_pipeline import Pipeline
+from workpacket.runtime.step.history import identity_of
+from workpacket.runtime.step.model import checkpoint_of, event_of, hash_variant, line_of
+from workpacket.runtime.step.pipeline import Pipeline
 
 NOON = datetime(2026, 2, 16, 12, tzinfo=UTC)
 INPUTS = {"b": [1, 2.5], "a": {"ä": None}}
@@ -174,7 +174,7 @@ def test_if_the_checkpoint_cannot_be_written_the_gate_is_not_asked(world: World,
 def test_a_full_disk_leaves_no_half_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.emitter().process(context())
     before = world.log.path.read_bytes()
-    monkeypatch.setattr("workpacket.runtime.step_log.os.fsync", _full)
+    monkeypatch.setattr("workpacket.runtime.step.log.os.fsync", _full)
     with pytest.raises(StoreUnavailable) as caught:
         world.emitter().process(context())
     assert caught.value.code == "disk_full"
@@ -522,7 +522,7 @@ def test_a_line_longer_than_any_reader_takes_is_not_written(world: World) -> Non
 PROGRAM = """
 import os, signal, sys
 from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, StepContext, StepLog
-from workpacket.runtime.step_pipeline import Pipeline
+from workpacket.runtime.step.pipeline import Pipeline
 
 def extract(context):
     print("extract", flush=True)

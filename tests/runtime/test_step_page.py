@@ -48,13 +48,14 @@ def test_every_subtask_has_a_row() -> None:
 
 @pytest.mark.parametrize("subtask", ROWS)
 def test_the_code_and_the_tests_of_a_subtask_exist(subtask: str) -> None:
-    code = re.findall(r"`(\w+)\.(\w+)`", ROWS[subtask]["code"])
+    code = re.findall(r"`([\w.]+)\.(\w+)`", ROWS[subtask]["code"])
     tests = re.findall(r"`(\w+)`", ROWS[subtask]["tests"])
     assert code
     assert tests
     for module, name in code:
-        assert hasattr(import_module(f"workpacket.runtime.{module}"), name)
-        assert name in (ROOT / "tools" / "workpacket" / "runtime" / f"{module}.py").read_text("utf-8")
+        found = import_module(f"workpacket.runtime.{module}")
+        assert hasattr(found, name)
+        assert name in Path(str(found.__file__)).read_text("utf-8")
     for name in tests:
         assert callable(getattr(test_step, name))
 

@@ -93,7 +93,7 @@ def test_a_stop_without_a_choice_is_refused() -> None:
 def codes_in_the_source() -> set[str]:
     """Every text that is given as `code=` or stands as `default_code`, and what decide blocks or asks with."""
     found: set[str] = set()
-    for path in Path(workpacket.runtime.__file__).parent.glob("*.py"):
+    for path in Path(workpacket.runtime.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.keyword(arg="code", value=ast.Constant(value=str(code))) if code:

@@ -19,9 +19,9 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.sqlite_store import SQLiteStore
-from workpacket.runtime.telemetry import StableIds, Telemetry
+from workpacket.runtime.observing.telemetry import StableIds, Telemetry
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
 class Collected:
@@ -149,7 +149,7 @@ def test_a_run_goes_on_when_the_telemetry_fails(
 
 
 def test_the_error_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.telemetry.find_spec", lambda name: None)
+    monkeypatch.setattr("workpacket.runtime.observing.telemetry.find_spec", lambda name: None)
     with pytest.raises(RuntimeFault, match="opentelemetry-api") as caught:
         Telemetry()
     assert caught.value.hint == "pip install 'workpacket[otel]'"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.contract import Store
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.observations import ResumePolicy
-from workpacket.runtime.observe import Observer
-from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.resuming.observations import ResumePolicy
+from workpacket.runtime.resuming.observe import Observer
 from workpacket.runtime.run import Run
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.testing import ManualClock
 
 

@@ -23,8 +23,8 @@ import runtime.test_session
 from git.scratch import make_repository
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
-from workpacket.runtime.model_session import ModelSession
-from workpacket.runtime.session_recovery import assess
+from workpacket.runtime.model_sessions.recovery import assess
+from workpacket.runtime.model_sessions.session import ModelSession
 
 PROGRAM = Path(runtime.test_session.PROGRAM)
 WP = "WP-1-Crash-Recovery-v1"
@@ -165,7 +165,7 @@ def test_an_effect_is_done_twice_only_if_an_operator_says_so(call: Call, store: 
 
 def test_what_a_checkpoint_holds_is_an_artifact_under_its_own_id_without_secrets(call: Call, store: Path) -> None:
     with Runtime.open(store) as opened:
-        from workpacket.runtime.model_session import open_session
+        from workpacket.runtime.model_sessions.session import open_session
 
         with open_session(opened, "s", model="m") as session:
             session.add("user", "the key is ghp_" + "a" * 36)

@@ -36,7 +36,7 @@ HASHES = {
 PROGRAM = """
 import os, signal, sys
 from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, StepContext, StepLog
-from workpacket.runtime.step_pipeline import Pipeline
+from workpacket.runtime.step.pipeline import Pipeline
 
 month, gate = sys.argv[1:3]
 

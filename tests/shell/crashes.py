@@ -11,9 +11,9 @@ from workpacket.git.repository import Repository
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest
-from workpacket.shell.recovery import finish_pending
-from workpacket.shell.transaction import Transaction
-from workpacket.shell.workspace import open_workspace
+from workpacket.shell.transactions.recovery import finish_pending
+from workpacket.shell.transactions.transaction import Transaction
+from workpacket.shell.transactions.workspace import open_workspace
 
 REPOSITORY: Final = Repository(Path("work"), Path("git"), Path("git"))
 TX: Final = "0190a5de-ac96-774b-bcce-b302099a8057"

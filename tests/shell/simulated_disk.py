@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from workpacket.shell.storage import Contents, Folder, NotRegular
+from workpacket.shell.transactions.storage import Contents, Folder, NotRegular
 
 
 class Killed(BaseException):
@@ -108,7 +108,7 @@ class SimulatedDisk:
             here = found
         return here
 
-    # --- what the program does with it: see `workpacket.shell.storage` ---
+    # --- what the program does with it: see `workpacket.shell.transactions.storage` ---
 
     def open_top(self, path: Path) -> Folder:
         with self._call("open_top"):

@@ -12,8 +12,8 @@ from workpacket.approvals.keys import read_key_fields
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature, unarmor
 from workpacket.errors import WorkpacketError
-from workpacket.shell.key_doctor import LADDER, TRIAL_NAMESPACE, Diagnosis, examine, private_keys
-from workpacket.shell.ssh_keygen import find_ssh_keygen, run_openssh
+from workpacket.shell.keys.key_doctor import LADDER, TRIAL_NAMESPACE, Diagnosis, examine, private_keys
+from workpacket.shell.keys.ssh_keygen import find_ssh_keygen, run_openssh
 
 YES = "an agent on this account could approve: YES"
 NO = "an agent on this account could approve: NO"

@@ -12,7 +12,7 @@ from git.scratch import make_repository
 from ledger.stories import Story
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
-from workpacket.shell.recovery import unfinished
+from workpacket.shell.transactions.recovery import unfinished
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = 8
@@ -27,7 +27,7 @@ from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest, log_seen
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions.transaction import writing
 
 root, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 repository = find_repository(root)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from workpacket.errors import WorkpacketError
-from workpacket.shell.safe_paths import Tree, split_path
-from workpacket.shell.storage import PosixStorage
+from workpacket.shell.transactions.safe_paths import Tree, split_path
+from workpacket.shell.transactions.storage import PosixStorage
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.events import Event
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
-from workpacket.shell import recovery, rolling, transaction
-from workpacket.shell.journal import Record
-from workpacket.shell.recovery import recover, unfinished
-from workpacket.shell.safe_paths import Tree
-from workpacket.shell.storage import Folder, PosixStorage
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions import recovery, rolling, transaction
+from workpacket.shell.transactions.journal import Record
+from workpacket.shell.transactions.recovery import recover, unfinished
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Folder, PosixStorage
+from workpacket.shell.transactions.transaction import writing
 
 BOARD = ".GOV/TASK_BOARD.md"
 PACKET_FILE = f".GOV/task_packets/{PACKET}.md"

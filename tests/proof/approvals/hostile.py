@@ -9,9 +9,9 @@ from approving.story import ALICE, POLICY, WP, Story, codes, moment_in
 from shell.agents import make_key_file
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.errors import WorkpacketError
-from workpacket.shell.approval_facts import gate_verdict
-from workpacket.shell.own_key import find_key, signers_line
-from workpacket.shell.ssh_keygen import sign
+from workpacket.shell.approvals.facts import gate_verdict
+from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.keys.ssh_keygen import sign
 from workpacket.value import replace
 
 POLICY_FILE, SIGNERS = ".GOV/policy/policy.toml", ".GOV/policy/allowed_signers"

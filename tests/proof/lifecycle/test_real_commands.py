@@ -52,7 +52,7 @@ WHOLE = "import sys; from workpacket.cli.main import main; sys.exit(main(sys.arg
 NAIVE = """
 import os, sys
 from workpacket.cli.main import main
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.transaction import Transaction
 def apply(transaction, plan):
     for change in plan.all_changes():
         os.makedirs(os.path.dirname(change.path), exist_ok=True)

@@ -22,9 +22,9 @@ import pytest
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
 from proof.share import bounded
-from workpacket.runtime.events import Event
-from workpacket.runtime.postgres_queue import Offer, Queue
-from workpacket.runtime.postgres_store import PostgresStore
+from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.stores.postgres.store import PostgresStore
 
 SECONDS = 8 if bounded() else 600
 WORKERS = 4

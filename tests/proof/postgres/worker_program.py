@@ -12,10 +12,10 @@ import sys
 import time
 
 from workpacket.runtime import Run, Runtime, Settings
-from workpacket.runtime.contract import Append, Appended
-from workpacket.runtime.postgres_queue import Queue
-from workpacket.runtime.postgres_store import PostgresStore
-from workpacket.runtime.worker import Worker
+from workpacket.runtime.queue.offering import Queue
+from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.stores.contract import Append, Appended
+from workpacket.runtime.stores.postgres.store import PostgresStore
 
 
 class NotingStore(PostgresStore):

@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from workpacket.runtime import sqlite_access
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite import access as sqlite_access
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import STREAM, Writer
 
 folder = Path(sys.argv[1])

@@ -24,8 +24,8 @@ import pytest
 import workpacket
 from runtime.damage import quick_folder
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.sqlite_health import examine
-from workpacket.runtime.sqlite_store import SQLiteStore
+from workpacket.runtime.stores.sqlite.health import examine
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import STREAM
 
 PROGRAM = Path(__file__).with_name("recorder_program.py")

@@ -9,7 +9,7 @@ from pathlib import Path
 from shell.crashes import PLAN
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions.transaction import writing
 
 MARKER = Path("/workpacket-proof-marker")
 

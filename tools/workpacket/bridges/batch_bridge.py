@@ -16,7 +16,7 @@ from workpacket.documents.batch import BatchCheckpoint
 from workpacket.documents.batch_view import BatchView, differences, view_of
 from workpacket.documents.batch_writing import Values, Words, brought_up, canonical, document_of
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
 from workpacket.text.source import Source

@@ -16,10 +16,10 @@ from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
 from workpacket.runtime.at_work import NOBODY, Caller
+from workpacket.runtime.records.values import stored_text
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.values import stored_text
 from workpacket.shell.moment import moment
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.transaction import Transaction
 from workpacket.text.yaml_edit import CannotEdit
 
 

@@ -20,9 +20,9 @@ from workpacket.git.changes import changed_paths
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.git.rewriting import tree_of
-from workpacket.runtime.git_observer import GitObserver
+from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
-from workpacket.shell.examining import schemas
+from workpacket.shell.checking.examining import schemas
 from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 from workpacket.value import Value

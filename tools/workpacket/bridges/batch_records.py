@@ -17,8 +17,8 @@ from workpacket.bridges.stream_log import Record
 from workpacket.documents.batch_view import BatchView, view_of, view_of_json
 from workpacket.documents.batch_writing import document_of
 from workpacket.model.canonical import Json
-from workpacket.runtime.kinds import KINDS as KINDS_OF_RUNS
-from workpacket.runtime.kinds import Data, Kind, Sensitivity
+from workpacket.runtime.records.kinds import KINDS as KINDS_OF_RUNS
+from workpacket.runtime.records.kinds import Data, Kind, Sensitivity
 from workpacket.text.node import Plain
 from workpacket.value import NOTHING, Value, replace
 

@@ -24,8 +24,8 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message
-from workpacket.runtime.git_observer import GitObserver
-from workpacket.runtime.milestones import Milestones, Reached
+from workpacket.runtime.records.milestones import Milestones, Reached
+from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA

@@ -16,7 +16,7 @@ from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
-from workpacket.shell.dependency_leave import leave_at
+from workpacket.shell.governing.dependency_leave import leave_at
 from workpacket.shell.tree import link_on_the_way, read_bytes, refusal
 from workpacket.value import Value
 

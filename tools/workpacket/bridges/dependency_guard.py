@@ -12,10 +12,10 @@ from workpacket.bridges.dependency_changes import DependencyChanges, dependency_
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.runtime.commit_checkpoint import Judged
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.commits.checkpoint import Judged
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.recorder import Draft
-from workpacket.runtime.state import RunState
+from workpacket.runtime.records.state import RunState
 
 
 class HasState(Protocol):

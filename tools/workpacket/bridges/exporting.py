@@ -7,7 +7,7 @@ from typing import NamedTuple
 from workpacket.bridges.foreign import Bridge, Foreign
 from workpacket.bridges.importing import OfRuns, Placed, imported
 from workpacket.errors import WorkpacketError
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 
 
 class Exported(NamedTuple):

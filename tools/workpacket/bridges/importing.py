@@ -17,14 +17,14 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.bridges.foreign import Bridge, Foreign
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Append, Store
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
-from workpacket.runtime.events import Event, NewEvent
-from workpacket.runtime.jcs import jcs_hash
-from workpacket.runtime.kinds import Kind, current
-from workpacket.runtime.redaction import Redactor, clean_record
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.kinds import Kind, current
+from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.values import stored_text, value_of
+from workpacket.runtime.stores.contract import Append, Store
 
 IMPORTED = Kind("checkpoint.imported", {"format": "public", "position": "public", "digest": "public", "file": "scan"})
 KINDS = {IMPORTED.type: IMPORTED}

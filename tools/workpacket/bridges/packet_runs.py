@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from workpacket.bridges.run_endings import ending_of
 from workpacket.ledger.state import PacketState
 from workpacket.report.linked_runs import LinkedRun, linked_runs, seen
-from workpacket.runtime.contract import Store
 from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.stores.contract import Store
 
 
 def with_store(

@@ -12,9 +12,9 @@ from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
 from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.catalog import RunLine
-from workpacket.runtime.decide import Decision
-from workpacket.runtime.session_recovery import SessionReport
-from workpacket.runtime.step_model import StepCheckpoint
+from workpacket.runtime.model_sessions.recovery import SessionReport
+from workpacket.runtime.resuming.decide import Decision
+from workpacket.runtime.step.model import StepCheckpoint
 from workpacket.value import Value, replace
 
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]

@@ -22,12 +22,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
 from workpacket.runtime.at_work import Caller, at_work
-from workpacket.runtime.contract import Lease
 from workpacket.runtime.errors import LeaseHeld, RunBlocked
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.moment import moment
-from workpacket.shell.safe_paths import Tree
-from workpacket.shell.transaction import Transaction
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.transaction import Transaction
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit

@@ -16,7 +16,7 @@ from workpacket.bridges.stream_log import records_of
 from workpacket.documents.role_progress import KEYS, RoleProgress
 from workpacket.documents.role_writing import body_of, canonical, front_of
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
 from workpacket.text.source import Source

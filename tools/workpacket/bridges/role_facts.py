@@ -11,8 +11,8 @@ from workpacket.bridges.stream_log import StreamLog
 from workpacket.documents.role_progress import KEYS, RoleProgress, closing_of, is_open
 from workpacket.documents.role_writing import front_of
 from workpacket.errors import WorkpacketError
-from workpacket.runtime.contract import Lease
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Lease
 from workpacket.text.fault import Fault
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.loaded import unreadable

@@ -16,7 +16,7 @@ from workpacket.bridges.foreign import stream_named
 from workpacket.bridges.stream_log import Record
 from workpacket.documents.role_progress import KEYS
 from workpacket.documents.role_writing import EMPTY_BODY, noted
-from workpacket.runtime.kinds import Kind
+from workpacket.runtime.records.kinds import Kind
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 

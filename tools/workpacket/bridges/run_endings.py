@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from workpacket.plans.linking import Ending
-from workpacket.runtime.contract import Store
+from workpacket.runtime.stores.contract import Store
 from workpacket.value import replace
 
 _OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run.cancelled": "cancelled"}

@@ -21,12 +21,12 @@ from workpacket.lifecycle.linking import link_unmet
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.plans.linking import Ending
 from workpacket.runtime.catalog import RunLine
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.runtime.stores.contract import Store
+from workpacket.shell.governing.run_links import close, link, linked_packets, state_here
 from workpacket.shell.identity import acting
-from workpacket.shell.run_links import close, link, linked_packets, state_here
 from workpacket.value import Value
 
 _LONGEST: Final = 200

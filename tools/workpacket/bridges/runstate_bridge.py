@@ -16,9 +16,9 @@ from workpacket.bridges.importing import alike
 from workpacket.bridges.runstate_fields import LEGACY, SCHEMA_VERSION, TIMELINE, faults_of, is_newer
 from workpacket.bridges.runstate_snapshot import snapshot
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Store
-from workpacket.runtime.observations import Observations
-from workpacket.runtime.observe import read_state
+from workpacket.runtime.resuming.observations import Observations
+from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.stores.contract import Store
 from workpacket.text.fault import Fault
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER

@@ -7,9 +7,9 @@ from typing import Final
 
 from workpacket.bridges.runstate_fields import SCHEMA_VERSION
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Store
-from workpacket.runtime.state import RunState, Status
+from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.stop_reasons import reason_of
+from workpacket.runtime.stores.contract import Store
 
 # Our runs have no phases: their steps are the program's own. A run at work is in the phase in which work is done.
 _PHASES: Final[dict[Status, str]] = {

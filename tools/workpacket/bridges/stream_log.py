@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Append, Lease, Store
-from workpacket.runtime.events import Event, NewEvent
-from workpacket.runtime.kinds import Data, Kind, current
-from workpacket.runtime.redaction import clean_record
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.kinds import Data, Kind, current
+from workpacket.runtime.records.redaction import clean_record
+from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.values import stored_text, value_of
+from workpacket.runtime.stores.contract import Append, Lease, Store
 
 
 class Record(NamedTuple):

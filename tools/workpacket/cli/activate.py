@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.governing import ACTING, packet_command
 from workpacket.cli.options import Arguments, Command
 from workpacket.plans.activating import activate
-from workpacket.shell.approval_asking import ACTIVATION
+from workpacket.shell.approvals.asking import ACTIVATION
 
 
 def run(arguments: Arguments) -> int:

@@ -6,7 +6,7 @@ from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.adoption import Preference, adopt
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import carry_out, here
+from workpacket.shell.governing.commanding import carry_out, here
 
 
 def run(arguments: Arguments) -> int:

@@ -34,14 +34,14 @@ from workpacket.report.approval_text import (
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.style import Style
-from workpacket.shell.approval_drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
-from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
-from workpacket.shell.approval_matter import ACTIVATION_GATE, POLICY_MATTER
-from workpacket.shell.approving import Written, write_decision
-from workpacket.shell.last_approved import last_approved
+from workpacket.shell.approvals.approving import Written, write_decision
+from workpacket.shell.approvals.drafts import Draft, Wish, as_error, draft_decision, draft_revocation, redraft
+from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.last_approved import last_approved
+from workpacket.shell.approvals.matter import ACTIVATION_GATE, POLICY_MATTER
+from workpacket.shell.keys.own_key import OwnKey, find_key
+from workpacket.shell.keys.ssh_keygen import find_ssh_keygen, sign
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import OwnKey, find_key
-from workpacket.shell.ssh_keygen import find_ssh_keygen, sign
 
 # A statement holds it on one line of its scope.
 LONGEST_REASON = 200

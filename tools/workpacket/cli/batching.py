@@ -17,8 +17,8 @@ from workpacket.model.canonical import Json
 from workpacket.report.door import escape, escape_lines
 from workpacket.runtime.at_work import Caller, caller_with
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.shell.governing import here
-from workpacket.shell.transaction import writing
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 

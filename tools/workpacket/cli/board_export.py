@@ -18,9 +18,9 @@ from workpacket.report.board import columns
 from workpacket.report.board_page import render_page
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.base_policy import lanes_here
-from workpacket.shell.cache import Cache
-from workpacket.shell.checking import known_or_examined
+from workpacket.shell.base.policy import lanes_here
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.tree import find_documents
 from workpacket.value import replace
 

@@ -12,11 +12,11 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Planned, Refused
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits, move_to, sync
-from workpacket.shell.base_policy import read_base_policy
-from workpacket.shell.gathering import gather
+from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import Carried, carry_out, here
-from workpacket.shell.unmerged import unmerged
+from workpacket.shell.governing.commanding import Carried, carry_out, here
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.unmerged import unmerged
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
 

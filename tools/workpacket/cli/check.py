@@ -8,9 +8,9 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
-from workpacket.shell.approval_presence import approvals_here
-from workpacket.shell.cache import Cache
-from workpacket.shell.leftovers import left_between_files
+from workpacket.shell.approvals.presence import approvals_here
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.transactions.leftovers import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")

@@ -18,12 +18,12 @@ from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import Profile, Settings, grade
-from workpacket.shell.approval_presence import approvals_here
-from workpacket.shell.cache import Cache
-from workpacket.shell.carrying import activated_among, not_carried_over
-from workpacket.shell.checking import Checked, check
+from workpacket.shell.approvals.presence import approvals_here
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.carrying import activated_among, not_carried_over
+from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.leftovers import left_between_files
+from workpacket.shell.transactions.leftovers import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -157,8 +157,8 @@ def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bo
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
-    from workpacket.shell.approval_check import append_only, check_approvals
-    from workpacket.shell.approval_facts import open_approvals
+    from workpacket.shell.approvals.check import append_only, check_approvals
+    from workpacket.shell.approvals.facts import open_approvals
     from workpacket.shell.moment import moment
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
@@ -172,7 +172,7 @@ def _left_between_files(workspace: Workspace) -> list[Finding]:
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
-    from workpacket.shell.recovery import unfinished
+    from workpacket.shell.transactions.recovery import unfinished
 
     return [
         Finding(
@@ -197,14 +197,14 @@ def _settings(arguments: Arguments, workspace: Workspace) -> Settings:
 
 def _settings_at(base: str) -> Settings:
     from workpacket.shell.configuration import read_settings_at
-    from workpacket.shell.governing import here
+    from workpacket.shell.governing.commanding import here
 
     return read_settings_at(here(), base)
 
 
 def _of_the_change(base: str) -> list[Finding]:
-    from workpacket.shell.change_judging import judge
-    from workpacket.shell.governing import here
+    from workpacket.shell.governing.commanding import here
+    from workpacket.shell.judging.change_judging import judge
 
     return judge(here(), base)
 

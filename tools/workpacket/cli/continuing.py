@@ -24,8 +24,8 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.unfinished import StopRow, WorkRow, render_refusal, render_task, render_work
 from workpacket.runtime.at_work import Caller
 from workpacket.runtime.errors import RunBlocked
-from workpacket.shell.governing import here
-from workpacket.shell.transaction import writing
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.transactions.transaction import writing
 
 
 def carry_on(arguments: Arguments) -> int:

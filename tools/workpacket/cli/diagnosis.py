@@ -18,21 +18,21 @@ from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
-from workpacket.runtime.contract import Store
+from workpacket.runtime.attempts.opening import orphans_of
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
-from workpacket.runtime.events import Event
-from workpacket.runtime.health import contents_of
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.opening import orphans_of
-from workpacket.runtime.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
-from workpacket.runtime.redaction import Redactor
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.state import fold
+from workpacket.runtime.records.values import value_of
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.sqlite_files import file_system_of
-from workpacket.runtime.sqlite_health import examine, suitability
-from workpacket.runtime.sqlite_store import SQLiteStore
-from workpacket.runtime.state import fold
-from workpacket.runtime.values import value_of
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
+from workpacket.runtime.stores.sqlite.files import file_system_of
+from workpacket.runtime.stores.sqlite.health import examine, suitability
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
 def carry_out(arguments: Arguments) -> int:
@@ -79,8 +79,8 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
 def _on_server() -> tuple[str, list[CheckRow]]:
     """The same of a server, as far as it can be asked. The address is shown without its password."""
     with open_runtime() as runtime:
-        from workpacket.runtime.postgres_health import examine_server
-        from workpacket.runtime.postgres_store import PostgresStore
+        from workpacket.runtime.stores.postgres.health import examine_server
+        from workpacket.runtime.stores.postgres.store import PostgresStore
 
         store = cast(PostgresStore, runtime.store)
         checks = list(examine_server(store))

@@ -10,11 +10,11 @@ from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.diff import render_diff
 from workpacket.report.style import Style
 from workpacket.rules.repair import repair
-from workpacket.shell.base_policy import lanes_here
-from workpacket.shell.examining import examine_bytes
-from workpacket.shell.rows import load_findings
+from workpacket.shell.base.policy import lanes_here
+from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.transactions.writing import rewrite
 from workpacket.shell.tree import read_bytes
-from workpacket.shell.writing import rewrite
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 

@@ -20,11 +20,11 @@ from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.text import counted
 from workpacket.rules.upgrade import upgraded
-from workpacket.shell.base_policy import lanes_here
-from workpacket.shell.examining import examine_bytes, too_large, unreadable_finding
-from workpacket.shell.rows import load_findings
+from workpacket.shell.base.policy import lanes_here
+from workpacket.shell.checking.examining import examine_bytes, too_large, unreadable_finding
+from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.transactions.writing import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal
-from workpacket.shell.writing import rewrite
 from workpacket.text.source import Source
 
 

@@ -19,9 +19,9 @@ from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.standing import standing_unmet
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.approval_asking import Question
+from workpacket.shell.approvals.asking import Question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing import Carried, carry_out, here
+from workpacket.shell.governing.commanding import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
 from workpacket.shell.work_done import branch_here
 

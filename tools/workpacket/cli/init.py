@@ -16,13 +16,13 @@ from workpacket.plans.ignoring import also_ignoring
 from workpacket.plans.starting import GROUPS
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.base_policy import lifecycle_of
-from workpacket.shell.governing import Carried, here
+from workpacket.shell.base.policy import lifecycle_of
+from workpacket.shell.governing.commanding import Carried, here
+from workpacket.shell.governing.starter_files import look_around, read_package
 from workpacket.shell.ignored import not_ignored
+from workpacket.shell.keys.own_key import default_path
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import default_path
-from workpacket.shell.starter_files import look_around, read_package
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions.transaction import writing
 
 
 def run(arguments: Arguments) -> int:

@@ -22,8 +22,8 @@ from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.text import counted
-from workpacket.shell.approval_check import append_only, check_approvals
-from workpacket.shell.approval_facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.check import append_only, check_approvals
+from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.moment import moment
 
 _SHORT = 12

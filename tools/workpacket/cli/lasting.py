@@ -7,7 +7,7 @@ from importlib import import_module
 
 from workpacket.cli.remembered import Output, show
 from workpacket.cli.workspace import open_workspace
-from workpacket.shell.cache import Cache
+from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from workpacket.report.linked_runs import LinkedRun, linked_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.runtime.contract import Store
+    from workpacket.runtime.stores.contract import Store
 
 _PATIENCE = 3.0  # seconds
 
@@ -51,16 +51,16 @@ def _store() -> Store | None:
     """Opened by itself: the runtime around it would cost more than the board does. Nobody waits long for a board."""
     from pathlib import Path
 
-    from workpacket.runtime.place import server_url, store_path
+    from workpacket.runtime.stores.place import server_url, store_path
 
     if server_url():
-        from workpacket.runtime.server import store_on_server
+        from workpacket.runtime.stores.postgres.door import store_on_server
 
         return store_on_server(server_url(), patience=_PATIENCE)
     path = store_path(Path.cwd())
     if not path.exists():
         return None
-    from workpacket.runtime.sqlite_store import SQLiteStore
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
     return SQLiteStore(path, timeout=_PATIENCE)
 
@@ -75,7 +75,7 @@ def steadiness(shown: Mapping[str, tuple[LinkedRun, ...]]) -> tuple[bool, list[s
         return True, []
     from pathlib import Path
 
-    from workpacket.runtime.place import server_url, store_path
+    from workpacket.runtime.stores.place import server_url, store_path
 
     if server_url() or "live" in states:
         return False, []

@@ -10,7 +10,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.examining import as_finding
+from workpacket.shell.checking.examining import as_finding
 from workpacket.text.justfile import pasted_parameters
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.remembered import Output, show
 from workpacket.cli.workspace import open_workspace
-from workpacket.shell.cache import Cache
+from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
 
 WORK_KINDS = ("stub", "packet", "work_package")

@@ -20,9 +20,9 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.style import Style
 from workpacket.report.text import counted
 from workpacket.report.width import text_width
-from workpacket.shell.base_policy import lanes_here
-from workpacket.shell.cache import Cache
-from workpacket.shell.checking import known_or_examined
+from workpacket.shell.base.policy import lanes_here
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.tree import Found
 
 Entry = tuple[str, str, WorkSummary]

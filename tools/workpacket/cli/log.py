@@ -15,7 +15,7 @@ from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.log_verifying import verify_log
+from workpacket.shell.judging.log_verifying import verify_log
 
 
 def run(arguments: Arguments) -> int:

@@ -13,9 +13,9 @@ from workpacket.ledger.checkpoints import checkpointed_heads, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.log_checkpoints import Judge, make_checkpoint
-from workpacket.shell.log_verifying import verify_log
-from workpacket.shell.own_key import find_key
+from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
+from workpacket.shell.judging.log_verifying import verify_log
+from workpacket.shell.keys.own_key import find_key
 
 # What a new checkpoint sets right: it vouches for the ones before it.
 _SETTLED_BY_IT = {

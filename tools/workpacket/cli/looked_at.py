@@ -10,11 +10,11 @@ from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output
 from workpacket.git.repository import Repository
 from workpacket.plans.facts import Facts
-from workpacket.shell.cache import MANY
-from workpacket.shell.gathering import gather
-from workpacket.shell.leftovers import JOURNAL_FOLDER
+from workpacket.shell.checking.cache import MANY
+from workpacket.shell.governing.gathering import gather
 from workpacket.shell.log_files import LOG_STATE
-from workpacket.shell.recovery import unfinished
+from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
+from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 
 
@@ -28,7 +28,7 @@ def everything_said(repository: Repository) -> Facts:
     facts = everything(repository)
     if len(facts.packets) < MANY:
         return facts
-    from workpacket.shell.summaries import work_summaries
+    from workpacket.shell.checking.summaries import work_summaries
 
     says = work_summaries(repository, progress_bar())
     told = {

@@ -14,11 +14,11 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.approval_asking import Question
-from workpacket.shell.gathering import gather
+from workpacket.shell.approvals.asking import Question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing import here
-from workpacket.shell.recovery import unfinished
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.transactions.recovery import unfinished
 
 # For commands that look only: who acts matters little, and a missing name is no reason to show nothing.
 NOBODY = Actor("nobody", "agent")

@@ -10,8 +10,8 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.governing import here
-from workpacket.shell.merge_driver import merge
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.merge_driver import merge
 
 # What git itself uses where it says nothing else.
 _MARKER = 7

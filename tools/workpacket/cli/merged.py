@@ -8,7 +8,7 @@ from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.reviewing import merged
-from workpacket.shell.governing import here
+from workpacket.shell.governing.commanding import here
 from workpacket.shell.work_done import containment
 
 

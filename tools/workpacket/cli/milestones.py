@@ -10,10 +10,10 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer
 from workpacket.git.repository import find_repository
 from workpacket.model.canonical import Json
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints, next_milestone
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.session import Session
+from workpacket.runtime.commits.checkpoint import CommitCheckpoints, next_milestone
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.recorder import Draft
-from workpacket.runtime.session import Session
 
 
 def reach(arguments: Arguments, session: Session, cursor: Json) -> int:

@@ -12,9 +12,9 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
 from workpacket.report.door import escape
-from workpacket.shell.base_policy import BasePolicy, read_base_policy
-from workpacket.shell.examining import examine_file
-from workpacket.shell.rows import load_findings
+from workpacket.shell.base.policy import BasePolicy, read_base_policy
+from workpacket.shell.checking.examining import examine_file
+from workpacket.shell.checking.rows import load_findings
 
 
 def run(arguments: Arguments) -> int:

@@ -13,12 +13,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.plans.trusting import SIGNERS_PATH, trust
-from workpacket.shell.approval_facts import open_approvals
-from workpacket.shell.attestations import read_file
-from workpacket.shell.governing import Carried, here
+from workpacket.shell.approvals.attestations import read_file
+from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.governing.commanding import Carried, here
+from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
-from workpacket.shell.own_key import find_key, signers_line
-from workpacket.shell.transaction import writing
+from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/-]+|^[^A-Za-z0-9]+")

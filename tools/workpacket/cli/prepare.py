@@ -12,10 +12,10 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.git.worktrees import add_branch, add_worktree, branch_names
 from workpacket.plans.working import prepare, prepare_unmet
-from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import carry_out, here
-from workpacket.shell.transaction import refuse_during_merge
+from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.transactions.transaction import refuse_during_merge
 
 
 def run(arguments: Arguments) -> int:

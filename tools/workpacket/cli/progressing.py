@@ -20,9 +20,9 @@ from workpacket.runtime.at_work import Caller, caller_named, caller_with
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.governing import here
-from workpacket.shell.log_verifying import look_at_logs
-from workpacket.shell.transaction import Transaction, writing
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.judging.log_verifying import look_at_logs
+from workpacket.shell.transactions.transaction import Transaction, writing
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
 from workpacket.text.limits import MARKDOWN
 

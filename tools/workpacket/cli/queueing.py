@@ -28,7 +28,7 @@ def _offer(arguments: Arguments) -> int:
     if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
         raise usage(arguments.command, "invalid_value", f"--priority takes a whole number, not {priority!r}")
     with server_runtime(arguments) as runtime:
-        from workpacket.runtime.postgres_queue import Offer, queue_of
+        from workpacket.runtime.queue.offering import Offer, queue_of
 
         offer = Offer(
             arguments.words[0],
@@ -50,7 +50,7 @@ def _offer(arguments: Arguments) -> int:
 
 def _list(arguments: Arguments) -> int:
     with server_runtime(arguments) as runtime:
-        from workpacket.runtime.postgres_queue import queue_of
+        from workpacket.runtime.queue.offering import queue_of
 
         jobs = queue_of(runtime.store, arguments.value("queue", "default")).jobs()
     text = "".join(
@@ -74,7 +74,7 @@ def _revive(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", "`queue revive` takes the number of a job")
     number = int(arguments.words[0])
     with server_runtime(arguments) as runtime:
-        from workpacket.runtime.postgres_queue import queue_of
+        from workpacket.runtime.queue.offering import queue_of
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
             raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")

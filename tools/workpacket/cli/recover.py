@@ -7,8 +7,8 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.door import escape
-from workpacket.shell.governing import here
-from workpacket.shell.recovery import recover, unfinished
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.transactions.recovery import recover, unfinished
 
 
 def run(arguments: Arguments) -> int:

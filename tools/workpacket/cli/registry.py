@@ -12,8 +12,8 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.plans.moving import in_force
 from workpacket.plans.syncing import sync
-from workpacket.shell.gathering import gather
-from workpacket.shell.governing import carry_out, here
+from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.gathering import gather
 
 
 def run(arguments: Arguments) -> int:

@@ -7,7 +7,7 @@ from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command
 from workpacket.cli.team_claims import let_go
 from workpacket.plans.working import release
-from workpacket.shell.governing import here
+from workpacket.shell.governing.commanding import here
 
 
 def run(arguments: Arguments) -> int:

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from workpacket.shell.cache import RACY_NS, Cache, Shown
+from workpacket.shell.checking.cache import RACY_NS, Cache, Shown
 from workpacket.shell.folder_state import describe, unchanged
 from workpacket.shell.tree import Found, look_at
 

@@ -10,8 +10,8 @@ from workpacket.cli.store_door import CommandLinks, answer, one_run, open_runtim
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
-from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.resuming.decide import Decision
 from workpacket.runtime.runtime import Choice, Runtime
 
 # Work that is no run, by how its id begins.

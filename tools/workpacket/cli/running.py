@@ -20,11 +20,11 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape_lines
 from workpacket.runtime import scripted
+from workpacket.runtime.attempts.request import RunRequest
+from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.errors import RunCancelled, RuntimeFault
 from workpacket.runtime.processes import process_named
-from workpacket.runtime.request import RunRequest
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.session import Session
 from workpacket.runtime.stop_reasons import reason_of
 
 

@@ -23,13 +23,13 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.runtime.catalog import removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
-from workpacket.runtime.health import stream_problems
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.place import server_url, store_path
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.sqlite_access import code_of
-from workpacket.runtime.transfer import export_lines, import_lines
+from workpacket.runtime.stores.health import stream_problems
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import server_url, store_path
+from workpacket.runtime.stores.sqlite.access import code_of
+from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 DAY = 86_400_000_000
 
@@ -52,7 +52,7 @@ def carry_out(arguments: Arguments, action: str) -> int:
 def _export(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
     if arguments.value("format"):
-        from workpacket.runtime.cloudevents import cloudevent_lines
+        from workpacket.runtime.observing.cloudevents import cloudevent_lines
 
         return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
     return _write(arguments, export_lines(runtime.store, run), {"run": run})

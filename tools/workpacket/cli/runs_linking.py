@@ -17,7 +17,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.runtime import Runtime
-from workpacket.shell.run_links import close, state_here
+from workpacket.shell.governing.run_links import close, state_here
 
 # What a person types about a disagreement that nobody can settle but them.
 _CHOICES = {

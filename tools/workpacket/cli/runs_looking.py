@@ -15,11 +15,11 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import RunRow, render_facts, render_runs, render_timeline
 from workpacket.runtime.catalog import RunSummary
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.events import Event
-from workpacket.runtime.following import following
 from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.state import RunState
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.state import RunState
+from workpacket.runtime.stores.following import following
 
 
 def carry_out(arguments: Arguments, action: str) -> int:

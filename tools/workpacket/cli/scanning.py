@@ -34,12 +34,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.changes import files_ending
 from workpacket.git.repository import Repository, find_repository
 from workpacket.runtime.at_work import Caller
-from workpacket.runtime.milestones import Milestones
+from workpacket.runtime.model_sessions.recovery import assess
+from workpacket.runtime.records.milestones import Milestones
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.session_recovery import assess
-from workpacket.runtime.step_history import History, identity_of
-from workpacket.runtime.step_log import StepLog
-from workpacket.runtime.step_model import checkpoint_of, is_checkpoint
+from workpacket.runtime.step.history import History, identity_of
+from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA
 

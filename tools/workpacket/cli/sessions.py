@@ -14,9 +14,9 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape_lines
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.model_sessions.carrying import carry_over
+from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, operator_decides
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.session_carrying import carry_over
-from workpacket.runtime.session_recovery import DECISIONS, SessionReport, assess, operator_decides
 
 
 def carry_out(arguments: Arguments, action: str) -> int:

@@ -20,14 +20,14 @@ from workpacket.report.door import escape
 from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.runtime.contract import Store, Witness
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.git_observer import OWN_FOLDERS, GitObserver
-from workpacket.runtime.health import Indexed, Problem, contents_of
-from workpacket.runtime.memory import MemoryStore
-from workpacket.runtime.place import VARIABLE, server_url, store_path
+from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
-from workpacket.runtime.server import require_driver
+from workpacket.runtime.stores.contract import Store, Witness
+from workpacket.runtime.stores.health import Indexed, Problem, contents_of
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import VARIABLE, server_url, store_path
+from workpacket.runtime.stores.postgres.door import require_driver
 
 if TYPE_CHECKING:
     from workpacket.bridges.run_links import RunLinks
@@ -125,8 +125,8 @@ def examine_any(store: Store) -> tuple[Problem, ...]:
     """All that is wrong with the store, by the one who knows its kind."""
     if server_url():
         return tuple(contents_of(cast(Indexed, store)))
-    from workpacket.runtime.sqlite_health import examine
-    from workpacket.runtime.sqlite_store import SQLiteStore
+    from workpacket.runtime.stores.sqlite.health import examine
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
     return examine(cast(SQLiteStore, store))
 

@@ -11,7 +11,7 @@ from workpacket.report.door import escape
 from workpacket.runtime.errors import RuntimeFault
 
 if TYPE_CHECKING:
-    from workpacket.runtime.postgres_roles import Right
+    from workpacket.runtime.stores.postgres.roles import Right
 
 RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "keeper"}
 TAKES = {"show": 0, "upgrade": 0, "let-in": 2, "shut-out": 1}
@@ -25,10 +25,10 @@ def carry_out(arguments: Arguments, action: str) -> int:
         raise usage(arguments.command, "invalid_value", f"a right is {', '.join(RIGHTS)}; not {arguments.words[1]!r}")
     try:
         url = require_server(arguments)
-        from workpacket.runtime.postgres_access import Access
-        from workpacket.runtime.postgres_migrations import SCHEMA_VERSION, migrate, schema_version
-        from workpacket.runtime.postgres_roles import let_in, shut_out
-        from workpacket.runtime.postgres_url import address_of_url
+        from workpacket.runtime.stores.postgres.access import Access
+        from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
+        from workpacket.runtime.stores.postgres.roles import let_in, shut_out
+        from workpacket.runtime.stores.postgres.url import address_of_url
 
         access = Access(address_of_url(url), connections=1)
         access.open()

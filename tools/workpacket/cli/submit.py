@@ -9,11 +9,11 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.reviewing import record_evidence, submit
-from workpacket.shell.evidence import numbered, prove
-from workpacket.shell.gathering import gather
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import carry_out, here
-from workpacket.shell.transaction import refuse_during_merge
+from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.evidence import numbered, prove
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.transactions.transaction import refuse_during_merge
 from workpacket.shell.work_done import work_done
 
 

@@ -7,7 +7,7 @@ from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.turning import supersede
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing import here
+from workpacket.shell.governing.commanding import here
 
 
 def run(arguments: Arguments) -> int:

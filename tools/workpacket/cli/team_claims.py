@@ -19,13 +19,13 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.door import escape
-from workpacket.shell.base_policy import read_base_policy
+from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing import here
+from workpacket.shell.governing.commanding import here
 from workpacket.value import replace
 
 if TYPE_CHECKING:
-    from workpacket.runtime.contract import Store  # the runtime is imported where a policy asks for it
+    from workpacket.runtime.stores.contract import Store  # the runtime is imported where a policy asks for it
 
 Decide = Callable[[Facts, PacketFacts], Answer]
 
@@ -106,7 +106,7 @@ def _team() -> _Team | None:
     if not url:
         return _Team(None, f"{policy.claim_store} is not set here", policy.lease_hours)
     from workpacket.runtime.errors import RuntimeFault
-    from workpacket.runtime.server import store_on_server
+    from workpacket.runtime.stores.postgres.door import store_on_server
 
     try:
         return _Team(store_on_server(url, patience=PATIENCE), "", policy.lease_hours)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.store_door import moment_of
 from workpacket.model.canonical import Json
 from workpacket.report.runs import Moment
-from workpacket.runtime.events import Event
+from workpacket.runtime.records.events import Event
 
 # The sign of each type of event, and the fields that say what it is about.
 _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {

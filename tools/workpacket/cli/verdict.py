@@ -12,8 +12,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.plans.reviewing import verdict
-from workpacket.shell.approval_asking import verdict_question
-from workpacket.shell.governing import here
+from workpacket.shell.approvals.asking import verdict_question
+from workpacket.shell.governing.commanding import here
 from workpacket.shell.work_done import relative_place
 
 

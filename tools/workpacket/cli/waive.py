@@ -9,7 +9,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.lifecycle.approval_terms import CONSUMING
 from workpacket.plans.turning import waive
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.approval_asking import Question
+from workpacket.shell.approvals.asking import Question
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 

@@ -13,7 +13,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.direction import why
 from workpacket.plans.reviewing import Work
 from workpacket.report.door import escape
-from workpacket.shell.approval_asking import ACTIVATION, verdict_question
+from workpacket.shell.approvals.asking import ACTIVATION, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 
 

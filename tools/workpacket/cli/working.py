@@ -16,7 +16,7 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.stop_reasons import reason_of
 
 if TYPE_CHECKING:
-    from workpacket.runtime.worker import Worker
+    from workpacket.runtime.queue.worker import Worker
 
 
 def carry_out(arguments: Arguments) -> int:
@@ -29,8 +29,8 @@ def carry_out(arguments: Arguments) -> int:
     tasks = _tasks(arguments)
     try:
         with server_runtime(arguments, lease_seconds=lease) as runtime:
-            from workpacket.runtime.postgres_queue import queue_of
-            from workpacket.runtime.worker import Worker
+            from workpacket.runtime.queue.offering import queue_of
+            from workpacket.runtime.queue.worker import Worker
 
             worker = Worker(runtime, queue_of(runtime.store, arguments.value("queue", "default")), tasks, idle=idle)
             for number in (signal.SIGTERM, signal.SIGINT):

@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.effects import Plan, Recovery
+from workpacket.runtime.attempts.effects import Plan, Recovery
+from workpacket.runtime.attempts.session import SavedCheckpoint, Session
+from workpacket.runtime.attempts.steps import Pending
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.run import BaseRun, Call, takes_key
-from workpacket.runtime.session import SavedCheckpoint, Session
-from workpacket.runtime.steps import Pending
 
 P = ParamSpec("P")
 T = TypeVar("T")

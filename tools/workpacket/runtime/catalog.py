@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.events import Event
-from workpacket.runtime.observations import Observations
-from workpacket.runtime.observe import read_state
 from workpacket.runtime.processes import is_certainly_dead
-from workpacket.runtime.state import RunState, Status, fold
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.state import RunState, Status, fold
+from workpacket.runtime.resuming.observations import Observations
+from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.stores.contract import Store
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
 

@@ -10,17 +10,17 @@ from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.calls import Scope, argument_hashes, name_and_function
-from workpacket.runtime.effects import Plan, Recovery
+from workpacket.runtime.attempts.effects import Plan, Recovery
+from workpacket.runtime.attempts.retry import Retry
+from workpacket.runtime.attempts.session import SavedCheckpoint, Session
+from workpacket.runtime.attempts.steps import Options, Pending, Stored
 from workpacket.runtime.errors import NotDone
-from workpacket.runtime.retry import Retry
-from workpacket.runtime.session import SavedCheckpoint, Session
-from workpacket.runtime.state import RunState
-from workpacket.runtime.steps import Options, Pending, Stored
-from workpacket.runtime.values import Codec
+from workpacket.runtime.records.calls import Scope, argument_hashes, name_and_function
+from workpacket.runtime.records.state import RunState
+from workpacket.runtime.records.values import Codec
 
 if TYPE_CHECKING:
-    from workpacket.runtime.commands import Outcome
+    from workpacket.runtime.attempts.commands import Outcome
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class Run(BaseRun):
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
         """Run a program as a step, in a process group of its own that a cancellation stops."""
-        from workpacket.runtime.commands import run_command  # subprocess only when it is used
+        from workpacket.runtime.attempts.commands import run_command  # subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
             return run_command(argv, self._session.boundary.check_now, cwd=cwd, timeout=timeout)

@@ -10,23 +10,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.opening import LEASE_SECONDS, Opening
+from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.request import RunRequest, Wanted, wanted_run
+from workpacket.runtime.attempts.session import Lent
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.contract import Store, Witness
-from workpacket.runtime.decide import Decision
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.ids import Ids, random_id
-from workpacket.runtime.observations import ResumePolicy
-from workpacket.runtime.observe import Observer
-from workpacket.runtime.opening import LEASE_SECONDS, Opening
-from workpacket.runtime.place import server_url, store_path, work_tree_of
 from workpacket.runtime.processes import is_certainly_dead
-from workpacket.runtime.recorder import Draft, Recorder
-from workpacket.runtime.redaction import Redactor
-from workpacket.runtime.request import RunRequest, Wanted, wanted_run
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.resuming.decide import Decision
+from workpacket.runtime.resuming.observations import ResumePolicy
+from workpacket.runtime.resuming.observe import Observer
 from workpacket.runtime.run import Run
-from workpacket.runtime.server import store_on_server
-from workpacket.runtime.session import Lent
-from workpacket.runtime.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.stores.contract import Store, Witness
+from workpacket.runtime.stores.place import server_url, store_path, work_tree_of
+from workpacket.runtime.stores.postgres.door import store_on_server
 from workpacket.runtime.ticks import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Runtime:
         if isinstance(where, str) and "://" in where:
             # Runs of several machines: where the work tree lies says nothing about whose run it is.
             return cls(store_on_server(where), settings)
-        from workpacket.runtime.sqlite_store import SQLiteStore  # sqlite3 only when it is used
+        from workpacket.runtime.stores.sqlite.store import SQLiteStore  # sqlite3 only when it is used
 
         here = Path.cwd()
         path = store_path(here) if where is None else Path(where)

@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from typing import BinaryIO, Unpack
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.opening import orphans_of
+from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.relay import Kept, ProgramFailed, Relayed, relay
+from workpacket.runtime.attempts.request import RunRequest
+from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.catalog import state_of
-from workpacket.runtime.contract import Lease
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RunBlocked, RunCancelled, StepFailed
-from workpacket.runtime.opening import orphans_of
 from workpacket.runtime.processes import is_certainly_dead, process_named, this_process
-from workpacket.runtime.recorder import Draft, Recorder
-from workpacket.runtime.relay import Kept, ProgramFailed, Relayed, relay
-from workpacket.runtime.request import RunRequest
+from workpacket.runtime.records.state import RunState
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.session import Session, cursor_of
-from workpacket.runtime.state import RunState
+from workpacket.runtime.stores.contract import Lease
 
 LEASE_SECONDS = 3600.0  # between two commands a script may do something long of its own
 

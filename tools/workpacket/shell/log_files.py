@@ -11,7 +11,7 @@ from workpacket.git.repository import Repository
 from workpacket.ledger.checkpoints import CHECKPOINTS_FOLDER
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.events import LOG_FOLDER
-from workpacket.shell.journal import TEMPORARY_PREFIX
+from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
 from workpacket.shell.tree import read_bytes
 
 _LARGEST = 512 * 1024

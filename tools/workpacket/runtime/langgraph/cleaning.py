@@ -17,8 +17,8 @@ import ormsgpack
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.langgraph.delta import patch_of
 from workpacket.runtime.langgraph.parcels import Typed
-from workpacket.runtime.redaction import Redactor
-from workpacket.runtime.secret_rules import names_a_secret
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.secret_rules import names_a_secret
 
 BY_NAME = "[redacted:name]"
 SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workpacket.runtime.contract import Store
 from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.langgraph.history import Record
 from workpacket.runtime.langgraph.parcels import unpacked
+from workpacket.runtime.stores.contract import Store
 
 REMEMBERED = 64 * 1024 * 1024  # bytes
 

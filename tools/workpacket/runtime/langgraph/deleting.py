@@ -15,11 +15,11 @@ from typing import Any
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from workpacket.runtime.errors import RunBlocked, StoreUnavailable, VersionConflict
-from workpacket.runtime.events import NewEvent
 from workpacket.runtime.langgraph.history import Record, Saved
 from workpacket.runtime.langgraph.parcels import CheckpointParts, packed, renamed
 from workpacket.runtime.langgraph.records import DELETED, Place
 from workpacket.runtime.langgraph.thread import Thread
+from workpacket.runtime.records.events import NewEvent
 
 Parts = Callable[[Thread, Saved], CheckpointParts]
 TRIES = 100

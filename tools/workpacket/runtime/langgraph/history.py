@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.events import Event
-from workpacket.runtime.kinds import current
 from workpacket.runtime.langgraph.records import CHECKPOINT, DELETED, ERASED, KINDS, WRITES, Place
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.kinds import current
 
 STRIDE = 32  # every so many patches there is one on the last such, so that a state is read in few steps
 

@@ -19,7 +19,6 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from workpacket.runtime.contract import Store
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.asynchronous import AsyncCalls
 from workpacket.runtime.langgraph.cleaning import Cleaner
@@ -29,6 +28,7 @@ from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpo
 from workpacket.runtime.langgraph.records import Place, stream_of, thread_of
 from workpacket.runtime.langgraph.thread import Pen, Thread
 from workpacket.runtime.runtime import Settings
+from workpacket.runtime.stores.contract import Store
 
 HELD = 256  # histories held at once
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from workpacket.runtime.kinds import Kind
 from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.records.kinds import Kind
 
 CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
 

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.contract import Append, ErasesAtOnce, Store
 from workpacket.runtime.errors import VersionConflict
-from workpacket.runtime.events import Event, NewEvent
 from workpacket.runtime.ids import Ids
 from workpacket.runtime.langgraph.contents import Contents
 from workpacket.runtime.langgraph.history import History
 from workpacket.runtime.langgraph.records import ERASED, KINDS, Place
-from workpacket.runtime.redaction import Redactor, clean_record
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
 from workpacket.runtime.ticks import Clock
 
 

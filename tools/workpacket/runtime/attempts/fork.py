@@ -1,0 +1,45 @@
+"""What a new run takes over from another one's checkpoint: steps that are done, effects that succeeded, the cursor.
+
+By value, so that the new run needs nothing of the old one: retention may remove either. An effect that succeeded there
+counts as succeeded here, because the mail is out whoever asks.
+"""
+
+from __future__ import annotations
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.effects import identity
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, StepRecord
+from workpacket.runtime.stores.contract import Store
+
+
+def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream: str) -> list[Draft]:
+    origin: dict[str, Json] = {"stream": state.stream, "version": point.version, "hash": point.event.hash}
+    drafts = [_begin(store, state, origin)]
+    drafts += [_step(store, record) for record in state.steps.values()]
+    drafts += [_effect(store, record, stream) for record in state.effects.values() if record.status == "succeeded"]
+    drafts.append(_carried(store, point.event))
+    drafts.append(Draft("run.stopped", {"code": "user_stopped"}))
+    return drafts
+
+
+def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> Draft:
+    (begin,) = store.read(state.stream, 0, 1)
+    draft = _carried(store, begin)
+    return Draft(draft.type, {**draft.data, "fork_of": origin}, draft.payload)
+
+
+def _step(store: Store, record: StepRecord) -> Draft:
+    return _carried(store, record.event)
+
+
+def _effect(store: Store, record: EffectRecord, stream: str) -> Draft:
+    draft = _carried(store, record.event)
+    key = identity(stream, record.step, record.kind, record.target, record.args_hash)
+    return Draft(draft.type, {**draft.data, "effect": key}, draft.payload)
+
+
+def _carried(store: Store, event: Event) -> Draft:
+    data = {name: value for name, value in event.values().items() if name != "dropped"}
+    return Draft(event.type, {**data, "carried_from": event.hash}, store.payload(event))

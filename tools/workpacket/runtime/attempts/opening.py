@@ -1,0 +1,294 @@
+"""How a run begins, continues or is refused: the only code that turns a decision into events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.fork import carried_over
+from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.request import Wanted
+from workpacket.runtime.attempts.session import Ask, Lent, Session, token_hash
+from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
+from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
+from workpacket.runtime.ids import Ids, random_id
+from workpacket.runtime.processes import is_certainly_alive, is_certainly_dead, this_process
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.secret_rules import names_a_secret
+from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.resuming.changes import HIDDEN, shown_changes
+from workpacket.runtime.resuming.decide import Decision, decide
+from workpacket.runtime.resuming.observations import Observations, ResumePolicy, hashes_by_key
+from workpacket.runtime.resuming.observe import Observer, look_around, read_state
+from workpacket.runtime.stores.contract import Lease, Store, Witness
+from workpacket.runtime.ticks import Clock
+
+LEASE_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class Opening:
+    store: Store
+    clock: Clock
+    redactor: Redactor
+    policy: ResumePolicy
+    actor: str
+    observers: tuple[Observer, ...] = ()
+    ask: Ask | None = None
+    ids: Ids = random_id
+    lease_seconds: float = LEASE_SECONDS
+    holder: str = ""  # who is to hold the runs; this process if it is not said
+    lent: Lent | None = None  # the lease of the stream that is to be opened, if it was taken before
+    witness: Witness | None = None
+
+    # ---- which stream --------------------------------------------------------------------------------------------
+
+    def open(self, wanted: Wanted) -> Session:
+        prefix = stream_prefix(wanted.name, wanted.packet)
+        stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
+        if not stream or not self._exists(stream):
+            return self._begin(stream or next_in_line(self.store, prefix), wanted)
+        if wanted.key:
+            return self.resume(stream, wanted)
+        if wanted.fresh or self._is_finished(stream):
+            return self._begin(next_in_line(self.store, prefix), wanted)
+        return self.resume(stream, wanted)
+
+    def _exists(self, stream: str) -> bool:
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.begun
+        return self.store.head(stream) is not None
+
+    def _is_finished(self, stream: str) -> bool:
+        """Nothing follows run.completed, so that event is enough to know. What is damaged is for `resume` to say."""
+        try:
+            last = self.store.latest("runs", stream)
+        except (LogDamaged, StoreCorrupt):
+            return False
+        return last is not None and last.type == "run.completed"
+
+    # ---- a new run -----------------------------------------------------------------------------------------------
+
+    def _begin(self, stream: str, wanted: Wanted) -> Session:
+        if wanted.checkpoint or wanted.retry_token:
+            raise RunBlocked(
+                f"{stream} does not exist, so it has no checkpoint to go on from", code="checkpoint_missing"
+            )
+        recorder = self._recorder(stream, RunState(), self._take_lease(stream))
+        inputs = dict(wanted.inputs or {})
+        open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
+        cleaned, _ = self.redactor.clean_value(open_inputs, stored_text(open_inputs))
+        data: dict[str, Json] = {
+            "name": wanted.name,
+            "packet": wanted.packet,
+            "inputs": dict(hashes_by_key(inputs)),
+            "scope": list(wanted.scope or ()),
+            "code_version": wanted.code_version or "",
+            "repository": wanted.repository or "",
+            "workdir": wanted.workdir or "",
+            "budget": dict(wanted.budget),
+        }
+        data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
+        draft = Draft("run.started", data, stored_text(cleaned).encode("utf-8"))
+        try:
+            self._announce(stream, wanted.packet)
+            recorder.record(draft, expected_version=0)
+        except BaseException:
+            self._give_up(recorder.lease)
+            raise
+        return self._session(recorder)
+
+    # ---- an existing run -----------------------------------------------------------------------------------------
+
+    def plan(self, stream: str, wanted: Wanted) -> tuple[RunState, Decision]:
+        """What `resume` would decide now. Writes nothing."""
+        seen = self._seen(wanted)
+        if not wanted.name:  # asked from outside: only the program knows its inputs, and it will be asked for them
+            seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
+        lease = self.store.lease(stream)
+        if lease is not None and not is_certainly_dead(lease.holder):
+            seen = replace(seen, lease_holder=lease.holder)
+        return self._decided(stream, wanted, seen)
+
+    def resume(self, stream: str, wanted: Wanted) -> Session:
+        seen = self._seen(wanted)
+        lease: Lease | None = None
+        try:
+            lease = self._take_lease(stream)
+        except LeaseHeld as held:
+            seen = replace(seen, lease_holder=str(held.details.get("holder", "")))
+        try:
+            state, decision = self._decided(stream, wanted, seen)
+            if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
+                state, decision = self._decided(stream, wanted, seen)
+            if lease is None or decision.action in {"BLOCK", "CONFIRM"}:
+                raise self._refused(stream, state, decision, wanted)
+            return self._continue(self._recorder(stream, state, lease), wanted, decision)
+        except BaseException:
+            self._give_up(lease)
+            raise
+
+    def _decided(self, stream: str, wanted: Wanted, seen: Observations) -> tuple[RunState, Decision]:
+        state, seen = read_state(self.store, stream, seen)
+        seen = replace(seen, orphans=orphans_of(state))
+        point = _point(state, wanted)
+        return state, decide(state, point, look_around(self.observers, seen, point), self.policy)
+
+    def _seen(self, wanted: Wanted) -> Observations:
+        return Observations(
+            name=wanted.name or None,
+            packet=wanted.packet if wanted.name else None,
+            repository=wanted.repository,
+            workdir=wanted.workdir,
+            code_version=wanted.code_version,
+            inputs=None if wanted.inputs is None else hashes_by_key(wanted.inputs),
+            scope=wanted.scope,
+            allow_deps=wanted.allow_deps,
+            budget=wanted.budget or None,
+            now=self.clock.now(),
+            retry_token_hash=token_hash(wanted.retry_token) if wanted.retry_token else "",
+            checkpoint_wanted=wanted.checkpoint,
+        )
+
+    def _asked(self, stream: str, state: RunState, decision: Decision) -> bool:
+        """Put the question to the person at hand; their answer is an event bound to what was seen."""
+        if self.ask is None:
+            return False
+        shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
+        said = self.ask(f"{stream}: go on although {shown}?", decision.subject)
+        if said is None:
+            return False
+        data: dict[str, Json] = {"subject": decision.subject, "answer": "yes" if said else "no", "by": self.actor}
+        self._recorder(stream, state, None).record(Draft("confirmation.given", data))
+        return True
+
+    def _refused(self, stream: str, state: RunState, decision: Decision, wanted: Wanted) -> RunBlocked:
+        """The refusal as an event and as an error, so that no run is stranded without a word."""
+        known = [check for check in decision.checks if check.code == decision.code]
+        details = "; ".join(detail for check in known for detail in check.details)
+        if decision.code not in {"log_damaged", "newer_schema"}:
+            data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
+            if decision.action == "CONFIRM":
+                data["subject"] = decision.subject
+            blocked = Draft("run.blocked", data)
+            self._recorder(stream, state, None).record(blocked, key=f"blocked:{decision.digest}")
+        facts = decision.as_json()
+        if wanted.inputs is not None and any(check.code == "inputs_changed" for check in decision.checks):
+            facts["changes"] = shown_changes(self.store, state, wanted.inputs, self.redactor)
+        return RunBlocked(f"{stream}: {details or decision.code}", code=decision.code, details=facts)
+
+    def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
+        state = recorder.state
+        if decision.action == "COMPLETE":
+            return self._finished(recorder)
+        self._announce(state.stream, state.packet)
+        drafts: list[Draft] = []
+        if wanted.retry_token:
+            spent: dict[str, Json] = {"token_hash": token_hash(wanted.retry_token), "checkpoint": decision.checkpoint}
+            drafts.append(Draft("retry_token.consumed", spent))
+        data: dict[str, Json] = {
+            "attempt": state.attempt + 1,
+            "decision": decision.digest,
+            "interrupted": state.status == "running",
+            "holder": recorder.actor,
+        }
+        recorder.record(*drafts, Draft("attempt.started", data | _said(wanted)))
+        return self._session(recorder)
+
+    # ---- a run from another's checkpoint -------------------------------------------------------------------------
+
+    def fork(self, state: RunState, point: CheckpointRecord, key: str) -> str:
+        """Carry over by value what was done up to the checkpoint, as one append; payloads are shared by address."""
+        stream = stream_prefix(state.name, state.packet) + key
+        before = fold(self.store.read(state.stream, 0, point.version))
+        recorder = self._recorder(stream, RunState(), None)
+        self._announce(stream, state.packet)
+        recorder.record(*carried_over(self.store, before, point, stream), expected_version=0)
+        return stream
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def _take_lease(self, stream: str) -> Lease:
+        if self.lent is not None and self.lent.lease.stream == stream:
+            return self.lent.lease
+        holder = self.holder or this_process()
+        try:
+            return self.store.acquire(stream, holder, self.lease_seconds)
+        except LeaseHeld as held:
+            token = held.details.get("token")
+            if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
+                raise
+            if orphans_of(read_state(self.store, stream, Observations())[0]):
+                raise  # a program it started is at work; what it does is recorded when it ends
+            return self.store.acquire(stream, holder, self.lease_seconds, over=token)
+
+    def _give_up(self, lease: Lease | None) -> None:
+        if lease is not None and self.lent is None:
+            self.store.release(lease)
+
+    def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
+        return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
+
+    def _announce(self, stream: str, packet: str) -> None:
+        if self.witness is not None and packet:
+            self.witness.begins(self.store, stream, packet)
+
+    def _finished(self, recorder: Recorder) -> Session:
+        """Only stored results are given out, so nobody else has to wait for it."""
+        self._give_up(recorder.lease)
+        recorder.lease = None
+        self.tell_end(recorder.stream, recorder.state.packet)  # who ended it may have been killed before this
+        return Session(recorder, self.lease_seconds, replay_only=True)
+
+    def promised(self) -> Mapping[str, Json]:
+        """What the observers ask of a resume from a checkpoint made now."""
+        return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
+
+    def _session(self, recorder: Recorder) -> Session:
+        session = Session(
+            recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent, on_end=self.tell_end
+        )
+        session.keep_lease()
+        return session
+
+    def tell_end(self, stream: str, packet: str) -> None:
+        if self.witness is not None and packet:
+            self.witness.ended(self.store, stream, packet)
+
+
+def orphans_of(state: RunState) -> tuple[str, ...]:
+    """The steps whose processes are still alive, with those processes."""
+    return tuple(
+        f"{step}: {process}"
+        for step, processes in sorted(state.running.items())
+        for process in processes
+        if is_certainly_alive(process)
+    )
+
+
+def _said(wanted: Wanted) -> dict[str, Json]:
+    """What was said of the run this time and let pass: from now on it is what was recorded."""
+    said: dict[str, Json | None] = {
+        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
+        "scope": None if wanted.scope is None else list(wanted.scope),
+        "budget": dict(wanted.budget) or None,
+        "code_version": wanted.code_version,
+        "repository": wanted.repository,
+        "workdir": wanted.workdir,
+    }
+    return {name: value for name, value in said.items() if value is not None} | _dependencies(wanted)
+
+
+def _dependencies(wanted: Wanted) -> dict[str, Json]:
+    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
+
+
+def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:
+    if wanted.checkpoint:
+        return state.checkpoint(wanted.checkpoint)
+    if wanted.retry_token:
+        digest = token_hash(wanted.retry_token)
+        return next((point for point in state.checkpoints if point.token_hash == digest), None)
+    return state.latest_checkpoint

@@ -1,0 +1,130 @@
+"""Running a program of a step of a script: its output passes through, and what of it is kept is small.
+
+The program starts behind a gate: a shell that waits for one line and only then becomes the program. The line is sent
+after the process is on record, so no program is ever at work that the log does not know of; if this process dies
+before that, the gate closes and the program never began.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import IO, BinaryIO, TypedDict
+
+from workpacket.runtime.attempts.commands import LOOK, stop_group
+from workpacket.runtime.errors import RunBlocked
+
+KEPT = 16 * 1024  # bytes of each output that are stored: the last ones
+_GATE = 'read -r _ && exec "$@" </dev/null'
+
+
+class Kept(TypedDict):
+    """What is stored of one output: its digest and length, and its end."""
+
+    sha256: str
+    length: int
+    tail: str
+
+
+class Relayed(TypedDict):
+    exit_code: int
+    stdout: Kept
+    stderr: Kept
+
+
+class ProgramFailed(Exception):
+    """The program ended with another status than 0. Its message is stored with the failed step."""
+
+    def __init__(self, outcome: Relayed) -> None:
+        said = outcome["stderr"]["tail"].strip().splitlines()
+        super().__init__(f"exit status {outcome['exit_code']}" + (f": {said[-1]}" if said else ""))
+        self.outcome = outcome
+
+
+@dataclass(slots=True)
+class _Output:
+    sink: BinaryIO | None
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    length: int = 0
+    tail: bytes = b""
+
+    def drain(self, source: IO[bytes]) -> None:
+        while chunk := os.read(source.fileno(), 65536):
+            self.digest.update(chunk)
+            self.length += len(chunk)
+            self.tail = (self.tail + chunk)[-KEPT:]
+            if self.sink is not None:
+                try:
+                    self.sink.write(chunk)
+                    self.sink.flush()
+                except BrokenPipeError:
+                    self.sink = None  # nobody reads on; the step is done all the same
+
+    def kept(self) -> Kept:
+        return Kept(sha256=self.digest.hexdigest(), length=self.length, tail=self.tail.decode("utf-8", "replace"))
+
+
+def relay(
+    argv: Sequence[str],
+    begin: Callable[[int], None],
+    check: Callable[[], None],
+    *,
+    sinks: tuple[BinaryIO | None, BinaryIO | None],
+    timeout: float | None = None,
+) -> Relayed:
+    """Run the program to its end. `begin` is given its process id before it acts; `check` raises when it is to stop."""
+    if shutil.which(argv[0]) is None:
+        raise RunBlocked(f"the program {argv[0]!r} was not found", code="worker_failed")
+    with subprocess.Popen(  # noqa: S603  # the words of the user, as they are
+        ["/bin/sh", "-c", _GATE, "sh", *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        outputs = [_Output(sink) for sink in sinks]
+        try:
+            begin(process.pid)
+            readers = _open_gate(process, outputs)
+            _wait(process, check, timeout)
+        except BaseException:
+            stop_group(process)
+            raise
+        for reader in readers:
+            reader.join()
+    stdout, stderr = (output.kept() for output in outputs)
+    return Relayed(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+
+
+def _open_gate(process: subprocess.Popen[bytes], outputs: Sequence[_Output]) -> list[threading.Thread]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    readers = [
+        threading.Thread(target=output.drain, args=(source,), daemon=True)
+        for output, source in zip(outputs, (process.stdout, process.stderr), strict=True)
+    ]
+    for reader in readers:
+        reader.start()
+    process.stdin.write(b"\n")
+    process.stdin.close()
+    process.stdin = None  # or the end of the process would be told to flush it once more
+    return readers
+
+
+def _wait(process: subprocess.Popen[bytes], check: Callable[[], None], timeout: float | None) -> None:
+    waited = 0.0
+    while True:
+        try:
+            process.wait(LOOK)
+            return
+        except subprocess.TimeoutExpired:
+            waited += LOOK
+            if timeout is not None and waited >= timeout:
+                raise TimeoutError(f"the program took longer than {timeout:g} s") from None
+            check()

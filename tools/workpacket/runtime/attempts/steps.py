@@ -1,0 +1,164 @@
+"""Steps without their calling: what happens before a step's function is called, after it returned, after it raised.
+
+Sync and async runs both drive this, so both have the same rules:
+a step that is done gives its stored result; one that was called with other arguments or as another version is refused
+by name; a result that held a secret was not kept whole, so that step is done again; everything else is done, and its
+result is durable before the caller sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from workpacket.model.canonical import Json, NotCanonical
+from workpacket.runtime.attempts.boundary import Boundary
+from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.retry import ONCE, Retry
+from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.records.calls import Scope
+from workpacket.runtime.records.state import StepRecord
+from workpacket.runtime.records.values import Codec, kept, value_of
+from workpacket.runtime.resuming.observations import changed_keys
+
+ERROR_LENGTH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
+
+    retry: Retry = ONCE
+    version: str = ""
+    changed: Literal["block", "redo"] = "block"
+    codec: Codec[Any] | None = None
+
+
+class Stored(NamedTuple):
+    """The step is done; this is its result."""
+
+    value: Any
+
+
+class Pending(NamedTuple):
+    """The step is to be done, and this is what has to be remembered until it is."""
+
+    key: str
+    args: dict[str, str]
+    opaque: list[str]
+    options: Options
+    maybe_repeated: bool
+    tries: int
+    began: float
+
+
+@dataclass(slots=True)
+class Steps:
+    recorder: Recorder
+    boundary: Boundary
+    repeated: list[str] = field(default_factory=list)
+    in_flight: dict[str, None] = field(default_factory=dict)  # begun, and neither result nor failure is stored
+
+    def begin(
+        self,
+        scope: Scope,
+        key: str,
+        hashed: tuple[dict[str, str], list[str]],
+        options: Options,
+        *,
+        first: bool,
+    ) -> Stored | Pending:
+        """`first`: nothing new had been done in this scope when the step was called."""
+        args, opaque = hashed
+        record = self.recorder.state.steps.get(key)
+        if record is not None and self._still_holds(record, args, options):
+            return Stored(self._result(record, options))
+        self.boundary.check()
+        state = self.recorder.state
+        begun_before = key in state.in_flight or key in state.running
+        maybe_repeated = record is not None or begun_before or (state.interrupted and first)
+        scope.reached_new_work = True
+        if maybe_repeated:
+            self.repeated.append(key)
+        self.in_flight[key] = None
+        tries = state.tries.get(key, 0)
+        return Pending(key, args, opaque, options, maybe_repeated, tries, self.recorder.clock.ticks())
+
+    def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
+        """Whether the stored result answers this call."""
+        if record.redactions:
+            return False
+        changed = [f"argument {name!r}" for name in changed_keys(record.args, args)]
+        if record.version != options.version:
+            changed.append(f"version {record.version!r} -> {options.version!r}")
+        if not changed:
+            return True
+        if options.changed == "redo":
+            return False
+        raise RunBlocked(
+            f"the step {record.key} was done with other values of {', '.join(changed)}",
+            code="step_changed",
+            details={"step": record.key, "changed": list(changed)},
+        )
+
+    def _result(self, record: StepRecord, options: Options) -> Any:
+        return decoded(self.recorder.store.payload(record.event), options.codec)
+
+    def finish(self, pending: Pending, value: Any) -> None:
+        """Store the result. When this returns, the step is never done again."""
+        payload, result_hash, redactions = encoded(value, pending.options.codec, self.recorder, pending.key)
+        data: dict[str, Json] = {
+            "step": pending.key,
+            "args": dict(pending.args),
+            "result_hash": result_hash,
+            "ms": round((self.recorder.clock.ticks() - pending.began) * 1000),
+        }
+        if pending.opaque:
+            data["opaque"] = list(pending.opaque)
+        if pending.options.version:
+            data["version"] = pending.options.version
+        if redactions:
+            data["redactions"] = redactions
+        if pending.maybe_repeated:
+            data["maybe_repeated"] = True
+        if pending.tries:
+            data["tries"] = pending.tries + 1
+        self.recorder.record(Draft("step.completed", data, payload))
+        self.in_flight.pop(pending.key, None)
+
+    def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
+        """The next try and the wait before it; raises `error` again if there is none."""
+        if isinstance(error, RuntimeFault):
+            raise error
+        tries = pending.tries + 1
+        wait = pending.options.retry.wait_after(tries, error)
+        ms = round((self.recorder.clock.ticks() - pending.began) * 1000)
+        data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "error": described(error)}
+        self.recorder.record(Draft("step.failed", data | {"final": wait is None}))
+        self.in_flight.pop(pending.key, None)
+        if wait is None:
+            raise error
+        self.in_flight[pending.key] = None
+        return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
+
+
+def described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
+
+
+def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:
+    value = None if payload is None else value_of(payload)
+    return value if codec is None else codec.decode(value)
+
+
+def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str) -> tuple[bytes, str, int]:
+    """The bytes that are kept, the hash of the meaning, and how many secrets were taken out."""
+    plain = value if codec is None else codec.encode(value)
+    try:
+        form = kept(plain)
+    except NotCanonical as error:
+        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
+    cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
+    if redactions:
+        form = kept(cleaned)
+    return form.stored, form.meaning, redactions

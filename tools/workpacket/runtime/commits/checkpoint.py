@@ -1,0 +1,203 @@
+"""Checkpoint commits: a milestone of a run, made durable in git and in the log.
+
+    1  checkpoint.prepared    the log says which milestone is going to be committed, under which id
+    2  git commit             the commit carries the id as a trailer
+    3  sidecar                best effort
+    4  checkpoint_complete    the log says which commit it became; with it the checkpoint to resume from
+
+Whoever dies in between is repaired by the next call: the log knows the id, and git knows whether there is a commit with
+it. A commit that is there is never made again; one that is not there is made under the same id.
+
+A milestone without changes has a record of its own and no commit. One that was reached is not committed again: the call
+gives what is recorded, if its commit is still part of this history, and refuses otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.changes import status
+from workpacket.git.commits import Commit, commit_paths, commit_with_trailer
+from workpacket.git.operations import operation_in_progress
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.git.rewriting import tree_of
+from workpacket.model.canonical import Json
+from workpacket.model.checkpoint_commit import TRAILER, message_of, sidecar_path
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.session import Session, cursor_of
+from workpacket.runtime.commits.sidecar import sidecar_values, write_sidecar
+from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.records.milestones import Prepared, Reached
+from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver, within
+
+How = Literal["committed", "found", "unchanged", "recorded"]
+
+
+class CommitPoint(NamedTuple):
+    """`how`: it was committed now, found as the commit of a call that died, had no changes, or was recorded before."""
+
+    checkpoint: str
+    commit: str
+    milestone_index: int
+    how: How
+    sidecar_written: bool
+
+
+class Judged(NamedTuple):
+    """What somebody who looks at a change before it is committed has to record, and why it must not be committed."""
+
+    drafts: tuple[Draft, ...] = ()
+    refusal: RunBlocked | None = None
+
+
+Guard = Callable[[], Judged]
+
+
+@dataclass(slots=True)
+class CommitCheckpoints:
+    """The checkpoint commits of one run. `guard` looks at the work tree before each of them."""
+
+    session: Session
+    repository: Repository
+    guard: Guard | None = None
+
+    def reach(self, milestone_index: int, title: str = "", cursor: Json = None) -> CommitPoint:
+        """Commit the work tree as this milestone of the run, as far as it lies in the run's scope."""
+        require_one_line(title)
+        settled = self.settle()
+        if settled is not None and settled.milestone_index == milestone_index:
+            return settled
+        known = self.session.state.milestones.reached.get(milestone_index)
+        if known is not None:
+            return self._recorded(known)
+        if self.session.replay_only:
+            raise RunBlocked(f"{self._run} is finished; it reaches no milestone any more", code="step_changed")
+        operation = operation_in_progress(self.repository)
+        if operation:
+            raise WorkpacketError("operation_in_progress", f"git is in the middle of a {operation}")
+        self._judge()
+        prepared = self._prepared(milestone_index, title, cursor)
+        self.session.boundary.check_now()
+        paths = self.own_changes()
+        if paths:
+            commit_paths(self.repository, self._message(prepared), paths)
+        found = self._found(prepared)
+        if paths and found is None:
+            said = f"the commit of milestone {milestone_index} does not carry its {TRAILER}"
+            raise RunBlocked(said, code="check_not_run", hint="let no hook remove the trailer, then amend the commit")
+        return self._complete(prepared, found, "committed")
+
+    def settle(self) -> CommitPoint | None:
+        """Finish what a call that died had begun, if its commit was made; what was not made is left to be made."""
+        prepared = self.session.state.milestones.prepared
+        if prepared is None or self.session.replay_only:
+            return None
+        found = self._found(prepared)
+        return None if found is None else self._complete(prepared, found, "found")
+
+    def own_changes(self) -> list[str]:
+        """What differs from HEAD and belongs to the run: within its scope, where it has one."""
+        scope = self.session.state.scope or (".",)
+        changed = [entry.path for entry in status(self.repository)]
+        return [path for path in changed if within(path, scope) and not within(path, OWN_FOLDERS)]
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _run(self) -> str:
+        return self.session.recorder.stream
+
+    def _judge(self) -> None:
+        judged = self.guard() if self.guard is not None else Judged()
+        if judged.drafts:
+            self.session.recorder.record(*judged.drafts)
+        if judged.refusal is not None:
+            raise judged.refusal
+
+    def _prepared(self, milestone_index: int, title: str, cursor: Json) -> Prepared:
+        """The announcement; that of a call that died is taken up again, for its commit may still be on the way."""
+        open_one = self.session.state.milestones.prepared
+        if open_one is not None and (open_one.milestone_index, open_one.title) == (milestone_index, title):
+            return open_one
+        data: dict[str, Json] = {
+            "checkpoint": self.session.ids()[:16], "milestone_index": milestone_index, "milestone_title": title,
+            "base": head_commit(self.repository) or "",
+        }  # fmt: skip
+        payload = self.session.cursor_bytes(cursor, title)
+        self.session.recorder.record(Draft("checkpoint.prepared", data, payload))
+        prepared = self.session.state.milestones.prepared
+        assert prepared is not None
+        return prepared
+
+    def _message(self, prepared: Prepared) -> str:
+        return message_of(self._run, prepared.milestone_index, prepared.title, prepared.checkpoint)
+
+    def _found(self, prepared: Prepared) -> Commit | None:
+        head = head_commit(self.repository)
+        return None if head is None else commit_with_trailer(self.repository, head, TRAILER, prepared.checkpoint)
+
+    def _complete(self, prepared: Prepared, found: Commit | None, how: How) -> CommitPoint:
+        commit = found.commit if found is not None else head_commit(self.repository)
+        if commit is None:
+            raise RunBlocked(f"milestone {prepared.milestone_index} has no changes, and there is no commit yet",
+                             code="check_not_run", hint="git commit something first")  # fmt: skip
+        tree = found.tree if found is not None else tree_of(self.repository, commit)
+        failed = () if found is None else self._write_sidecar(prepared, found)
+        written = found is not None and not failed
+        data: dict[str, Json] = {
+            "checkpoint": prepared.checkpoint, "milestone_index": prepared.milestone_index, "commit": commit,
+            "tree": tree, "changed": found is not None, "found": how == "found", "sidecar_written": written,
+        }  # fmt: skip
+        self.session.checkpoint(
+            cursor_of(self.session.recorder, prepared), prepared.title, "commit",
+            self._promises(prepared, commit, tree), with_token=False,
+            first=(Draft("checkpoint_complete", data), *failed),
+        )  # fmt: skip
+        return CommitPoint(
+            prepared.checkpoint, commit, prepared.milestone_index, how if found is not None else "unchanged", written
+        )
+
+    def _promises(self, prepared: Prepared, commit: str, tree: str) -> dict[str, Json]:
+        """What lies within the scope is the run's own, also half-way to the next milestone. Without a scope that is
+        everything, and there is no clean work tree to promise."""
+        scope: list[Json] = list(self.session.state.scope)
+        clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)
+        return {"commit": commit, "tree": tree, "trailer": prepared.checkpoint, "own": scope, "clean": clean}
+
+    def _write_sidecar(self, prepared: Prepared, found: Commit) -> tuple[Draft, ...]:
+        try:
+            values = sidecar_values(self._run, prepared, found.commit, found.tree)
+            write_sidecar(self.repository.root, found.commit, values)
+        except OSError as error:
+            path = str(self.repository.root / sidecar_path(found.commit))
+            failure: dict[str, Json] = {"sha": found.commit, "path": path, "error": str(error.strerror or error)}
+            return (Draft("checkpoint_sidecar_write_failed", failure),)
+        return ()
+
+    def _recorded(self, known: Reached) -> CommitPoint:
+        relation = GitObserver(self.repository).relation(known.commit, known.tree, known.checkpoint)
+        if relation == "unreachable":
+            raise RunBlocked(
+                f"milestone {known.milestone_index} was reached by {known.commit}, which is not in this history",
+                code="git_diverged",
+                details={"commit": known.commit, "milestone_index": known.milestone_index, "relation": relation},
+            )
+        written = (self.repository.root / sidecar_path(known.commit)).exists()
+        return CommitPoint(known.checkpoint, known.commit, known.milestone_index, "recorded", written)
+
+
+def next_milestone(session: Session) -> int:
+    """The milestone that is begun and not reached, else the one after the highest that was reached."""
+    milestones = session.state.milestones
+    if milestones.prepared is not None:
+        return milestones.prepared.milestone_index
+    return max(milestones.reached, default=-1) + 1
+
+
+def require_one_line(title: str) -> None:
+    if not title.isprintable():
+        raise ValueError(f"the title of a milestone is one line of text, not {title!r}")

@@ -1,0 +1,200 @@
+"""What became of a session that nobody works on: a judgement of its log, and the decisions an operator may make.
+
+The first that holds gives the session its status and reason:
+
+    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
+    somebody works on it                                    ACTIVE     run_busy
+    it was finished, or cancelled                           CLOSED, CANCELLED
+    a process of it is still alive                          BLOCKED    orphan_alive
+    a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
+    a message is missing or is not what was stored          BLOCKED    sequence_gap, log_damaged
+    a stream of chunks had a gap                            BLOCKED    sequence_gap
+    there are artifacts and none of them is valid           BLOCKED    log_damaged
+    three attempts in a row came to nothing                 BLOCKED    stalled
+    it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
+
+Assessing writes nothing and gives the same answer however often it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.opening import orphans_of
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.model_sessions.artifacts import Artifact, is_artifact_step, last_valid
+from workpacket.runtime.model_sessions.record import (
+    ModelSession,
+    PendingCall,
+    SessionStatus,
+    messages_of,
+    model_session,
+    pending_calls,
+    sequence_gaps,
+)
+from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.state import RunState
+from workpacket.runtime.resuming.observations import Observations
+from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.runtime import Choice, Runtime
+from workpacket.runtime.stores.contract import Store
+
+Decided = Literal["cancel", "repair", "retry"]
+DECISIONS: tuple[Decided, ...] = ("cancel", "repair", "retry")
+FRUITLESS = 3
+
+_CHOICES: dict[str, tuple[Decided, ...]] = {
+    "effect_outcome_unknown": ("repair", "retry", "cancel"),
+    "sequence_gap": ("retry", "repair", "cancel"),
+    "log_damaged": ("repair", "cancel"),
+    "stalled": ("retry", "cancel"),
+    "orphan_alive": ("cancel",),
+}
+# Ends after which trying again without a change is a loop.
+_CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """`artifact` is the newest valid one, `corrupt` the newer ones that were passed over."""
+
+    session: ModelSession
+    details: tuple[str, ...]
+    pending: tuple[PendingCall, ...]
+    artifact: Artifact | None
+    corrupt: tuple[str, ...]
+    choices: tuple[Decided, ...]
+    subject: str = ""
+    partial_accepted: bool = False
+
+    def as_json(self) -> dict[str, Json]:
+        return {
+            "session": self.session.as_json(),
+            "details": list(self.details),
+            "pending": [call.as_json() for call in self.pending],
+            "corrupt_artifacts": list(self.corrupt),
+            "choices": list(self.choices),
+        }
+
+    def refusal(self, runtime: Runtime) -> RunBlocked:
+        """The reason as an error, and once as an event of the log if that can still be written."""
+        code, stream = self.session.reason, self.session.stream
+        if code not in {"log_damaged", "newer_schema"}:
+            blocked = Draft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
+            runtime._outsider(stream).record(blocked, key=f"blocked:{self.subject}")
+        choices = f"decide: {', '.join(self.choices)}" if self.choices else ""
+        return RunBlocked(f"{stream}: {'; '.join(self.details) or code}", code=code, hint=choices,
+                          details=self.as_json())  # fmt: skip
+
+
+def assess(runtime: Runtime, stream: str) -> SessionReport:
+    """What the session is now. Reads only."""
+    store = runtime.store
+    state, seen = read_state(store, stream, Observations())
+    artifact, corrupt = last_valid(store, state)
+    status, code, details = _judged(store, state, seen, artifact, corrupt)
+    subject = jcs_hash([stream, code, list(details), state.attempt])
+    accepted = ""
+    if status == "BLOCKED":
+        accepted = next((c for c in ("repair", "retry") if state.confirmations.get(_answer(subject, c)) == "yes"), "")
+    if accepted:
+        status = "PAUSED"
+    choices = _CHOICES.get(code, ("cancel",)) if status == "BLOCKED" else ()
+    if seen.log_fault or seen.newer_schema:
+        choices = ()
+    session = model_session(state, status, code, "" if artifact is None else artifact.id)
+    partial = accepted == "repair" and code == "sequence_gap" and state.stop_code == code
+    return SessionReport(session, details, pending_calls(state), artifact, corrupt, choices, subject, partial)
+
+
+def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str = "") -> SessionReport:
+    """Carry out a decision about a session that is blocked, and say what it is then.
+
+    cancel: it ends here. repair: what is in doubt is taken as done, what is damaged as lost. retry: it is done again.
+    """
+    report = assess(runtime, stream)
+    if choice == "cancel":
+        runtime.cancel(stream, note or "cancelled by the operator")
+        return assess(runtime, stream)
+    if choice not in report.choices:
+        raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not answer {report.session.reason!r}",
+                         code="check_not_run", details=report.as_json())  # fmt: skip
+    if report.session.reason == "effect_outcome_unknown":
+        settlement: Choice = "mark_done" if choice == "repair" else "retry"
+        for call in report.pending:
+            if call.pending == "unknown":
+                runtime.settle(stream, call.effect, settlement, note)
+    else:
+        runtime.confirm(stream, _answer(report.subject, choice), yes=True, note=note)
+    return assess(runtime, stream)
+
+
+def _answer(subject: str, choice: str) -> str:
+    return jcs_hash([subject, choice])
+
+
+Judged = tuple[SessionStatus, str, tuple[str, ...]]
+
+
+def _judged(
+    store: Store, state: RunState, seen: Observations, artifact: Artifact | None, corrupt: tuple[str, ...]
+) -> Judged:
+    if seen.log_fault or seen.newer_schema:
+        code = "log_damaged" if seen.log_fault else "newer_schema"
+        return "BLOCKED", code, (seen.log_fault or seen.newer_schema,)
+    lease = store.lease(state.stream)
+    held = "" if lease is None or is_certainly_dead(lease.holder) else lease.holder
+    if held:
+        return "ACTIVE", "run_busy", (held,)
+    if state.status == "completed":
+        return "CLOSED", "", ()
+    if state.status == "cancelled":
+        return "CANCELLED", "run_cancelled", (state.cancel_reason or "",)
+    doubt = next(_doubts(store, state, artifact, corrupt), None)
+    if doubt is not None:
+        return "BLOCKED", *doubt
+    return "PAUSED", "worker_lost" if state.status == "running" else state.stop_code, ()
+
+
+def _doubts(
+    store: Store, state: RunState, artifact: Artifact | None, corrupt: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What only a person can settle, the gravest first."""
+    orphans = orphans_of(state)
+    if orphans:
+        yield "orphan_alive", orphans
+    unknown = tuple(call for call in pending_calls(state) if call.pending == "unknown")
+    if unknown:
+        yield "effect_outcome_unknown", tuple(f"{call.step}: {call.target}" for call in unknown)
+    gaps = sequence_gaps(state)
+    if gaps:
+        yield "sequence_gap", gaps
+    try:
+        messages_of(store, state)
+    except RuntimeFault as fault:
+        yield fault.code, (fault.message,)
+    if state.stop_code == "sequence_gap":
+        yield "sequence_gap", ("the chunks of a model run",)
+    if corrupt and artifact is None:
+        yield "log_damaged", tuple(f"artifact {name}" for name in corrupt)
+    if fruitless_attempts(store, state.stream) >= FRUITLESS:
+        yield "stalled", (f"{FRUITLESS} attempts in a row came to nothing",)
+
+
+def fruitless_attempts(store: Store, stream: str) -> int:
+    """How many attempts, up to the last, failed or were killed without getting anything done."""
+    count, done, begun = 0, False, False
+    for event in store.read(stream):
+        if event.type in {"run.started", "attempt.started"}:
+            count = count + 1 if begun and not done else 0
+            begun, done = True, False
+        elif event.type in {"step.completed", "effect.succeeded"}:
+            done = done or not is_artifact_step(str(event.values().get("step")))
+        elif event.type == "run.stopped":
+            done = done or str(event.values().get("code")) not in _CRASHES
+    return count + 1 if begun and not done else 0

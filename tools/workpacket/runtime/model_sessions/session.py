@@ -1,0 +1,278 @@
+"""A session with a model: its messages, model runs and tool calls as the run they are, and the record of it.
+
+    with open_session(runtime, "review-42", model="some-model") as session:
+        session.add("user", "look at the change")
+        answer = session.model_run(ask)                     # `ask` is given a ModelRun and reads chunks through it
+        session.tool("call-7", post_comment, answer, target="comment")
+
+A session is a keyed run of the runtime: a message and a model run are steps, a tool call is an effect under the id of
+the call, and a checkpoint holds an artifact. What is done is answered from the log when the same program calls it
+again; `restore` goes on behind it instead. It may end between chunks and before and after each tool call, nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.effects import Recovery
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.relay import Relayed
+from workpacket.runtime.errors import RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.model_sessions.artifacts import CheckpointKind, make_artifact, save_artifact
+from workpacket.runtime.model_sessions.record import (
+    Message,
+    ModelSession,
+    PendingCall,
+    message_at,
+    message_count,
+    message_step,
+    messages_behind,
+    messages_of,
+    pending_calls,
+    stream_of,
+)
+from workpacket.runtime.model_sessions.recovery import SessionReport, assess
+from workpacket.runtime.records.state import EffectRecord
+from workpacket.runtime.run import Run
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.scripted import program_step
+
+__all__ = ["Message", "ModelRun", "ModelSession", "OpenSession", "PendingCall", "Restored", "SessionReport", "assess",
+           "open_session"]  # fmt: skip
+
+T = TypeVar("T")
+Chunk = TypeVar("Chunk")
+
+CHUNKS_BETWEEN_CHECKPOINTS = 32
+TAIL = 8  # messages that an artifact holds
+
+
+class Restored(NamedTuple):
+    """Where the session stands: its messages, the state of its last valid checkpoint, an answer that was cut off."""
+
+    messages: tuple[Message, ...]
+    state: Json
+    partial: str
+
+
+def open_session(
+    runtime: Runtime, session_id: str, *, model: str, packet: str = "", every: int = CHUNKS_BETWEEN_CHECKPOINTS
+) -> OpenSession:
+    """Begin the session, or go on with it. `RunBlocked` says why it cannot go on and what may be decided."""
+    stream = stream_of(session_id, packet)
+    report = assess(runtime, stream) if runtime.store.head(stream) is not None else None
+    if report is not None and report.session.status == "BLOCKED":
+        raise report.refusal(runtime)
+    run = runtime.run("session", packet=packet, key=session_id, inputs={"model": model})
+    return OpenSession(run, session_id, model, packet, report, every)
+
+
+class ModelRun:
+    """One answer of the model while it arrives. `partial` is what an interrupted try of it had got so far."""
+
+    def __init__(self, session: OpenSession, partial: str) -> None:
+        self._session = session
+        self.partial = partial
+        self.text = ""
+        self.received = 0
+
+    def chunks(
+        self,
+        stream: Iterable[Chunk],
+        *,
+        text: Callable[[Chunk], str] = str,
+        number: Callable[[Chunk], int] | None = None,
+    ) -> Iterator[Chunk]:
+        """The chunks one by one. Between two of them the session may be cancelled; a missing number ends it."""
+        last: int | None = None
+        for chunk in self._session.run.boundary(stream):
+            if number is not None:
+                present = number(chunk)
+                if last is not None and present != last + 1:
+                    raise RunBlocked(f"chunk {present} came after chunk {last}", code="sequence_gap",
+                                     details={"after": last, "found": present})  # fmt: skip
+                last = present
+            self.text += text(chunk)
+            self.received += 1
+            yield chunk
+            if self.received % self._session.every == 0:
+                self._session.checkpoint("periodic")
+
+
+class OpenSession:
+    """A session that is being worked on. Made by `open_session`."""
+
+    def __init__(
+        self, run: Run, session_id: str, model: str, packet: str, report: SessionReport | None, every: int
+    ) -> None:
+        self.run = run
+        self.id = session_id
+        self.model = model
+        self.packet = packet
+        self.every = every
+        self.report = report
+        self._position = 0
+        self._state: Json = None if report is None or report.artifact is None else report.artifact.body.get("state")
+        self._model_run: ModelRun | None = None
+        # Model runs and programs say when they begin, so no step has to be guessed to have been in flight.
+        run._session.root.reached_new_work = True
+
+    def __enter__(self) -> OpenSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        failed = isinstance(error, Exception) and not isinstance(error, RunCancelled)
+        with suppress(RuntimeFault):  # how the attempt ended matters more than its last checkpoint
+            self.checkpoint("post_failure" if failed else "pre_shutdown")
+        return self.run.__exit__(kind, error, trace)
+
+    # ---- messages ------------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages in the log, also those this program has not come to yet."""
+        return messages_of(self.run._session.recorder.store, self.run.state)
+
+    def restore(self) -> Restored:
+        """Go on behind everything that is done, instead of being given it call by call."""
+        messages = self.messages
+        self._position = messages[-1].seq if messages else messages_behind(self.run.state)
+        return Restored(messages, self._state, self._partial() or "")
+
+    def add(self, role: str, content: str) -> Message:
+        """A message of the user or of a tool. The same message at the same place is the stored one."""
+        stored = self._stored()
+        if stored is not None:
+            if (stored.role, stored.content) != (role, self._clean(content)[0]):
+                raise RunBlocked(f"message {stored.seq} of the session {self.id} was another one", code="step_changed",
+                                 details={"message": stored.seq})  # fmt: skip
+            return stored
+        return self._keep(role, content)
+
+    def model_run(self, function: Callable[[ModelRun], str]) -> Message:
+        """An answer of the model, once: `function` is given a `ModelRun` and returns the whole text."""
+        stored = self._stored()
+        if stored is not None:
+            return stored
+        step = message_step(self._position + 1)
+        session = self.run._session
+        session.boundary.check()
+        partial = self._partial()
+        if partial is not None and self.report is not None and self.report.partial_accepted:
+            return self._keep("assistant", partial)
+        self._model_run = ModelRun(self, partial or "")
+        session.recorder.record(Draft("step.started", {"step": step, "processes": []}))
+        answer = self._keep("assistant", function(self._model_run))
+        self._model_run = None
+        return answer
+
+    def _stored(self) -> Message | None:
+        """The message at the present place, if it is there already; the place moves on."""
+        if message_step(self._position + 1) not in self.run.state.steps:
+            behind = messages_behind(self.run.state)
+            if self._position < behind:
+                message = f"{behind} messages of the session {self.id} stayed on another machine"
+                raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
+            return None
+        self._position += 1
+        return message_at(self.run._session.recorder.store, self.run.state, self._position)
+
+    def _keep(self, role: str, content: str) -> Message:
+        cleaned, found = self._clean(content)
+        message = Message(self._position + 1, role, cleaned, found)
+        self.run.step(message_step(message.seq), message.as_json)
+        self._position += 1
+        return message
+
+    def _clean(self, content: str) -> tuple[str, int]:
+        cleaned, found = self.run._session.recorder.redactor.clean_value(
+            content, json.dumps(content, ensure_ascii=False)
+        )
+        return str(cleaned), found
+
+    def _partial(self) -> str | None:
+        """What the last valid checkpoint holds of the message that comes next."""
+        body = {} if self.report is None or self.report.artifact is None else self.report.artifact.body
+        partial = body.get("partial")
+        if not isinstance(partial, Mapping) or partial.get("message") != self._position + 1:
+            return None
+        return str(partial.get("text", ""))
+
+    # ---- tools ---------------------------------------------------------------------------------------------------
+
+    def tool(
+        self,
+        call_id: str,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        target: str = "",
+        recovery: Recovery = "manual",
+        probe: Callable[[], T] | None = None,
+        compensate: Callable[[], object] | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """A call that acts on the world, never twice without a word: the id of the call is its key."""
+        self._boundary()
+        result = self.run.effect(
+            f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,
+            compensate=compensate, **kwargs,
+        )  # fmt: skip
+        self._boundary()
+        return result
+
+    def _boundary(self) -> None:
+        """End here if the session was cancelled; one that is closed only gives out what is stored."""
+        if not self.run._session.replay_only:
+            self.run._session.boundary.check_now()
+
+    def program(self, call_id: str, argv: Sequence[str], *, timeout: float | None = None) -> Relayed:
+        """A program as a tool, done again if it was interrupted. While it lives, nobody goes on with the session."""
+        return program_step(self.run._session, f"tool-{call_id}", argv, timeout=timeout)[0]
+
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def checkpoint(self, kind: CheckpointKind = "event_triggered", state: Json = None) -> str:
+        """What the session is in the middle of, as an artifact; gives its id. Without a state the last one stays."""
+        if state is not None:
+            self._state = state
+        recorder = self.run._session.recorder
+        if self.run._session.replay_only:
+            return ""
+        arriving = self._model_run
+        body: dict[str, Json] = {
+            "kind": kind,
+            "of": "model_run" if arriving is not None else "session",
+            "session_id": self.id,
+            "packet": self.packet,
+            "model": self.model,
+            "attempt": self.run.attempt,
+            "made_at": recorder.clock.now(),
+            "messages": message_count(recorder.state),
+            "tail": [message.as_json() for message in messages_of(recorder.store, recorder.state, TAIL)],
+            "partial": self._arriving(arriving),
+            "pending": [call.as_json() for call in pending_calls(self.run.state)],
+            "calls": [_call(record) for record in recorder.state.effects.values()],
+            "state": self._state,
+        }
+        artifact = make_artifact(body, recorder.redactor)
+        save_artifact(self.run, artifact, kind)
+        return artifact.id
+
+    def _arriving(self, arriving: ModelRun | None) -> Json:
+        if arriving is None:
+            return None
+        return {"message": self._position + 1, "chunks": arriving.received, "text": arriving.text}
+
+
+def _call(record: EffectRecord) -> dict[str, Json]:
+    """A tool call as it stands: what another machine needs so that it is not done again there."""
+    return {"step": record.step, "target": record.target, "kind": record.kind, "args_hash": record.args_hash,
+            "status": record.status}  # fmt: skip

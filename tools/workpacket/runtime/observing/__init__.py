@@ -1,0 +1,1 @@
+"""What happened, for tools of others: spans and metrics of OpenTelemetry, CloudEvents."""

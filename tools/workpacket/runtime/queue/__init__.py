@@ -1,0 +1,1 @@
+"""Runs that are offered, and the workers that claim them."""

@@ -1,0 +1,111 @@
+"""A worker: claims runs from the queue and does them, until it is told to stop.
+
+What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again later and
+later, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
+boundary, to whoever claims it then; so does one that is interrupted. Neither counts as an attempt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from workpacket.runtime.attempts.session import Lent, stop_code
+from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
+from workpacket.runtime.processes import this_process
+from workpacket.runtime.queue.offering import Job, Queue
+from workpacket.runtime.run import Run
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stop_reasons import reason_of
+from workpacket.runtime.stores.postgres.following import News
+
+Task = Callable[[Run], object]
+
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 300.0
+DETAIL = 500
+
+
+@dataclass
+class Worker:
+    """`tasks` says which function does the run of which name."""
+
+    runtime: Runtime
+    queue: Queue
+    tasks: Mapping[str, Task]
+    idle: float = 1.0  # seconds between two looks at an empty queue that announces nothing
+    first_wait: float = FIRST_WAIT
+    _stopping: threading.Event = field(default_factory=threading.Event, init=False)
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """End at the next boundary of the run in hand. May be called from a signal handler."""
+        self._stopping.set()
+
+    def work(self, *, until_empty: bool = False) -> int:
+        """Do jobs; gives how many were finished."""
+        news = self.queue.news()
+        try:
+            return self._work(news, until_empty=until_empty)
+        finally:
+            news.close()
+
+    def _work(self, news: News, *, until_empty: bool) -> int:
+        holder = this_process()
+        seconds = self.runtime.settings.lease_seconds
+        finished: Job | None = None
+        count = 0
+        while not self._stopping.is_set():
+            job = self.queue.claim(holder, seconds, finished=finished)
+            finished = None
+            if job is None:
+                self.queue.refresh()
+                job = self.queue.claim(holder, seconds)
+            if job is None:
+                if until_empty:
+                    return count
+                news.wait(self.idle)
+                continue
+            if self._do(job):
+                finished, count = job, count + 1
+        if finished is not None:
+            self.queue.finish(finished)
+        return count
+
+    def _do(self, job: Job) -> bool:
+        """Whether the run ended well. If not, what becomes of the job is settled here."""
+        task = self.tasks.get(job.name)
+        if task is None:
+            self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")
+            return False
+        lent = Lent(job.lease, job.begun, self._stopping.is_set)
+        try:
+            with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
+                task(run)
+        except HandedOver:
+            self.queue.give_back(job, reason="handed_over", tried=False)
+        except LeaseLost:
+            return False  # somebody else has the job by now
+        except RunCancelled as cancelled:
+            self.queue.bury(job, "run_cancelled", cancelled.reason)
+        except Exception as error:
+            self._failed(job, error)
+        except BaseException as error:
+            self.queue.give_back(job, reason=stop_code(error), tried=False)
+            raise
+        else:
+            return True
+        return False
+
+    def _failed(self, job: Job, error: Exception) -> None:
+        code = stop_code(error)
+        words = error.message if isinstance(error, RuntimeFault) else f"{type(error).__name__}: {error}"
+        if reason_of(code).auto_resume == "with_backoff" and job.attempt < job.max_tries:
+            wait = min(self.first_wait * 2 ** (job.attempt - 1), LONGEST_WAIT)
+            self.queue.give_back(job, delay=wait, reason=code, detail=words[:DETAIL])
+        else:
+            self.queue.bury(job, code, words[:DETAIL])

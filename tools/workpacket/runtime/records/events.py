@@ -1,0 +1,153 @@
+"""One event of a stream, and the hash chain that makes a stream tell when it was altered.
+
+    hash = sha256( canonical header || LF || data )
+
+The header is canonical JSON and holds every field but `data` and `hash`: the address of the payload and the hash of
+the event before are in it, so an event vouches for its payload and for its whole past. A payload lies outside the hash
+except for its address; erasing one leaves the chain verifying. `data` is the canonical text (RFC 8785) as it was
+stored, so that verifying never depends on how a later version would write it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import LogDamaged, PayloadErased
+from workpacket.runtime.records.json_text import quoted, value_in
+from workpacket.runtime.records.values import address_of
+
+CHAIN_FORMAT = 1
+GENESIS = "0" * 64
+
+
+class NewEvent(NamedTuple):
+    """What somebody wants to append. `type_version` is the schema version of this kind of record."""
+
+    type: str
+    data: str
+    type_version: int = 1
+    payload: bytes | None = None
+
+
+class Event(NamedTuple):
+    """A stored event. Times are microseconds since 1970 in UTC and only claims: nothing is ordered by them."""
+
+    stream: str
+    version: int
+    type: str
+    type_version: int
+    occurred_at: int
+    recorded_at: int
+    actor: str
+    writer: str
+    writer_seq: int
+    key: str | None
+    fence: int
+    data: str
+    payload: str | None
+    previous: str
+    hash: str
+
+    def values(self) -> Mapping[str, Json]:
+        """The data as a value. Not to be changed: who asks next may be given the same one."""
+        return _values_in(self.data)
+
+
+@functools.lru_cache(maxsize=8)
+def _values_in(data: str) -> Mapping[str, Json]:
+    """The index and the state each look into an event that was just written; it is parsed once."""
+    return cast("Mapping[str, Json]", value_in(data))
+
+
+def event_hash(event: Event) -> str:
+    """What `event.hash` must be."""
+    # Written out, in the order in which canonical JSON sorts the keys: an encoder takes four times as long, and every
+    # event that is written or read is hashed. `:d` refuses what is not an integer, `quoted` what is not text.
+    (
+        stream,
+        version,
+        kind,
+        kind_version,
+        occurred,
+        recorded,
+        actor,
+        writer,
+        seq,
+        key,
+        fence,
+        data,
+        payload,
+        previous,
+        _,
+    ) = event
+    text = (
+        f'{{"actor":{quoted(actor)},"fence":{fence:d},"key":{"null" if key is None else quoted(key)},'
+        f'"occurred_at":{occurred:d},"payload":{"null" if payload is None else quoted(payload)},'
+        f'"previous":{quoted(previous)},"recorded_at":{recorded:d},"stream":{quoted(stream)},"type":{quoted(kind)},'
+        f'"type_version":{kind_version:d},"v":{CHAIN_FORMAT},"version":{version:d},"writer":{quoted(writer)},'
+        f'"writer_seq":{seq:d}}}\n{data}'
+    )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sealed(event: Event) -> Event:
+    """The event with its own hash filled in."""
+    return Event(*event[:-1], event_hash(event))
+
+
+@dataclass(slots=True)
+class Chain:
+    """Verifies the events of one stream one after the other; what it lets through may be believed."""
+
+    stream: str
+    version: int = 0
+    hash: str = GENESIS
+
+    def check(self, event: Event) -> Event:
+        if event.stream != self.stream:
+            raise LogDamaged(self.stream, event.version, f"the record belongs to the stream {event.stream!r}")
+        if event.version != self.version + 1:
+            raise LogDamaged(self.stream, event.version, f"version {self.version + 1} is missing before it")
+        if event.previous != self.hash:
+            raise LogDamaged(self.stream, event.version, "it does not follow from the event before it")
+        require_intact(event)
+        self.version, self.hash = event.version, event.hash
+        return event
+
+
+def require_intact(event: Event) -> Event:
+    """The event itself, if its hash says that no field of it was altered."""
+    try:
+        intact = event_hash(event) == event.hash
+    except (TypeError, ValueError):  # a damaged column need not even be text
+        intact = False
+    if not intact:
+        raise LogDamaged(event.stream, event.version, "its content does not have its hash")
+    return event
+
+
+def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str = GENESIS) -> Iterator[Event]:
+    """The events in turn, each one checked before it is handed out."""
+    chain = Chain(stream, after, previous)
+    for event in events:
+        yield chain.check(event)
+
+
+def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
+    """What was found for the event, in the first column: the payload that it vouches for, or None if it was erased.
+
+    A damaged store may give anything.
+    """
+    if found is None:
+        raise LogDamaged(event.stream, event.version, "its payload is missing")
+    stored = found[0]
+    if stored is None:
+        raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
+    if not isinstance(stored, bytes) or address_of(stored) != event.payload:
+        raise LogDamaged(event.stream, event.version, "its payload does not have its address")
+    return stored

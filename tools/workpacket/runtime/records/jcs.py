@@ -1,0 +1,206 @@
+"""RFC 8785 in full: one JSON value, one sequence of bytes, floats included.
+
+The ledger's profile (`workpacket.model.canonical`) refuses floats; results and inputs of a run may hold them. Numbers
+are therefore written as ECMAScript writes them and keys are sorted by UTF-16 code units. What JSON cannot hold, or what
+would come back as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with the place that holds
+it. The tests compare every output with the `rfc8785` package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
+from workpacket.runtime.records.json_text import text_encoder
+
+SCHEME = "jcs-1"
+DEEPEST = 100
+
+_ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
+
+Form = Literal[0, 1, 2]
+OWN: Form = 0  # needs an encoder of our own: it holds a float, or a key that is not ASCII
+PLAIN: Form = 1  # the standard encoder, sorting the keys, writes the canonical text
+ORDERED: Form = 2  # its keys stand in order already, so the text in which a value is kept is the canonical text
+
+_encode_text = json.JSONEncoder(ensure_ascii=False).encode
+_encode_plain = text_encoder(sort_keys=True)
+_encode_ordered = text_encoder(sort_keys=False)
+
+
+def jcs_bytes(value: object) -> bytes:
+    """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
+    return jcs_text(value).encode("utf-8")
+
+
+def jcs_text(value: object) -> str:
+    return surveyed_text(value, survey(value))
+
+
+def jcs_hash(value: object) -> str:
+    """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
+    return hash_of(jcs_text(value).encode("utf-8"))
+
+
+def hash_of(canonical: bytes) -> str:
+    return f"{SCHEME}:{hashlib.sha256(canonical).hexdigest()}"
+
+
+def surveyed_text(value: object, form: Form) -> str:
+    """The canonical text of a value of which `survey` said this."""
+    if form == ORDERED:
+        return _encode_ordered(value)
+    if form == PLAIN:
+        return _encode_plain(value)
+    parts: list[str] = []
+    _write(value, parts.append)
+    return "".join(parts)
+
+
+class _Refused(Exception):
+    """What is wrong; the path is put together on the way out, so that a good value costs nothing."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path: list[object] = []
+
+
+def survey(value: object) -> Form:
+    """Refuse what is not strict JSON; say what it takes to write the canonical form of `value`.
+
+    The standard encoder does it, which is written in C, when there is no float and every key is ASCII.
+    """
+    try:
+        return _survey(value, DEEPEST)
+    except _Refused as refused:
+        place = "".join(f"/{part}" for part in reversed(refused.path))
+        raise NotCanonical(f"{place or '/'}: {refused.why}") from None
+
+
+def _survey(value: object, levels: int) -> Form:
+    if type(value) is dict:
+        return _survey_members(value, levels - 1)
+    if type(value) is str:
+        if not value.isascii():
+            _require_encodable(value)
+        return ORDERED
+    if value is None or type(value) is bool:
+        return ORDERED
+    if type(value) is int:
+        if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+            return ORDERED
+        raise _Refused(f"the integer {value} is not exact in every JSON reader; store it as text")
+    if type(value) is float:
+        if math.isfinite(value):
+            return OWN
+        raise _Refused(f"{value} is not a JSON number")
+    if type(value) is list:
+        return _survey_items(value, levels - 1)
+    name = type(value).__name__
+    raise _Refused(f"{name} is not JSON; {_ADVICE.get(name, 'convert it, or give a codec')}")
+
+
+def _survey_members(members: dict[object, object], levels: int) -> Form:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    form, before, key = ORDERED, "", None
+    try:
+        for key, item in members.items():
+            if not (type(item) is str and item.isascii()):  # nearly every value of a record is one
+                form = min(form, _survey(item, levels))
+            if not (type(key) is str and key.isascii()):
+                _require_text(key)
+                form = OWN
+            elif key < before and form == ORDERED:
+                form = PLAIN
+            else:
+                before = key
+    except _Refused as refused:
+        refused.path.append(key)
+        raise
+    return form
+
+
+def _survey_items(items: list[object], levels: int) -> Form:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    form, place = ORDERED, 0
+    try:
+        for item in items:
+            if not (type(item) is str and item.isascii()):
+                form = min(form, _survey(item, levels))
+            place += 1
+    except _Refused as refused:
+        refused.path.append(place)
+        raise
+    return form
+
+
+def _require_text(key: object) -> None:
+    if type(key) is not str:
+        raise _Refused("the key is not text")
+    _require_encodable(key)
+
+
+def _require_encodable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _Refused("the text holds a lone surrogate") from None
+
+
+def _write(value: object, put: Callable[[str], None]) -> None:
+    if isinstance(value, dict):
+        separator = "{"
+        for key in sorted(value, key=_utf16):
+            put(f"{separator}{_encode_text(key)}:")
+            _write(value[key], put)
+            separator = ","
+        put("}" if value else "{}")
+    elif isinstance(value, list):
+        separator = "["
+        for item in value:
+            put(separator)
+            _write(item, put)
+            separator = ","
+        put("]" if value else "[]")
+    elif isinstance(value, float):
+        put(number_text(value))
+    else:
+        put(_encode_text(value))
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be")
+
+
+def number_text(value: float) -> str:
+    """The number as ECMAScript's Number::toString writes it. Python's `repr` finds the same shortest digits."""
+    if value == 0:
+        return "0"
+    if value < 0:
+        return "-" + number_text(-value)
+    mantissa, _, power = repr(value).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    fraction = fraction.rstrip("0")
+    digits = (whole + fraction).lstrip("0")
+    point = int(power or 0) - len(fraction) + len(digits)
+    digits = digits.rstrip("0")
+    return _place_point(digits, point)
+
+
+def _place_point(digits: str, point: int) -> str:
+    """`digits` with the decimal point after the first `point` of them, in the notation ECMAScript picks."""
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"

@@ -1,0 +1,124 @@
+"""The kinds of record: their fields, how sensitive each is, their schema version, and how an older one is read.
+
+The schemas are closed: a field that is not listed is dropped before it is stored, and the record counts how many were.
+`public` fields are structure (names of our own making, counts, digests) and are stored as they are; `scan` fields may
+hold anything and are searched for secrets; `hash` fields are stored as their hash only; `drop` fields never.
+
+To change a record: raise its `schema_version`, write the upcaster that makes an old one look like a new one, keep a
+recorded history of the old one under tests/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Literal
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import NewerSchema
+from workpacket.runtime.records.events import Event
+
+Sensitivity = Literal["public", "scan", "hash", "drop"]
+Data = Mapping[str, Json]
+Upcaster = Callable[[Data], Data]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`upcasters[n]` turns the data of schema version n into those of n + 1; version 0 is a record without one."""
+
+    type: str
+    fields: Mapping[str, Sensitivity]
+    schema_version: int = 1
+    upcasters: Mapping[int, Upcaster] = field(default_factory=dict)
+    _public: frozenset[str] = field(init=False, repr=False)
+
+    def guarded(self, data: Data) -> Set[str]:
+        """The names in `data` that may not be stored as they are."""
+        return data.keys() - self._public
+
+    def __post_init__(self) -> None:
+        public = frozenset(name for name, sensitivity in self.fields.items() if sensitivity == "public")
+        object.__setattr__(self, "_public", public)
+        missing = set(range(min(self.upcasters, default=self.schema_version), self.schema_version)) - set(
+            self.upcasters
+        )
+        if missing:
+            raise ValueError(f"{self.type}: no upcaster from schema version {sorted(missing)}")
+
+
+def _kind(name: str, public: str = "", *, scan: str = "", hashed: str = "", drop: str = "") -> Kind:
+    fields: dict[str, Sensitivity] = dict.fromkeys(public.split(), "public")
+    fields |= dict.fromkeys(scan.split(), "scan")
+    fields |= dict.fromkeys(hashed.split(), "hash")
+    fields |= dict.fromkeys(drop.split(), "drop")
+    return Kind(name, fields)
+
+
+def _named(data: Data) -> Data:
+    """Before schema version 1 a checkpoint had no name."""
+    return {"name": "", **data}
+
+
+_EFFECT = "effect step kind args_hash"
+
+CORE: tuple[Kind, ...] = (
+    _kind(
+        "run.started",
+        "inputs scope code_version budget repository workdir fork_of carried_from base_commit",
+        scan="name packet allow_deps",
+    ),
+    _kind(
+        "attempt.started",
+        "attempt decision interrupted inputs code_version scope budget repository workdir",
+        scan="holder allow_deps",
+        drop="env argv",
+    ),
+    _kind("step.started", "step processes"),
+    _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
+    _kind("step.failed", "step try ms final", scan="error"),
+    Kind(
+        "checkpoint",
+        {
+            "id": "public", "name": "scan", "kind": "public", "counters": "public", "preconditions": "scan",
+            "token_hash": "public", "carried_from": "public",
+        },
+        upcasters={0: _named},
+    ),
+    _kind("checkpoint.prepared", "checkpoint milestone_index base", scan="milestone_title"),
+    _kind("checkpoint_complete", "checkpoint milestone_index commit tree changed found sidecar_written"),
+    _kind("checkpoint_sidecar_write_failed", "sha", scan="path error"),
+    _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
+    _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
+    _kind("effect.intended", _EFFECT, scan="target"),
+    _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
+    _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),
+    _kind("effect.failed", "effect step definite", scan="error"),
+    _kind("effect.resolved", "effect choice", scan="by note"),
+    _kind("confirmation.requested", "subject", scan="question"),
+    _kind("confirmation.given", "subject answer", scan="by note"),
+    _kind("retry_token.consumed", "token_hash checkpoint"),
+    _kind("cancel.requested", scan="reason by"),
+    _kind("run.blocked", "code decision subject"),
+    _kind("run.stopped", "code in_flight", scan="error"),
+    _kind("run.cancelled", "in_flight", scan="reason"),
+    _kind("run.completed", "steps effects"),
+    _kind("payload.erased", "digest", scan="reason by"),
+)  # fmt: skip
+
+KINDS: Mapping[str, Kind] = {kind.type: kind for kind in CORE}
+
+
+def current(event: Event, kinds: Mapping[str, Kind] = KINDS) -> Data:
+    """The data of an event as its newest schema has them; `NewerSchema` if a later version wrote it."""
+    kind = kinds.get(event.type)
+    if kind is None or event.type_version > kind.schema_version:
+        raise NewerSchema(
+            f"{event.stream}, version {event.version}: {event.type} {event.type_version} is not known here",
+            details={"stream": event.stream, "version": event.version, "type": event.type},
+        )
+    data = event.values()
+    if event.type_version < kind.schema_version:
+        for version in range(event.type_version, kind.schema_version):
+            data = kind.upcasters[version](data)
+    return data

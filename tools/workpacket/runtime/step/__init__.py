@@ -1,0 +1,198 @@
+"""Checkpoint and resume of one step of a pipeline: before it blocks it says where it stands, and it goes on from there.
+
+A `CheckpointEmitter` stands before the generation gate, so the checkpoint is durable before anything may stop the step.
+`ResumeMiddleware` stands first: it finds the latest checkpoint, or the one of a retry token, judges whether it still
+holds, restores what the layers before it found out, and has the pipeline continue at the cursor. See
+docs/runtime/step.md, and `step_pipeline` for the pipeline itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from workpacket.model.canonical import Json
+from workpacket.runtime.errors import RedactionFailed, RunBlocked
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.step.asking import ask_at_terminal
+from workpacket.runtime.step.history import CONFIRMED, CONSUMED, History, identity_of, load_checkpoint
+from workpacket.runtime.step.judge import Judgement, Present, holds_secret_name, judge, shown_values
+from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.model import (
+    CURSORS,
+    ScopeRef,
+    StepCheckpoint,
+    Strictness,
+    compute_input_hash,
+    event_of,
+    hashes_of_keys,
+    line_of,
+    verify_input_hash,
+)
+
+__all__ = [
+    "CURSORS",
+    "CheckpointEmitter",
+    "ResumeMiddleware",
+    "ScopeRef",
+    "StepCheckpoint",
+    "StepContext",
+    "StepLog",
+    "Strictness",
+    "compute_input_hash",
+    "load_checkpoint",
+    "verify_input_hash",
+]
+
+LARGEST_STATE = 32 * 1024  # bytes; a step keeps what it needs to go on, and refers to the rest
+
+# Asked with the question and its subject; None: nobody is there to answer.
+Ask = Callable[[str, str], bool | None]
+
+
+@dataclass(slots=True)
+class StepContext:
+    """What the layers hand on. `state` is what they found out; it is JSON and survives in the checkpoint."""
+
+    mission_id: str
+    run_id: str
+    step_id: str
+    inputs: Mapping[str, Any]
+    strictness: Strictness | None = None
+    scope_refs: tuple[ScopeRef, ...] | None = None
+    retry_token: str = ""
+    state: dict[str, Any] = field(default_factory=dict)
+    cursor: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def _redactor() -> Redactor:
+    return Redactor.from_environment(os.environ)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def random_token() -> str:
+    from uuid import uuid4  # costs start-up, and most uses only read
+
+    return str(uuid4())
+
+
+@dataclass(slots=True)
+class CheckpointEmitter:
+    """A layer that makes a checkpoint at its cursor. When `process` returns, the checkpoint is durable."""
+
+    log: StepLog
+    cursor: str = CURSORS[0]
+    redactor: Redactor = field(default_factory=_redactor)
+    now: Callable[[], datetime] = _now
+    tokens: Callable[[], str] = random_token
+
+    def __post_init__(self) -> None:
+        if self.cursor not in CURSORS:
+            raise ValueError(f"{self.cursor!r} is no cursor: {', '.join(CURSORS)}")
+
+    def process(self, context: StepContext) -> StepContext:
+        checkpoint = self.checkpoint(context)
+        torn = self.log.append(event_of(checkpoint))
+        context.notes += [f"{self.log.path.name}: {damage}; it is quarantined" for damage in torn]
+        return context
+
+    def checkpoint(self, context: StepContext) -> StepCheckpoint:
+        """The checkpoint of this moment; `RedactionFailed` if one that leaves out its secrets could not be resumed."""
+        checkpoint = StepCheckpoint(
+            context.mission_id, context.run_id, context.step_id, context.strictness or Strictness.MEDIUM,
+            context.scope_refs or (), compute_input_hash(context.inputs), self.cursor, self.tokens(), self.now(),
+            "ascii", hashes_of_keys(context.inputs), shown_values(context.inputs, self.redactor), dict(context.state),
+        )  # fmt: skip
+        state = json.dumps(context.state)
+        if len(state) > LARGEST_STATE:
+            raise ValueError(f"the state of {context.step_id} is {len(state):,} bytes; a checkpoint has room for "
+                             f"{LARGEST_STATE:,}")  # fmt: skip
+        line = line_of(event_of(checkpoint))
+        if self.redactor.clean_value(json.loads(line), json.dumps(json.loads(line), ensure_ascii=False))[1] or (
+            holds_secret_name(json.loads(state))
+        ):
+            raise RedactionFailed(f"the checkpoint of {context.step_id} holds a secret and could not be resumed from")
+        return checkpoint
+
+
+@dataclass(slots=True)
+class ResumeMiddleware:
+    """The first layer. With a checkpoint to go on from it sets `context.cursor`; with none the step begins.
+
+    `ask` puts a question to a person, at the terminal unless you say otherwise; None asks nobody.
+    """
+
+    log: StepLog
+    ask: Ask | None = ask_at_terminal
+    actor: str = ""
+    redactor: Redactor = field(default_factory=_redactor)
+    now: Callable[[], datetime] = _now
+    tokens: Callable[[], str] = random_token
+
+    def process(self, context: StepContext, cursors: Collection[str] = CURSORS) -> StepContext:
+        """Restore the context, or raise `RunBlocked` with the reason. Nothing is written unless the step goes on."""
+        history = History.of(self.log.read(), context)
+        checkpoint = history.wanted(context.retry_token)
+        if checkpoint is None:
+            return context
+        present = Present(context.inputs, context.strictness, context.scope_refs)
+        judgement = judge(checkpoint, present, cursors, self.redactor)
+        answer = self._require_leave(checkpoint, judgement, history) if judgement.code else ()
+        context.cursor = checkpoint.cursor
+        context.state = dict(checkpoint.state)
+        context.strictness = present.strictness or checkpoint.strictness
+        context.scope_refs = tuple(checkpoint.scope_refs if present.scope_refs is None else present.scope_refs)
+        self._consume(checkpoint, context, answer)
+        return context
+
+    def confirm(self, identity: tuple[str, str, str], subject: str, *, yes: bool) -> None:
+        """Answer a question from outside, such as from another terminal. It holds for exactly that question."""
+        self.log.append(self._confirmed(identity, subject, yes))
+
+    def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
+        """The answer to be recorded, if a person was asked now. Without a person it blocks; it never waits."""
+        identity = identity_of(checkpoint)
+        answer = history.answers.get(judgement.subject)
+        asked: tuple[Any, ...] = ()
+        if judgement.subject and answer is None and self.ask is not None:
+            question = f"{'/'.join(identity)}: go on although {'; '.join(judgement.details)}?"
+            said = self.ask(question, judgement.subject)
+            if said is not None:
+                answer, asked = said, (self._confirmed(identity, judgement.subject, said),)
+        if answer:
+            return asked
+        if asked:
+            self.log.append(*asked)
+        code = "confirmation_denied" if answer is False else judgement.code
+        details: dict[str, Json] = {
+            "step": list(identity), "checkpoint": checkpoint.retry_token, "differences": list(judgement.details),
+            "changes": dict(judgement.changes), "subject": judgement.subject,
+        }  # fmt: skip
+        raise RunBlocked(f"{'/'.join(identity)}: {'; '.join(judgement.details)}", code=code, details=details)
+
+    def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:
+        """Spend the token and give out the next one, as one append: a crash right after it strands nobody."""
+        emitter = CheckpointEmitter(self.log, checkpoint.cursor, self.redactor, self.now, self.tokens)
+        spent = self._event(CONSUMED, identity_of(checkpoint), {"retry_token": checkpoint.retry_token})
+
+        def still_unspent(log: Any) -> None:
+            History.of(log, context).require_unspent(checkpoint.retry_token)
+
+        torn = self.log.append(event_of(emitter.checkpoint(context)), *answer, spent, unless=still_unspent)
+        context.notes += [f"{self.log.path.name}: {damage}; it is quarantined" for damage in torn]
+
+    def _confirmed(self, identity: tuple[str, str, str], subject: str, yes: bool) -> dict[str, Json]:
+        return self._event(CONFIRMED, identity, {"subject": subject, "answer": "yes" if yes else "no"})
+
+    def _event(self, kind: str, identity: tuple[str, str, str], data: Mapping[str, Json]) -> dict[str, Json]:
+        mission, run, step = identity
+        return {"event_type": kind, "mission_id": mission, "run_id": run, "step_id": step, **data,
+                "actor": self.actor, "timestamp": self.now().isoformat()}  # fmt: skip

@@ -1,0 +1,62 @@
+"""A pipeline of layers that can be left at a checkpoint and entered there again.
+
+    Pipeline(log, [ResumeMiddleware(log), extract, CheckpointEmitter(log), generation_gate, generate])
+
+Each layer is called with the context and gives the next one, as a function or by a method `process`. The order is
+checked when the pipeline is made: the resume stands first, no two checkpoints have one cursor, and no gate is reached
+without a checkpoint before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, StepContext
+from workpacket.runtime.step.history import COMPLETED
+from workpacket.runtime.step.log import StepLog
+
+
+class Processor(Protocol):
+    def process(self, context: StepContext, /) -> StepContext: ...
+
+
+Layer = Processor | Callable[[StepContext], StepContext]
+
+# Which checkpoint has to stand somewhere before the layer of this name, or somewhere after it.
+BEFORE = {"generation_gate": "pre_generation_gate"}
+AFTER = {"clarification": "post_clarification", "generation_gate": "post_gate"}
+
+
+class Pipeline:
+    def __init__(self, log: StepLog, layers: Sequence[Layer]) -> None:
+        self.log = log
+        self.layers = tuple(layers)
+        self.cursors = {layer.cursor: at for at, layer in enumerate(layers) if isinstance(layer, CheckpointEmitter)}
+        self._require_order()
+
+    def run(self, context: StepContext) -> StepContext:
+        """Begin the step, or go on with it at its cursor. What a layer raises ends the run; the checkpoint stays."""
+        start = 0
+        if self.layers and isinstance(self.layers[0], ResumeMiddleware):
+            context = self.layers[0].process(context, self.cursors)
+            start = self.cursors[context.cursor] + 1 if context.cursor else 1
+        for layer in self.layers[start:]:
+            context = layer(context) if callable(layer) else layer.process(context)
+        self.log.append({
+            "event_type": COMPLETED, "mission_id": context.mission_id, "run_id": context.run_id,
+            "step_id": context.step_id,
+        })  # fmt: skip
+        return context
+
+    def _require_order(self) -> None:
+        names = [getattr(layer, "__name__", "") for layer in self.layers]
+        if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
+            raise ValueError("the resume is the first layer: what stands before it would be done again")
+        if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
+            raise ValueError("two checkpoints have the same cursor")
+        for at, name in enumerate(names):
+            if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
+                raise ValueError(f"no checkpoint {BEFORE[name]} stands before {name}")
+            if name in AFTER and self.cursors.get(AFTER[name], at) < at:
+                raise ValueError(f"the checkpoint {AFTER[name]} stands before {name}")

@@ -1,0 +1,66 @@
+"""What can be wrong with the contents of a store, whichever it is: chains, payloads, and an index that differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from workpacket.runtime.errors import PayloadErased, RuntimeFault
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.index import IndexEntry, index_of
+from workpacket.runtime.stores.contract import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong; `code` is a stop reason."""
+
+    code: str
+    message: str
+
+
+class Indexed(Store, Protocol):
+    """A store that keeps its index apart from its events, so that the two can differ."""
+
+    def index_kinds(self) -> tuple[str, ...]: ...
+
+
+def contents_of(store: Indexed) -> list[Problem]:
+    """Read every event and payload, and believe nothing."""
+    problems: list[Problem] = []
+    kept: list[Event] = []
+    for head in store.heads():
+        problems += stream_problems(store, head.stream, kept)
+    return problems + _index(store, kept)
+
+
+def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[Problem]:
+    """What is wrong with one stream; its sound events are added to `kept`."""
+    problems: list[Problem] = []
+    try:
+        for event in store.read(stream):
+            if kept is not None:
+                kept.append(event)
+            problems += _payload(store, event)
+    except RuntimeFault as fault:
+        problems.append(Problem(fault.code, fault.message))
+    return problems
+
+
+def _payload(store: Store, event: Event) -> list[Problem]:
+    try:
+        store.payload(event)
+    except PayloadErased:
+        return []  # on purpose
+    except RuntimeFault as fault:
+        return [Problem(fault.code, fault.message)]
+    return []
+
+
+def _index(store: Indexed, events: list[Event]) -> list[Problem]:
+    wanted: set[IndexEntry] = set(index_of(events).values())
+    kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
+    present = {entry for kind in kinds for entry in store.entries(kind)}
+    if wanted == present:
+        return []
+    return [Problem("store_corrupt", f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it")]

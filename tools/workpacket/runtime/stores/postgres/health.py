@@ -1,0 +1,103 @@
+"""What a person should know about the server of a store: does it keep what it acknowledges, and who are we there?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workpacket.runtime.stores.health import Problem
+from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, schema_version
+from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+
+OLDEST = 15  # the oldest major version of the server that the tests know
+SKEW = 1.0  # seconds by which the clocks may differ before it is said
+
+
+class ServerCheck(NamedTuple):
+    name: str
+    problems: tuple[Problem, ...]
+    found: str
+
+
+# What is acknowledged is on disk only with these; each with the values that do.
+_DURABLE = {
+    "fsync": ("on",),
+    "full_page_writes": ("on",),
+    "synchronous_commit": ("on", "local", "remote_write", "remote_apply"),
+}
+
+
+def examine_server(store: ReadablePostgres) -> Iterator[ServerCheck]:
+    yield _version(store)
+    yield _durability(store)
+    yield _isolation(store)
+    yield _clock(store)
+    yield _rights(store)
+    yield _tables(store)
+
+
+def _setting(store: ReadablePostgres, name: str) -> str:
+    (value,) = store.access.one("SELECT current_setting(%s)", (name,))
+    return str(value)
+
+
+def _version(store: ReadablePostgres) -> ServerCheck:
+    number, said = int(_setting(store, "server_version_num")), _setting(store, "server_version")
+    found = f"PostgreSQL {said}"
+    if number < OLDEST * 10_000:
+        return ServerCheck("server", (_unsuitable(f"{found} is older than {OLDEST}"),), found)
+    (standby,) = store.access.one("SELECT pg_is_in_recovery()")
+    return ServerCheck("server", (), f"{found}, a standby: it only reads" if standby else found)
+
+
+def _durability(store: ReadablePostgres) -> ServerCheck:
+    values = {name: _setting(store, name) for name in _DURABLE}
+    problems = tuple(
+        _unsuitable(f"{name} is {value}: what is acknowledged can be lost, or damaged, by a crash")
+        for name, value in values.items()
+        if value not in _DURABLE[name]
+    )
+    return ServerCheck("durability", problems, ", ".join(f"{name} = {value}" for name, value in values.items()))
+
+
+def _isolation(store: ReadablePostgres) -> ServerCheck:
+    level = _setting(store, "default_transaction_isolation")
+    worse = "" if level == "read committed" else ": right, but writers of one run make each other begin again"
+    return ServerCheck("isolation", (), level + worse)
+
+
+def _clock(store: ReadablePostgres) -> ServerCheck:
+    """Half of the way there and back is how exactly this can be known."""
+    before = time.time()
+    (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
+    after = time.time()
+    ahead = float(at_server) - (before + after) / 2
+    if abs(ahead) <= SKEW + (after - before) / 2:
+        return ServerCheck("clock", (), "as here")
+    side = "ahead of" if ahead > 0 else "behind"
+    return ServerCheck("clock", (), f"{abs(ahead):.0f} s {side} this machine; leases go by the server's, so they hold")
+
+
+def _rights(store: ReadablePostgres) -> ServerCheck:
+    schema = store.access.address.schema
+    user, owner, writes, keeps = store.access.one(
+        "SELECT session_user::text, pg_has_role(session_user, n.nspowner, 'MEMBER'), "
+        "has_function_privilege(a.oid, 'EXECUTE'), has_function_privilege(e.oid, 'EXECUTE') "
+        "FROM pg_namespace n JOIN pg_proc a ON a.pronamespace = n.oid AND a.proname = 'append_1' "
+        "JOIN pg_proc e ON e.pronamespace = n.oid AND e.proname = 'erase_1' WHERE n.nspname = %s",
+        (schema,),
+    )
+    level = "keeper" if keeps else "writer" if writes else "reader"
+    said = f"{user} may do what a {level} may, in schema {schema}"
+    if owner:
+        said = f"{user} owns schema {schema}: let programs work as a writer"
+    return ServerCheck("rights", (), said)
+
+
+def _tables(store: ReadablePostgres) -> ServerCheck:
+    return ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
+
+
+def _unsuitable(message: str) -> Problem:
+    return Problem("storage_unsuitable", message)

@@ -1,0 +1,186 @@
+"""The reading half of the PostgreSQL store: streams, payloads, index and leases, believed only if they verify.
+
+Each call is one statement on one connection; a long stream is read in pages by its version, so that nothing is held
+between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workpacket.runtime.errors import LogDamaged
+from workpacket.runtime.records.events import Chain, Event, require_intact, require_payload
+from workpacket.runtime.records.index import IndexEntry, entry_of
+from workpacket.runtime.stores.contract import Head, Lease
+from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.following import Follower
+from workpacket.runtime.stores.postgres.migrations import prepare_schema
+from workpacket.runtime.stores.postgres.url import address_of_url
+
+FETCH = 1000
+_LAST = "\U0010ffff"
+
+_EVENT = """SELECT v.version, v.type, v.type_version, v.occurred_at, v.recorded_at, v.actor, v.writer, v.writer_seq,
+    v.key, v.fence, v.data, encode(v.payload, 'hex'), encode(v.previous, 'hex'), encode(v.hash, 'hex')"""
+_PAGE = (
+    _EVENT + ", s.version, encode(s.hash, 'hex') FROM {s}.streams s LEFT JOIN {s}.events v ON v.stream = s.id "
+    "AND v.version > %s AND v.version <= %s WHERE s.project = %s AND s.name = %s AND s.state = 'live' "
+    "ORDER BY v.version LIMIT %s"
+)
+LATEST = (
+    _EVENT + ", n.version, n.key, n.status, s.version FROM {s}.streams s CROSS JOIN LATERAL ("
+    "SELECT * FROM {s}.entries e WHERE e.stream = s.id AND e.kind = %s ORDER BY e.version DESC LIMIT 1) n "
+    "LEFT JOIN {s}.events v ON v.stream = s.id AND v.version = n.version "
+    "WHERE s.project = %s AND s.name = %s AND s.state = 'live'"
+)
+_NEWEST = (
+    _EVENT + ", s.name, n.version, n.status FROM {s}.streams s "
+    "JOIN {s}.entries n ON n.stream = s.id AND n.kind = %s AND n.key = '' "
+    "LEFT JOIN {s}.events v ON v.stream = s.id AND v.version = n.version "
+    "WHERE s.project = %s AND s.name >= %s AND s.name < %s AND s.state = 'live' ORDER BY s.name"
+)
+_HEADS = (
+    "SELECT name, version, encode(hash, 'hex'), fence FROM {s}.streams WHERE project = %s AND name >= %s AND name < %s "
+    "AND version > 0 "
+)
+_LEASE = (
+    "SELECT name, token, holder, extract(epoch FROM ends - {s}.moment())::float8 FROM {s}.streams "
+    "WHERE project = %s AND ends > {s}.moment()"
+)
+
+
+class ReadablePostgres:
+    def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
+        self.access = Access(address_of_url(url), patience=patience, connections=connections)
+        try:
+            self.access.open()
+            prepare_schema(self.access)
+            (self.project,) = self.access.one("SELECT {s}.open_project_1(%s)", (self.access.address.project,))
+        except BaseException:
+            self.access.close()
+            raise
+
+    @property
+    def identity(self) -> str:
+        """A server is one for all its clients, whatever they call it; only projects have streams of the same names."""
+        return f"server {self.access.address.project}"
+
+    # ---- streams --------------------------------------------------------------------------------------------------
+
+    def head(self, stream: str) -> Head | None:
+        found = self.access.row(
+            "SELECT version, encode(hash, 'hex'), fence FROM {s}.streams "
+            "WHERE project = %s AND name = %s AND state = 'live' AND version > 0",
+            (self.project, stream),
+        )
+        return None if found is None else Head(stream, *found)
+
+    def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        chain = Chain(stream)
+        if after > 0:
+            for event in self._page(stream, after - 1, after)[0]:
+                chain = Chain(stream, after, require_intact(event).hash)
+            if chain.version < after:
+                return
+        while True:
+            end = chain.version + FETCH if until is None else min(until, chain.version + FETCH)
+            events, head, head_hash = self._page(stream, chain.version, end)
+            last = head if until is None else min(head, until)
+            if last <= chain.version:
+                break
+            if not events:
+                raise LogDamaged(stream, chain.version + 1, "the record is missing")
+            for event in events:
+                yield chain.check(event)
+            if chain.version >= last:
+                break
+        if head and chain.version == head and chain.hash != head_hash:
+            raise LogDamaged(stream, head, "the stream does not end in its head")
+
+    def _page(self, stream: str, after: int, until: int) -> tuple[list[Event], int, str]:
+        """Events of the stream, and its head as it stood at that moment; 0 if there is no such stream."""
+        rows = self.access.rows(_PAGE, (after, until, self.project, stream, FETCH))
+        events = [Event(stream, *row[:14]) for row in rows if row[0] is not None]
+        return events, *(rows[0][14:] if rows else (0, ""))
+
+    def slice(self, stream: str, version: int, count: int) -> tuple[Event, ...]:
+        return tuple(require_intact(event) for event in self._page(stream, version - 1, version - 1 + count)[0])
+
+    def payload(self, event: Event) -> bytes | None:
+        if event.payload is None:
+            return None
+        found = self.access.row(
+            "SELECT p.bytes FROM {s}.streams s JOIN {s}.payloads p ON p.stream = s.id AND p.digest = %b "
+            "WHERE s.project = %s AND s.name = %s",
+            (bytes.fromhex(event.payload), self.project, event.stream),
+        )
+        return require_payload(event, found)
+
+    def heads(
+        self, prefix: str = "", *, newest_first: bool = False, limit: int | None = None, removed: bool = False
+    ) -> tuple[Head, ...]:
+        rows = self.access.rows(
+            _HEADS + ("AND state <> 'arriving'" if removed else "AND state = 'live'")
+            + f" ORDER BY name {'DESC' if newest_first else 'ASC'} LIMIT %s",
+            (self.project, prefix, prefix + _LAST, limit),
+        )  # fmt: skip
+        return tuple(Head(*row) for row in rows)
+
+    def follower(self, stream: str) -> Follower:
+        """For who waits for the stream to grow; `following.following` is the door to it."""
+        return Follower(self.access, self.project, stream)
+
+    # ---- index ---------------------------------------------------------------------------------------------------
+
+    def entries(self, kind: str, *, stream: str | None = None, status: str | None = None) -> tuple[IndexEntry, ...]:
+        rows = self.access.rows(
+            "SELECT e.kind, s.name, e.key, e.version, e.status "
+            "FROM {s}.entries e JOIN {s}.streams s ON s.id = e.stream "
+            "WHERE e.project = %(project)s AND e.kind = %(kind)s AND s.state = 'live' "
+            "AND (%(stream)s::text IS NULL OR s.name = %(stream)s) "
+            "AND (%(status)s::text IS NULL OR e.status = %(status)s) "
+            "ORDER BY s.name, e.version",
+            {"project": self.project, "kind": kind, "stream": stream, "status": status},
+        )
+        return tuple(IndexEntry(*row) for row in rows)
+
+    def index_kinds(self) -> tuple[str, ...]:
+        rows = self.access.rows("SELECT DISTINCT kind FROM {s}.entries WHERE project = %s", (self.project,))
+        return tuple(kind for (kind,) in rows)
+
+    def latest(self, kind: str, stream: str) -> Event | None:
+        found = self.access.row(LATEST, (kind, self.project, stream))
+        if found is None:
+            return None
+        version, key, status, head = found[14:]
+        event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
+        if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
+            raise LogDamaged(stream, version, f"the index of {kind} points at something else")
+        return event
+
+    def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
+        rows = self.access.rows(_NEWEST, (kind, self.project, prefix, prefix + _LAST))
+        return tuple(_newest_of(kind, row) for row in rows)
+
+    # ---- leases ---------------------------------------------------------------------------------------------------
+
+    def lease(self, stream: str) -> Lease | None:
+        found = self.access.row(_LEASE + " AND name = %s", (self.project, stream))
+        return None if found is None else Lease(*found)
+
+    def leases(self) -> tuple[Lease, ...]:
+        return tuple(Lease(*row) for row in self.access.rows(_LEASE + " ORDER BY name", (self.project,)))
+
+    def close(self) -> None:
+        self.access.close()
+
+
+def _newest_of(kind: str, row: Sequence[Any]) -> tuple[str, Event | None]:
+    """The event that an entry points at; None if there is none or it is not what was indexed."""
+    name, version, status = row[14:]
+    try:
+        event = require_intact(Event(name, *row[:14]))
+    except (LogDamaged, TypeError):
+        return name, None
+    return name, event if entry_of(event) == IndexEntry(kind, name, "", version, status) else None

@@ -1,0 +1,261 @@
+"""The store on a PostgreSQL server: for any number of machines.
+
+An append is one statement, one round trip, one transaction: the events are hashed here on the head this process saw
+last, and the function `append_1` takes them if that is still the head. If not, it says what the head is, and the events
+are hashed again; for a run with one writer that happens once. All times that decide are the server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, LiteralString, NamedTuple
+
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
+from workpacket.runtime.ids import random_id
+from workpacket.runtime.records.events import GENESIS, Event, verified
+from workpacket.runtime.records.index import entry_of
+from workpacket.runtime.records.values import address_of
+from workpacket.runtime.stores.admission import (
+    events_to_store,
+    name_was_used,
+    require_fence,
+    require_next_in_sequence,
+    require_same_as_stored,
+    require_version,
+)
+from workpacket.runtime.stores.contract import Append, Appended, Lease
+from workpacket.runtime.stores.postgres.access import Connection
+from workpacket.runtime.stores.postgres.arrays import number_array, text_array
+from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+
+_APPEND: LiteralString = (
+    "SELECT * FROM {s}.append_1(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, "
+    "%s::text[], %s::int[], %s::text[], %s::text[], %b, %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])"
+)
+_BRING: LiteralString = (
+    "SELECT {s}.bring_1(%s, %s, %s::bigint[], %s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], "
+    "%s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %b::bytea[], %b::bytea[], %b::bytea[], "
+    "%s::text[], %s::text[], %s::text[])"
+)
+_AT_ONCE = 500  # events or payloads in one call of a restore
+_TRIES = 100  # how often an append may find that others were faster
+_REMEMBERED = 4096  # streams
+
+
+class _Answer(NamedTuple):
+    outcome: str
+    version: int
+    hash: bytes
+    number: int
+    seconds: float
+
+
+class PostgresStore(ReadablePostgres):
+    """Everything that writes; `ReadablePostgres` is the rest."""
+
+    def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
+        self._heads: dict[str, tuple[int, str]] = {}
+        super().__init__(url, patience=patience, connections=connections)
+
+    # ---- appending -----------------------------------------------------------------------------------------------
+
+    def append(self, request: Append) -> Appended:
+        self.access.require_writable()
+        version, previous = self._heads.get(request.stream, (0, GENESIS))
+        for _ in range(_TRIES):
+            new = events_to_store(request, version, previous)
+            answer = _Answer(*self.access.one(_APPEND, self._asked(request, new, version, previous)))
+            if answer.outcome == "stored":
+                self._remember(request.stream, new[-1].version, new[-1].hash)
+                return Appended(new, duplicate=False)
+            if answer.outcome in {"key", "repeated"}:
+                return Appended(self._stored_before(request, answer), duplicate=True)
+            if answer.outcome == "moved":
+                version, previous = answer.version, answer.hash.hex()
+            elif answer.outcome != "again":
+                self._heads.pop(request.stream, None)
+                self._refuse(request, answer)
+        raise StoreUnavailable(f"{request.stream}: others wrote first, {_TRIES} times in a row", code="store_busy")
+
+    def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:
+        entries = [entry_of(event) for event in new]
+        return (
+            self.project,
+            request.stream,
+            version,
+            bytes.fromhex(previous),
+            request.writer,
+            request.writer_seq,
+            request.key,
+            request.fence,
+            request.expected_version,
+            request.actor,
+            request.occurred_at,
+            request.recorded_at,
+            text_array(event.type for event in new),
+            number_array(event.type_version for event in new),
+            text_array(event.data for event in new),
+            text_array(event.payload for event in new),
+            b"".join([event.payload or b"" for event in request.events]),
+            number_array(len(event.payload or b"") for event in request.events),
+            text_array(event.hash for event in new),
+            text_array(entry and entry.kind for entry in entries),
+            text_array(entry and entry.key for entry in entries),
+            text_array(entry and entry.status for entry in entries),
+        )
+
+    def _remember(self, stream: str, version: int, head: str) -> None:
+        if len(self._heads) >= _REMEMBERED:
+            self._heads.clear()
+        self._heads[stream] = version, head
+
+    def _stored_before(self, request: Append, answer: _Answer) -> tuple[Event, ...]:
+        stored = self.slice(request.stream, answer.version, len(request.events)) if answer.version else ()
+        require_same_as_stored(request, stored, by_key=answer.outcome == "key")
+        return stored
+
+    @staticmethod
+    def _refuse(request: Append, answer: _Answer) -> None:
+        """Word the refusal with the rules that all stores share; each of them raises here."""
+        if answer.outcome == "removed":
+            raise name_was_used(request.stream)
+        if answer.outcome == "gap":
+            require_next_in_sequence(request, answer.number)
+        if answer.outcome == "fence":
+            require_fence(request, answer.number, answer.seconds, answer.version)
+        if answer.outcome == "version":
+            require_version(request, answer.version)
+        raise RuntimeFault(f"{request.stream}: the server answered {answer.outcome!r}", code="store_corrupt")
+
+    # ---- payloads and index --------------------------------------------------------------------------------------
+
+    def erase(self, digest: str) -> bool:
+        self.access.require_writable()
+        return bool(self.access.one("SELECT {s}.erase_1(%s, %b)", (self.project, bytes.fromhex(digest)))[0])
+
+    def rebuild_index(self) -> None:
+        self.access.require_writable()
+        for head in self.heads():
+            while not self._reindexed(head.stream):
+                pass  # somebody appended in between
+
+    def _reindexed(self, stream: str) -> bool:
+        events = list(self.read(stream))
+        found = {(e.kind, e.key): e for event in events if (e := entry_of(event)) is not None}
+        columns = (
+            [entry.kind for entry in found.values()],
+            [entry.key for entry in found.values()],
+            [entry.version for entry in found.values()],
+            [entry.status for entry in found.values()],
+        )
+        if not events:
+            return True  # removed in between
+        (done,) = self.access.one(
+            "SELECT {s}.reindex_1(%s, %s, %s, %s::text[], %s::text[], %s::bigint[], %s::text[])",
+            (self.project, stream, events[-1].version, *columns),
+        )
+        return bool(done)
+
+    # ---- leases --------------------------------------------------------------------------------------------------
+
+    def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
+        self.access.require_writable()
+        parameters = (self.project, stream, holder, seconds, over, random_id())
+        while True:
+            outcome, token, present, left = self.access.one(
+                "SELECT * FROM {s}.acquire_1(%s, %s, %s, %s, %s, %s)", parameters
+            )
+            if outcome != "again":
+                break
+        if outcome == "held":
+            raise LeaseHeld(
+                f"{present} works on {stream} for at least another {left:.0f} s",
+                details={"stream": stream, "holder": present, "token": token, "seconds_left": left},
+            )
+        return Lease(stream, token, holder, seconds)
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        self.access.require_writable()
+        (kept,) = self.access.one(
+            "SELECT {s}.renew_1(%s, %s, %s, %s)", (self.project, lease.stream, lease.token, seconds)
+        )
+        if not kept:
+            raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+        return lease._replace(seconds_left=seconds)
+
+    def release(self, lease: Lease) -> None:
+        self.access.require_writable()
+        self.access.one("SELECT {s}.release_1(%s, %s, %s)", (self.project, lease.stream, lease.token))
+
+    # ---- whole streams -------------------------------------------------------------------------------------------
+
+    def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
+        self.access.require_writable()
+        taken = list(events)
+        stream = taken[0].stream
+        checked = list(verified(stream, taken))
+        addressed = {address_of(payload): payload for payload in payloads}
+        request = random_id()
+        self.access.doing(lambda connection: self._restore(connection, request, checked, addressed))
+
+    def _restore(
+        self, connection: Connection, request: str, events: Sequence[Event], payloads: dict[str, bytes]
+    ) -> None:
+        stream = events[0].stream
+        statement = self.access.statement
+        with connection.transaction():
+            (place,) = connection.execute(
+                statement("SELECT {s}.arrive_1(%s, %s, %s)"), (self.project, stream, request)
+            ).fetchone() or (None,)
+            if place is None:
+                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+            if place == 0:
+                return  # done before; only the answer was lost
+            for first in range(0, len(events), _AT_ONCE):
+                connection.execute(statement(_BRING), _columns(self.project, place, events[first : first + _AT_ONCE]))
+            addresses = list(payloads)
+            for first in range(0, len(addresses), _AT_ONCE):
+                some = addresses[first : first + _AT_ONCE]
+                connection.execute(
+                    statement("SELECT {s}.bring_payloads_1(%s, %s, %b::bytea[], %b::bytea[])"),
+                    (self.project, place, [bytes.fromhex(name) for name in some], [payloads[name] for name in some]),
+                )
+            connection.execute(statement("SELECT {s}.arrived_1(%s, %s)"), (self.project, place))
+
+    def remove(self, stream: str, head: str) -> None:
+        self.access.require_writable()
+        asked = (self.project, stream, bytes.fromhex(head), random_id())
+        (done,) = self.access.one("SELECT {s}.remove_1(%s, %s, %b, %s)", asked)
+        self._heads.pop(stream, None)
+        if not done:
+            raise VersionConflict(f"{stream} is not at the head that was to be removed")
+
+
+def _digest(address: str | None) -> bytes | None:
+    return None if address is None else bytes.fromhex(address)
+
+
+def _columns(project: int, place: int, events: Sequence[Event]) -> tuple[Any, ...]:
+    """The events as arrays, one for each column."""
+    entries = [entry_of(event) for event in events]
+    return (
+        project,
+        place,
+        [event.version for event in events],
+        [event.type for event in events],
+        [event.type_version for event in events],
+        [event.occurred_at for event in events],
+        [event.recorded_at for event in events],
+        [event.actor for event in events],
+        [event.writer for event in events],
+        [event.writer_seq for event in events],
+        [event.key for event in events],
+        [event.fence for event in events],
+        [event.data for event in events],
+        [_digest(event.payload) for event in events],
+        [bytes.fromhex(event.previous) for event in events],
+        [bytes.fromhex(event.hash) for event in events],
+        [entry and entry.kind for entry in entries],
+        [entry and entry.key for entry in entries],
+        [entry and entry.status for entry in entries],
+    )

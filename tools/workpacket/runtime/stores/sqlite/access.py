@@ -1,0 +1,262 @@
+"""One handle on one database file: opening it safely, and the two ways of using it.
+
+`reading` and `writing` are the only ways to the connection. Both refuse a handle that was poisoned by an error of the
+storage or carried over a fork, and both give each failure of SQLite the name of what the user can do about it.
+`writing` is one transaction behind the write lock: durable when it is left, undone when it is left by an exception.
+They are classes and not generators because they stand on the hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from workpacket.runtime.errors import (
+    NewerSchema,
+    RuntimeFault,
+    StorageFailed,
+    StoreCorrupt,
+    StoreRolledBack,
+    StoreUnavailable,
+)
+from workpacket.runtime.stores.sqlite.files import SideFile, prepare_folder
+from workpacket.runtime.stores.sqlite.schema import (
+    APPLICATION_ID,
+    LARGEST_VERSION,
+    SCHEMA_VERSION,
+    STREAM_SHIFT,
+    application_id,
+    migrate,
+    place_of,
+    schema_version,
+)
+
+# The write-ahead log is reused after 1 MiB: overwriting in place is cheaper to sync than growing. Measured from 48 to
+# 4096 pages: less means more copying back, more means growing for longer, by up to 2.5 times the cost of a step.
+WAL_PAGES = 256
+_PRAGMAS: tuple[tuple[str, str, int], ...] = (
+    ("synchronous", "FULL", 2),
+    ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
+    ("checkpoint_fullfsync", "ON", 1),
+    ("secure_delete", "ON", 1),  # what is erased is overwritten, whatever the build of SQLite does by itself
+    ("trusted_schema", "OFF", 0),
+    ("cell_size_check", "ON", 1),
+    ("temp_store", "MEMORY", 2),
+    ("mmap_size", "0", 0),
+    ("wal_autocheckpoint", str(WAL_PAGES), WAL_PAGES),
+    ("journal_size_limit", str(2 * WAL_PAGES * 4096), 2 * WAL_PAGES * 4096),
+)
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "store_busy",
+    sqlite3.SQLITE_LOCKED: "store_busy",
+    sqlite3.SQLITE_FULL: "disk_full",
+    sqlite3.SQLITE_READONLY: "store_read_only",
+    sqlite3.SQLITE_CANTOPEN: "store_read_only",
+    sqlite3.SQLITE_PERM: "store_read_only",
+}
+# A new process needs 32 KiB beside the log before it can read. On a full disk this fails first, as an error of I/O; but
+# nothing was written, and nothing is wrong with the disk.
+_NO_ROOM_TO_OPEN = sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+# A damaged file can hold names that are no text at all; the sqlite3 module has no error of its own for that.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+def code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
+    """The stop reason that a failure of SQLite is."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if code == _NO_ROOM_TO_OPEN:
+        return "disk_full"
+    primary = code & 0xFF
+    return "storage_failed" if primary == sqlite3.SQLITE_IOERR else _UNAVAILABLE.get(primary, "store_corrupt")
+
+
+class Access:
+    def __init__(self, path: Path, timeout: float, now: int, *, accept_rollback: bool) -> None:
+        self.path = path
+        self.timeout = timeout
+        self.newer = 0
+        self.undone = 0  # how many write transactions of this handle were not committed
+        self._poison = ""
+        self._process = os.getpid()
+        self.thread_lock = threading.RLock()
+        prepare_folder(path.parent)
+        self.side = SideFile(path.with_name(path.name + ".lock"))
+        self.reading = Reading(self)
+        self.writing = Writing(self)
+        try:
+            self._open(now, accept_rollback)
+        except BaseException:
+            self.side.close()
+            raise
+
+    def _open(self, now: int, accept_rollback: bool) -> None:
+        try:
+            self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self.timeout)
+        except sqlite3.Error as error:
+            raise self.translated(error) from error
+        try:
+            self.side.lock(self.timeout)
+            try:
+                self._configure(now)
+                self._check_anchor(accept_rollback)
+            finally:
+                self.side.unlock()
+        except FAILURES as error:
+            self.db.close()
+            raise self.translated(error) from error
+        except BaseException:
+            self.db.close()
+            raise
+
+    def _configure(self, now: int) -> None:
+        mark = application_id(self.db)
+        if mark not in {0, APPLICATION_ID}:
+            raise StoreCorrupt(f"{self.path} is a database of another program (application id {mark:#x})")
+        (mode,) = self.db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise StoreUnavailable(f"{self.path}: no write-ahead log here (mode {mode!r})", code="storage_unsuitable")
+        for name, value, meant in _PRAGMAS:
+            self.db.execute(f"PRAGMA {name} = {value}")
+            row = self.db.execute(f"PRAGMA {name}").fetchone()
+            if row is not None and row[0] != meant:  # no row: this build of SQLite does not have the setting
+                raise StoreUnavailable(f"{self.path}: {name} stays {row[0]}", code="storage_unsuitable")
+        present = schema_version(self.db)
+        if present > SCHEMA_VERSION:
+            self.newer = present
+        elif present < SCHEMA_VERSION:
+            self._migrate(now)
+
+    def _migrate(self, now: int) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            migrate(self.db, now)
+            self.db.execute("COMMIT")
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+
+    def _check_anchor(self, accept_rollback: bool) -> None:
+        if self.newer:
+            return  # nobody here knows what its tables mean
+        lost = self.acknowledged_and_gone()
+        if lost and not accept_rollback:
+            raise StoreRolledBack(f"{self.path}: {lost}")
+        if lost or self.side.anchor() is None:
+            (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
+            self.side.set_anchor(last or 0)
+
+    def acknowledged_and_gone(self) -> str:
+        """What the side file knows to have been acknowledged and the database does not hold; '' if nothing."""
+        anchor = self.side.anchor() or 0
+        stream, version = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
+        if stream == 0:  # nothing was acknowledged yet, or before events had places
+            return ""
+        places = (place_of(stream, 1), place_of(stream, LARGEST_VERSION))
+        (last,) = self.db.execute("SELECT max(position) FROM events WHERE position BETWEEN ? AND ?", places).fetchone()
+        if last is not None and last >= anchor:
+            return ""
+        present = 0 if last is None else last & LARGEST_VERSION
+        return f"stream number {stream} ends at event {present}, but its event {version} was acknowledged"
+
+    def require_usable(self) -> None:
+        if self._poison:
+            raise StorageFailed(f"{self.path} was closed after an error of the storage: {self._poison}")
+        if os.getpid() != self._process:
+            raise StoreUnavailable(
+                f"{self.path} was opened by process {self._process}; a forked process opens its own handle",
+                code="store_busy",
+            )
+
+    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
+        """A failure of SQLite under the name of what the user can do about it."""
+        code = code_of(error)
+        place = f"{self.path}: {error}"
+        if code == "storage_failed":
+            self._poison = str(error)
+            return StorageFailed(place)
+        return StoreCorrupt(place) if code == "store_corrupt" else StoreUnavailable(place, code=code)
+
+    def close(self) -> None:
+        with self.thread_lock:
+            if os.getpid() == self._process:
+                self.db.close()
+            self.side.close()
+
+
+class Reading:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._access.thread_lock.acquire()
+        try:
+            self._access.require_usable()
+        except BaseException:
+            self._access.thread_lock.release()
+            raise
+        return self._access.db
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        self._access.thread_lock.release()
+        if isinstance(error, FAILURES):
+            raise self._access.translated(error) from error
+
+
+class Writing:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __enter__(self) -> sqlite3.Connection:
+        access = self._access
+        db = access.db
+        access.thread_lock.acquire()
+        try:
+            access.require_usable()
+            if access.newer:
+                raise NewerSchema(f"{access.path} has schema {access.newer}; this version knows {SCHEMA_VERSION}")
+            access.side.lock(access.timeout)
+        except BaseException:
+            access.thread_lock.release()
+            raise
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self._leave()
+            raise access.translated(error) from error
+        return db
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        db = self._access.db
+        try:
+            if error is None:
+                db.execute("COMMIT")
+        except sqlite3.Error as failed:
+            error = failed
+        try:
+            if error is not None:
+                self._access.undone += 1
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+        finally:
+            self._leave()
+        if isinstance(error, FAILURES):
+            raise self._access.translated(error) from error
+
+    def _leave(self) -> None:
+        self._access.side.unlock()
+        self._access.thread_lock.release()
+
+
+def empty_log(access: Access) -> None:
+    """Bring the whole write-ahead log into the database, and make it empty. A reader of this moment may prevent it."""
+    with access.reading as db:
+        access.side.lock(access.timeout)
+        try:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            access.side.unlock()

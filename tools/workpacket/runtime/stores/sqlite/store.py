@@ -1,0 +1,245 @@
+"""The store in one SQLite file: for all processes of one machine, with no server.
+
+One append is one transaction and one fdatasync. Writers queue at a side file (`files`), then BEGIN IMMEDIATE;
+`synchronous=FULL` is read back, not hoped for. After an error of the storage itself the handle is poisoned: what a
+second fsync would say of the first is a lie. Nothing is believed because the database returned it: events and payloads
+must have their hashes, mutable rows their CRC, a stream must reach its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
+from workpacket.runtime.records.events import GENESIS, Event, verified
+from workpacket.runtime.records.index import entry_of
+from workpacket.runtime.records.values import address_of
+from workpacket.runtime.stores.admission import (
+    events_to_store,
+    name_was_used,
+    require_fence,
+    require_next_in_sequence,
+    require_same_as_stored,
+    require_version,
+)
+from workpacket.runtime.stores.contract import Append, Appended, Lease
+from workpacket.runtime.stores.sqlite.access import empty_log
+from workpacket.runtime.stores.sqlite.reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
+from workpacket.runtime.stores.sqlite.remembered import Remembered
+from workpacket.runtime.stores.sqlite.rows import (
+    STREAM_COLUMNS,
+    LeaseRow,
+    StreamRow,
+    add_stream,
+    checked_stream,
+    put_entry,
+    put_lease,
+    put_stream,
+    read_lease,
+)
+from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT, place_of
+from workpacket.runtime.ticks import Clock
+
+_INSERT = f"INSERT INTO events(position, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_FIRST_OF_WRITER = "SELECT position FROM events WHERE writer = ? AND writer_seq = 1"
+_LAST_OF_WRITER = (
+    "SELECT writer_seq FROM events WHERE position BETWEEN ? AND ? AND writer = ? ORDER BY position DESC LIMIT 1"
+)
+
+
+class SQLiteStore(ReadableSQLite):
+    """Everything that writes; `ReadableSQLite` is the rest."""
+
+    def __init__(
+        self, path: Path, *, clock: Clock | None = None, timeout: float = 30.0, accept_rollback: bool = False
+    ) -> None:
+        super().__init__(path, clock=clock, timeout=timeout, accept_rollback=accept_rollback)
+        self._remembered = Remembered(self.access)
+
+    # ---- appending -----------------------------------------------------------------------------------------------
+
+    def append(self, request: Append) -> Appended:
+        with self.access.writing:
+            stamp = self._remembered.stamp()
+            known = self._remembered.about(request.stream, stamp)
+            row = known.row if known is not None else self._stream_row(request.stream)
+            if row is not None and row.removed:
+                raise name_was_used(request.stream)
+            stored = self._stored_before(request, row)
+            if stored:
+                return Appended(stored, duplicate=True)
+            lease = known.lease if known is not None else read_lease(self._db, request.stream)
+            if request.fence is not None:
+                require_fence(request, lease.token if lease else 0, self._left(lease), row.fence if row else 0)
+            require_version(request, row.version if row else 0)
+            new = events_to_store(request, row.version if row else 0, row.hash if row else GENESIS)
+            payloads = [
+                (event.payload, asked.payload)
+                for event, asked in zip(new, request.events, strict=True)
+                if event.payload is not None and asked.payload is not None
+            ]
+            row = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
+            self._remembered.put(row, lease, stamp)
+        self.access.side.set_anchor(place_of(row.id, row.version))
+        return Appended(new, duplicate=False)
+
+    def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
+        if request.key is not None and row is not None:
+            found = self._db.execute(
+                f"SELECT position FROM events WHERE position >> {STREAM_SHIFT} = ? AND key = ?", (row.id, request.key)
+            ).fetchone()
+            if found is not None:
+                stored = self._slice(request.stream, row.id, found[0] & LARGEST_VERSION, len(request.events))
+                require_same_as_stored(request, stored, by_key=True)
+                return stored
+        last, stream_id = self._last_of(request.writer, row)
+        if request.writer_seq > last:
+            require_next_in_sequence(request, last)
+            return ()
+        same_stream = row is not None and row.id == stream_id
+        version = self._version_of(request, stream_id) if same_stream else 0
+        stored = self._slice(request.stream, stream_id, version, len(request.events)) if version else ()
+        require_same_as_stored(request, stored, by_key=False)
+        return stored
+
+    def _last_of(self, writer: str, row: StreamRow | None) -> tuple[int, int]:
+        """The last sequence number of a writer, and the stream it writes to."""
+        if row is not None and row.writer == writer:
+            return row.writer_seq, row.id
+        first = self._db.execute(_FIRST_OF_WRITER, (writer,)).fetchone()
+        if first is None:
+            return 0, 0
+        stream_id = first[0] >> STREAM_SHIFT
+        places = (first[0], place_of(stream_id, LARGEST_VERSION))
+        (last,) = self._db.execute(_LAST_OF_WRITER, (*places, writer)).fetchone()
+        return int(last), stream_id
+
+    def _version_of(self, request: Append, stream_id: int) -> int:
+        found = self._db.execute(
+            "SELECT position FROM events WHERE position BETWEEN ? AND ? AND writer = ? AND writer_seq = ?",
+            (place_of(stream_id, 1), place_of(stream_id, LARGEST_VERSION), request.writer, request.writer_seq),
+        ).fetchone()
+        return int(found[0]) & LARGEST_VERSION if found else 0
+
+    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
+        """Write events, payloads by their address, index and head; give the stream as it is then."""
+        for address, payload in payloads:
+            self._db.execute(
+                "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
+                "ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NULL",
+                (bytes.fromhex(address), payload),
+            )
+        for event in events:
+            self._db.execute(_INSERT, (place_of(row.id, event.version), *event[2:]))
+            self._index(row.id, event)
+        last = events[-1]
+        fence = max(row.fence, last.fence)
+        row = StreamRow(row.name, row.id, last.version, last.hash, fence, 0, last.writer, last.writer_seq)
+        put_stream(self._db, row)
+        return row
+
+    def _index(self, stream_id: int, event: Event) -> None:
+        entry = None if event.type in EFFECT_TYPES else entry_of(event)
+        if entry is not None:
+            put_entry(self._db, stream_id, entry)
+
+    # ---- payloads and index --------------------------------------------------------------------------------------
+
+    def erase(self, digest: str) -> bool:
+        with self.access.writing:
+            cursor = self._db.execute(
+                "UPDATE payloads SET bytes = NULL WHERE digest = ? AND bytes IS NOT NULL", (bytes.fromhex(digest),)
+            )
+            erased = cursor.rowcount == 1
+        if erased:
+            empty_log(self.access)  # the bytes stand there, and in the pages that it has not replaced yet
+        return erased
+
+    def erase_all(self, digests: Iterable[str]) -> None:
+        with self.access.writing:
+            addresses = [(bytes.fromhex(digest),) for digest in digests]
+            self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
+
+    def rebuild_index(self) -> None:
+        with self.access.writing:
+            self._db.execute("DELETE FROM entries")
+            for columns in self._db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall():
+                row = checked_stream(columns)
+                if not row.removed:
+                    for event in self.read(row.name):
+                        self._index(row.id, event)
+
+    # ---- leases --------------------------------------------------------------------------------------------------
+
+    def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
+        with self.access.writing:
+            present = read_lease(self._db, stream)
+            left = self._left(present)
+            if present is not None and left > 0 and present.token != over:
+                raise LeaseHeld(
+                    f"{present.holder} works on {stream} for at least another {left:.0f} s",
+                    details={"stream": stream, "holder": present.holder, "token": present.token, "seconds_left": left},
+                )
+            row = self._stream_row(stream)
+            token = max(present.token if present else 0, row.fence if row else 0) + 1
+            self._put_lease(stream, token, holder, seconds)
+        return Lease(stream, token, holder, seconds)
+
+    def renew(self, lease: Lease, seconds: float) -> Lease:
+        with self.access.writing:
+            present = read_lease(self._db, lease.stream)
+            if present is None or present.token != lease.token or self._left(present) <= 0:
+                raise LeaseLost(f"the lease {lease.token} of {lease.stream} is no longer in force")
+            self._put_lease(lease.stream, lease.token, lease.holder, seconds)
+        return lease._replace(seconds_left=seconds)
+
+    def release(self, lease: Lease) -> None:
+        with self.access.writing:
+            present = read_lease(self._db, lease.stream)
+            if present is not None and present.token == lease.token:
+                self._put_lease(lease.stream, lease.token, lease.holder, 0)
+
+    def _put_lease(self, stream: str, token: int, holder: str, seconds: float) -> None:
+        ends = int((self._clock.ticks() + seconds) * 1000)
+        put_lease(self._db, LeaseRow(stream, token, holder, ends, self._boot))
+        self._remembered.forget()
+
+    # ---- whole streams -------------------------------------------------------------------------------------------
+
+    def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
+        taken = list(events)
+        stream = taken[0].stream
+        checked = list(verified(stream, taken))
+        with self.access.writing:
+            if self._stream_row(stream) is not None:
+                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+            addressed = [(address_of(payload), payload) for payload in payloads]
+            row = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
+            self._db.executemany(
+                "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
+                [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
+            )
+        self.access.side.set_anchor(place_of(row.id, row.version))
+
+    def remove(self, stream: str, head: str) -> None:
+        with self.access.writing:
+            row = self._stream_row(stream)
+            if row is None or row.removed or row.hash != head:
+                raise VersionConflict(f"{stream} is not at the head that was to be removed")
+            # The last event stays as the tombstone: it proves what stood here, and the anchor never goes back.
+            self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
+            places = (place_of(row.id, 1), place_of(row.id, row.version))
+            self._db.execute("DELETE FROM events WHERE position >= ? AND position < ?", places)
+            self._db.execute("DELETE FROM removing")
+            self._db.execute("DELETE FROM entries WHERE stream = ?", (row.id,))
+            self._db.execute("DELETE FROM leases WHERE name = ?", (stream,))
+            put_stream(self._db, row._replace(removed=1))
+            self._remembered.forget()
+            self._db.execute(
+                "DELETE FROM payloads WHERE lower(hex(digest)) NOT IN (SELECT e.payload FROM events e "
+                f"JOIN streams s ON s.id = e.position >> {STREAM_SHIFT} WHERE e.payload IS NOT NULL AND s.removed = 0)"
+            )
+
+    def close(self) -> None:
+        self.access.close()

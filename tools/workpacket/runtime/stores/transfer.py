@@ -1,0 +1,83 @@
+"""Streams as lines of JSON: to look at, to move between stores, to save from a store this version cannot write.
+
+    {"kind": "event", ...}       every field of the event as it is stored, its data as text
+    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", where it is no text
+
+An import verifies the chain and the payloads before it writes anything, and keeps every hash. An export interprets
+nothing, so it also works on a store of a newer version.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from workpacket.runtime.errors import LogDamaged, PayloadErased
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.json_text import text_encoder
+from workpacket.runtime.stores.contract import Store
+
+_line = text_encoder(sort_keys=True)
+
+
+def export_lines(store: Store, stream: str) -> Iterator[str]:
+    """One line per event, and before each the payload it vouches for, unless that was erased."""
+    for event in store.read(stream):
+        try:
+            payload = store.payload(event)
+        except PayloadErased:
+            payload = None
+        if payload is not None:
+            yield _line({"kind": "payload", "digest": event.payload, **_as_text(payload)})
+        yield _line({"kind": "event", **event._asdict()})
+
+
+def import_lines(store: Store, lines: Iterable[str]) -> str:
+    """Take over one exported stream; its name. Nothing is written unless all of it verifies."""
+    events: list[Event] = []
+    payloads: list[bytes] = []
+    for number, line in enumerate(lines, start=1):
+        record = _record(line, number)
+        if record.get("kind") == "payload":
+            payloads.append(_as_bytes(record, number))
+        else:
+            events.append(_event(record, number))
+    if not events:
+        raise LogDamaged("import", 0, "there is no event in it")
+    store.restore(events, payloads)
+    return events[0].stream
+
+
+def _as_text(payload: bytes) -> dict[str, str]:
+    try:
+        return {"text": payload.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(payload).decode("ascii")}
+
+
+def _as_bytes(record: Mapping[str, object], number: int) -> bytes:
+    if "base64" not in record:
+        return str(record.get("text")).encode("utf-8")
+    try:
+        return base64.b64decode(str(record["base64"]), validate=True)
+    except ValueError:
+        raise LogDamaged("import", number, f"line {number} is not base64") from None
+
+
+def _record(line: str, number: int) -> Mapping[str, object]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise LogDamaged("import", number, f"line {number} is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise LogDamaged("import", number, f"line {number} is not an object")
+    return cast("Mapping[str, object]", record)
+
+
+def _event(record: Mapping[str, object], number: int) -> Event:
+    try:
+        return Event(**{name: record[name] for name in Event._fields})  # type: ignore[arg-type]  # the hash judges it
+    except KeyError as error:
+        raise LogDamaged("import", number, f"line {number} has no field {error}") from None

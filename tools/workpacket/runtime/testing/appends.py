@@ -1,0 +1,196 @@
+"""Conformance: what an append promises, and who may write."""
+
+from __future__ import annotations
+
+from workpacket.runtime.errors import KeyConflict, LeaseHeld, LeaseLost, VersionConflict, WriterConflict
+from workpacket.runtime.records.events import GENESIS, event_hash
+from workpacket.runtime.testing.stores import STREAM, ManualClock, OpensStores, Writer, refused
+
+
+class Appends(OpensStores):
+    def test_an_append_is_answered_with_the_chained_events(self) -> None:
+        with self.store() as store:
+            first, second = store.append(Writer("w").request("a", "b")).events
+            assert (first.version, second.version) == (1, 2)
+            assert (first.previous, second.previous) == (GENESIS, first.hash)
+            assert all(event_hash(event) == event.hash for event in (first, second))
+            assert tuple(store.read(STREAM)) == (first, second)
+
+    def test_what_is_read_is_what_was_asked_for(self) -> None:
+        with self.store() as store:
+            writer = Writer("w")
+            events = [store.append(writer.request(kind)).events[0] for kind in "abcdef"]
+            assert list(store.read(STREAM, 2)) == events[2:]
+            assert list(store.read(STREAM, 2, 4)) == events[2:4]
+            assert list(store.read(STREAM, 6)) == []
+            assert list(store.read("nobody/knows@00000001")) == []
+
+    def test_the_head_is_the_last_event(self) -> None:
+        with self.store() as store:
+            assert store.head(STREAM) is None
+            last = store.append(Writer("w").request("a", "b")).events[-1]
+            head = store.head(STREAM)
+            assert head is not None
+            assert (head.version, head.hash) == (2, last.hash)
+
+    def test_a_repeated_request_is_answered_with_what_is_stored(self) -> None:
+        with self.store() as store:
+            request = Writer("w").request("a", "b")
+            first = store.append(request)
+            again = store.append(request)
+            assert again.events == first.events
+            assert (first.duplicate, again.duplicate) == (False, True)
+            assert len(list(store.read(STREAM))) == 2
+
+    def test_a_repeated_request_is_answered_even_if_the_expected_version_is_past(self) -> None:
+        with self.store() as store:
+            request = Writer("w").request("a", key="k", expected=0)
+            first = store.append(request)
+            assert store.append(request).events == first.events
+
+    def test_a_key_used_by_another_writer_is_answered_before_the_head_is_looked_at(self) -> None:
+        with self.store() as store:
+            first = store.append(Writer("one").request("a", key="k"))
+            other = store.append(Writer("two").request("a", key="k", expected=0))
+            assert other.duplicate
+            assert other.events == first.events
+
+    def test_a_key_stands_for_one_thing(self) -> None:
+        with self.store() as store:
+            store.append(Writer("one").request("a", key="k"))
+            with refused(KeyConflict):
+                store.append(Writer("two").request("b", key="k"))
+            assert len(list(store.read(STREAM))) == 1
+
+    def test_a_key_belongs_to_its_stream(self) -> None:
+        with self.store() as store:
+            store.append(Writer("one").request("a", key="k"))
+            assert not store.append(Writer("two", "conformance/other@00000001").request("b", key="k")).duplicate
+
+    def test_a_sequence_number_stands_for_one_request(self) -> None:
+        with self.store() as store:
+            store.append(Writer("w").request("a"))
+            with refused(WriterConflict):
+                store.append(Writer("w").request("b"))
+
+    def test_a_gap_in_the_sequence_is_refused(self) -> None:
+        with self.store() as store:
+            writer = Writer("w")
+            writer.request("lost")
+            with refused(WriterConflict):
+                store.append(writer.request("a"))
+
+    def test_only_one_of_two_that_expect_the_same_version_wins(self) -> None:
+        with self.store() as store:
+            store.append(Writer("one").request("a", expected=0))
+            with refused(VersionConflict):
+                store.append(Writer("two").request("b", expected=0))
+            assert [event.type for event in store.read(STREAM)] == ["a"]
+
+    def test_streams_do_not_disturb_each_other(self) -> None:
+        with self.store() as store:
+            store.append(Writer("one").request("a"))
+            store.append(Writer("two", "conformance/other@00000001").request("b", expected=0))
+            assert [head.stream for head in store.heads("conformance/")] == ["conformance/other@00000001", STREAM]
+            newest = store.heads("conformance/r", newest_first=True, limit=1)
+            assert [head.stream for head in newest] == [STREAM]
+            assert store.heads("conformance/x") == ()
+
+
+class Fences(OpensStores):
+    def test_a_lease_is_held_by_one(self) -> None:
+        with self.store() as store:
+            store.acquire(STREAM, "one", 30)
+            with refused(LeaseHeld):
+                store.acquire(STREAM, "two", 30)
+
+    def test_a_lease_ends_by_itself(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            first = store.acquire(STREAM, "one", 30)
+            clock.advance(31)
+            assert store.lease(STREAM) is None
+            assert store.acquire(STREAM, "two", 30).token > first.token
+
+    def test_a_renewed_lease_goes_on(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            lease = store.acquire(STREAM, "one", 30)
+            clock.advance(20)
+            store.renew(lease, 30)
+            clock.advance(20)
+            present = store.lease(STREAM)
+            assert present is not None
+            assert present.token == lease.token
+
+    def test_a_lease_that_ended_cannot_be_renewed(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            lease = store.acquire(STREAM, "one", 30)
+            clock.advance(31)
+            with refused(LeaseLost):
+                store.renew(lease, 30)
+
+    def test_a_released_lease_is_free_and_its_fence_is_void(self) -> None:
+        with self.store() as store:
+            lease = store.acquire(STREAM, "one", 30)
+            store.release(lease)
+            with refused(LeaseLost):
+                store.append(Writer("one").request("a", fence=lease.token))
+            assert store.acquire(STREAM, "two", 30).token > lease.token
+
+    def test_releasing_a_lost_lease_changes_nothing(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            lost = store.acquire(STREAM, "one", 30)
+            clock.advance(31)
+            present = store.acquire(STREAM, "two", 30)
+            store.release(lost)
+            held = store.lease(STREAM)
+            assert held is not None
+            assert held.token == present.token
+
+    def test_the_lease_of_a_dead_holder_can_be_taken_over_by_naming_its_token(self) -> None:
+        with self.store() as store:
+            dead = store.acquire(STREAM, "one", 30)
+            taken = store.acquire(STREAM, "two", 30, over=dead.token)
+            assert taken.token > dead.token
+            with refused(LeaseHeld):
+                store.acquire(STREAM, "three", 30, over=dead.token)
+
+    def test_a_writer_whose_lease_was_taken_over_is_refused(self) -> None:
+        with self.store() as store:
+            zombie = store.acquire(STREAM, "one", 30)
+            present = store.acquire(STREAM, "two", 30, over=zombie.token)
+            store.append(Writer("two").request("b", fence=present.token))
+            with refused(LeaseLost):
+                store.append(Writer("one").request("a", fence=zombie.token))
+            assert [event.type for event in store.read(STREAM)] == ["b"]
+
+    def test_a_writer_whose_lease_ended_is_refused_even_if_nobody_took_over(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            lease = store.acquire(STREAM, "one", 30)
+            clock.advance(31)
+            with refused(LeaseLost):
+                store.append(Writer("one").request("a", fence=lease.token))
+            assert store.head(STREAM) is None
+
+    def test_the_leases_in_force_are_listed(self) -> None:
+        clock = ManualClock()
+        with self.store(clock) as store:
+            store.acquire("conformance/b@00000001", "one", 30)
+            store.acquire("conformance/a@00000001", "two", 90)
+            names = [(lease.stream, lease.holder) for lease in store.leases()]
+            assert names == [("conformance/a@00000001", "two"), ("conformance/b@00000001", "one")]
+            clock.advance(31)
+            assert [lease.holder for lease in store.leases()] == ["two"]
+
+    def test_a_message_from_outside_needs_no_lease(self) -> None:
+        with self.store() as store:
+            lease = store.acquire(STREAM, "one", 30)
+            writer = Writer("one")
+            store.append(writer.request("a", fence=lease.token))
+            store.append(Writer("outside").request("cancel.requested"))
+            store.append(writer.request("b", fence=lease.token))
+            assert [event.fence for event in store.read(STREAM)] == [lease.token, 0, lease.token]

@@ -1,0 +1,185 @@
+"""Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
+
+- every file among the attestations is a sound envelope whose signature is over its statement;
+- every event that rests on an approval has one, judged as of the moment when it came onto the base;
+- a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
+- a policy that differs from the one at the base was approved under the one at the base;
+- nothing that the base holds of log and attestations is gone or different (`append_only`).
+
+An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
+gate refuses it when it is to be used, and `approvals list` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.policy_files import POLICY_PATH, Trusted
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.statement import PACKET
+from workpacket.documents.document import stem_of
+from workpacket.documents.refinement import Refinement
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
+from workpacket.lifecycle.approval_terms import CONSUMING
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.model.findings import Finding
+from workpacket.model.plan import digest
+from workpacket.shell.approvals.attestations import blob_id, logged_packets, read_file
+from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.matter import (
+    ACTIVATION_GATE,
+    POLICY_MATTER,
+    policy_files,
+    refinement_of,
+)
+from workpacket.shell.approvals.reading_ahead import events_at_gates
+from workpacket.shell.approvals.rested import rested_upon
+from workpacket.shell.base.revision import tree_at
+from workpacket.text.source import Source
+
+REFINEMENTS = ".GOV/refinements"
+PACKETS = ".GOV/task_packets"
+
+# What time and the work of others bring about, without anybody having forged anything.
+STALE = frozenset(
+    {
+        "approval_expired",
+        "approval_too_old",
+        "approved_spec_moved",
+        "base_unknown",
+        "key_out_of_time",
+        "log_moved",
+        "nonce_used",
+        "policy_moved",
+        "scope_moved",
+        "threshold_unmet",
+    }
+)
+
+
+def check_approvals(approvals: Approvals) -> list[Finding]:
+    """All findings but those of the append-only rule."""
+    findings = [_finding(each, "") for each in _sound(approvals.own_envelopes)]
+    if _governed(approvals):
+        if not isinstance(approvals.trusted, Trusted):
+            return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
+        findings += _changed_policy(approvals)
+    activated: dict[str, Mapping[str, Json]] = {}
+    packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
+    logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
+    consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
+    for event in events_at_gates(approvals, consuming):
+        findings += (_finding(each, event.path) for each in rested_upon(approvals, event))
+        named = event.data.get("refinement")
+        if event.type == "activated" and isinstance(named, Mapping):
+            activated[event.packet] = named
+    findings += _changed_since(approvals, activated)
+    findings += _claimed(approvals, activated)
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def append_only(approvals: Approvals) -> list[Finding]:
+    """What the base holds of log and attestations is here, and the same."""
+    base = approvals.base
+    before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
+    here = {
+        path: blob_id(data, identity)
+        for path, identity in before.items()
+        if (data := read_file(approvals.tree, path)) is not None
+    }
+    return verify_append_only(before, here)
+
+
+def _governed(approvals: Approvals) -> bool:
+    """Whether the policy of the base says anything of approvals, well or badly."""
+    return b"approvals" in (approvals.base.policy.policy or b"")
+
+
+def _sound(files: Iterable[EnvelopeFile]) -> Iterator[Refusal]:
+    for file in files:
+        parts = file.parts
+        if isinstance(parts, Refusal):
+            yield parts
+            continue
+        broken = (parts.broken,) if parts.broken is not None else ()
+        yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
+
+
+def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
+    if policy_files(approvals.tree) != approvals.base.policy_files:
+        verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
+        hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
+        yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
+
+
+def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
+    for packet, named in activated.items():
+        path = str(named.get("path"))
+        current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
+        if _asks_for_signatures(approvals) and (current is None or digest(current) != named.get("sha256")):
+            unmet = _unmet(approvals, packet)
+            yield from (_finding(each, path, hint=f"workpacket approve {packet}") for each in unmet)
+
+
+def _asks_for_signatures(approvals: Approvals) -> bool:
+    """Whether an activation needs a signature: the policy has the gate, and takes no plain token for one."""
+    if not isinstance(approvals.trusted, Trusted):
+        return False
+    gate = approvals.trusted.policy.gates.get(ACTIVATION_GATE)
+    return gate is not None and not gate.legacy_tokens
+
+
+def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
+    """What speaks against the refinement as it is, told of the refinement itself."""
+    for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
+        if each.code not in STALE:
+            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
+            yield Refusal(each.code, each.message + about)
+
+
+def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+    """Refinements that say that they are approved, before anything rests on it."""
+    claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
+    asked = _asks_for_signatures(approvals)
+    before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
+    for path in refinement_files(approvals):
+        packet = stem_of(path)
+        data = read_file(approvals.tree, path) or b""
+        if b"APPROVED" not in data or not PACKET.fullmatch(packet):
+            continue
+        source = Source.from_bytes(path, data)
+        known = path in before and blob_id(data, before[path]) == before[path]
+        if packet in activated or not (packet in claimed or (asked and not known)):
+            continue
+        status = Refinement(source).review_status
+        if status is None or status.value != "APPROVED":
+            continue
+        place = source.line_and_column(status.start)
+        hint = f"workpacket approve {packet}"
+        yield from (_finding(each, path, place, hint) for each in _unmet(approvals, packet))
+
+
+def refinement_files(approvals: Approvals) -> Iterator[str]:
+    for name in sorted(approvals.tree.names(REFINEMENTS)):
+        if name.endswith(".md"):
+            yield f"{REFINEMENTS}/{name}"
+    for name in sorted(approvals.tree.names(PACKETS)):
+        if "." not in name or PACKET.fullmatch(name):
+            path = f"{PACKETS}/{name}/refinement.md"
+            if not name.endswith(".md") and name != "stubs" and read_file(approvals.tree, path) is not None:
+                yield path
+
+
+def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Finding:
+    """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
+    about = refusal.path
+    if about and "/" not in about:
+        about = f"{ATTESTATIONS_FOLDER}/{about}"
+    line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
+    return Finding(refusal.code, "error", about or path, line, column, refusal.message, hint=hint)

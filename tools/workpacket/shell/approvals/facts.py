@@ -1,0 +1,293 @@
+"""Gathering what a verdict needs to know about the world, and asking for the verdict.
+
+    verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
+
+Policy and specification come from the base revision, what is approved from the work tree, envelopes from both. Of an
+event that is on the base already, policy and specification come from the commit before the one that brought it, and its
+time is that commit's: see `approvals.facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
+from workpacket.approvals.instants import read_instant
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy
+from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.selection import Selection
+from workpacket.approvals.statement import PACKET, Statement
+from workpacket.approvals.trust import Pin
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.approval_terms import terms_of, written
+from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.model.plan import Moment
+from workpacket.shell.approvals.attestations import (
+    read_attestations,
+    read_file,
+    read_packet_log,
+    with_those_of_base,
+    work_tree,
+)
+from workpacket.shell.approvals.claims import others_than
+from workpacket.shell.approvals.events import consumed_subjects, packet_log
+from workpacket.shell.approvals.legacy_uses import TokenHistory, legacy_uses, token_history
+from workpacket.shell.approvals.matter import Matter, Reader, matter_of, spec_in_force
+from workpacket.shell.approvals.parties import FirstAuthors, parties_of
+from workpacket.shell.approvals.uses import consumptions, policy_changes
+from workpacket.shell.base.revision import (
+    Base,
+    committed,
+    committed_file,
+    find_base,
+    first_seen,
+    known_to,
+    policy_at,
+    unanchored,
+)
+from workpacket.shell.base.trust_file import judge_pin, remember
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.value import Value
+
+
+class Place(Value):
+    """Where policy, specification and packet of one judgement are read: now, or at a commit that settled it."""
+
+    policy_commit: str
+    read: Reader
+    on_base_since: datetime | None
+
+
+class Approvals:
+    """The approvals of a repository as one command sees them: one base, one look at the folder, one clock.
+
+    With `packet`, only what concerns that packet is looked at: its envelopes, and its part of the history.
+    """
+
+    def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
+        self.packet = packet
+        self.repository = repository
+        self.base = base
+        self.tree = tree
+        self.now = now
+        self._logs: dict[str, Log] = {}
+
+    @cached_property
+    def envelopes(self) -> tuple[EnvelopeFile, ...]:
+        return with_those_of_base(self.own_envelopes, self.base, self._left_out)
+
+    @cached_property
+    def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
+        """Those of the work tree."""
+        return read_attestations(self.tree, self._left_out)
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        """The envelopes that are known to be about something else than the packet."""
+        if not (self.packet and self.base.commit):
+            return frozenset()
+        named = [digest for event in self.log(self.packet).events for digest in event.attest]
+        return others_than(self.tree, self.base, self.packet, named)
+
+    @cached_property
+    def claims(self) -> Mapping[str, Statement]:
+        """What each readable envelope says, by the name of its file; nothing of it is believed here."""
+        return self.selection.claims
+
+    @cached_property
+    def selection(self) -> Selection:
+        return Selection(self.envelopes)
+
+    @cached_property
+    def known_bases(self) -> frozenset[str]:
+        """Of the commits that statements name as the base they saw, those that are part of its history."""
+        return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
+
+    @cached_property
+    def pin(self) -> Pin | Refusal | None:
+        return judge_pin(self.base)
+
+    @cached_property
+    def trusted(self) -> Trusted | tuple[Refusal, ...]:
+        """The policy of the base, or why there is none."""
+        if isinstance(self.pin, Refusal):
+            return (self.pin,)
+        return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
+
+    @cached_property
+    def first_authors(self) -> FirstAuthors:
+        return FirstAuthors(self.repository)
+
+    @cached_property
+    def token_history(self) -> TokenHistory:
+        return token_history(self.repository, self.tree)
+
+    def log(self, packet: str) -> Log:
+        if packet not in self._logs:
+            self._logs[packet] = read_packet_log(self.tree, packet)
+        return self._logs[packet]
+
+    def matter(self, packet: str, gate: str) -> Matter:
+        """What would be approved now."""
+        return matter_of(partial(read_file, self.tree), self.tree, packet, gate)
+
+    def verdict(
+        self, packet: str, gate: str, consumer: Event | None = None, terms: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
+        if isinstance(self.pin, Refusal):
+            return _refused(gate, (self.pin,))
+        if self.base.policy.policy is None:
+            return _refused(gate, (unanchored(self.base),))
+        doubts = tuple(
+            Refusal(each.code, each.message, each.path)
+            for each in self.log(packet).findings
+            if each.severity == "error"
+        )
+        return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
+
+    def facts(
+        self,
+        packet: str,
+        gate: str,
+        consumer: Event | None = None,
+        *,
+        terms: Mapping[str, str] | None = None,
+        more: tuple[EnvelopeFile, ...] = (),
+    ) -> GateFacts:
+        """`more` are envelopes that are not written yet."""
+        place = self._place(consumer)
+        policy = policy_at(self.repository, place.policy_commit)
+        matter = matter_of(place.read, self.tree, packet, gate)
+        if consumer is not None:
+            terms = terms_of(consumer, gate)
+        log = self.log(packet)
+        selection = Selection((*self.envelopes, *more)) if more else self.selection
+        envelopes = selection.about(packet, gate)
+        wanted = {selection.claims[file.name].base for file in more if file.name in selection.claims}
+        bases = self.known_bases | known_to(self.repository, self.base.commit, wanted) if wanted else self.known_bases
+        heads = log.heads if consumer is None else consumer.parents
+        read_base = partial(committed, self.repository, place.policy_commit)
+        rules = gate_policy(policy, gate)
+        tokens = rules is not None and rules.legacy_tokens
+        return GateFacts(
+            now=self.now,
+            packet=packet,
+            gate=gate,
+            subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
+            root_commit=self.base.root_commit,
+            base_history=bases,
+            spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
+            scope=tuple(sorted((*matter.scope, *written(terms or {})))),
+            parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
+            log=packet_log(log, heads),
+            policy=policy,
+            envelopes=envelopes,
+            consumptions=policy_changes(self) if gate == POLICY_GATE else consumptions(self, log, consumer),
+            consumer=consumer.id if consumer is not None else None,
+            on_base_since=place.on_base_since,
+            revoked_keys_now=self.base.policy.revoked_keys,
+            legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
+        )
+
+    def _tokens(
+        self, matter: Matter, packet: str, gate: str, consumer: Event | None, rules: GatePolicy | None
+    ) -> tuple[LegacyUse, ...]:
+        return legacy_uses(
+            lambda: self.token_history,
+            matter,
+            self.log(packet),
+            packet,
+            gate,
+            self.now,
+            accepted=rules is not None and rules.legacy_tokens,
+            consumer=consumer,
+        )
+
+    def policy_commit(self, consumer: Event) -> str:
+        """The commit whose policy decides about this event."""
+        return self._place(consumer).policy_commit
+
+    def settled(self, event: Event) -> tuple[str, str, datetime] | None:
+        """The base commit that brought the event, the name of the one before, and the time; None before that."""
+        arrived = self.arrivals(event.packet).get(event.path)
+        if arrived is None:
+            return None
+        commit, time = arrived
+        before = commit if commit == self.base.root_commit else f"{commit}^1"
+        return commit, before, datetime.fromtimestamp(time, UTC)
+
+    def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
+        """When events came onto the base: at least those of the packet."""
+        folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
+        return first_seen(self.repository, self.base.commit, folder)
+
+    def _place(self, consumer: Event | None) -> Place:
+        settled = self.settled(consumer) if consumer is not None else None
+        if settled is None:
+            return Place(self.base.commit, partial(read_file, self.tree), None)
+        commit, before, since = settled
+        return Place(before, partial(committed_file, self.repository, commit), since)
+
+
+@contextmanager
+def open_approvals(repository: Repository, base: str | None, moment: Moment, packet: str = "") -> Iterator[Approvals]:
+    """With `packet`, for questions about that packet alone."""
+    now = read_instant(moment.now)
+    if now is None:
+        raise ValueError(f"{moment.now!r} is not an instant")
+    found = find_base(repository, base)
+    with work_tree(repository) as tree:
+        yield Approvals(repository, found, tree, now, packet)
+
+
+def gate_verdict(
+    repository: Repository,
+    packet: str,
+    gate: str,
+    *,
+    base: str | None = None,
+    moment: Moment,
+    terms: Mapping[str, str] | None = None,
+) -> Verdict:
+    """Whether people have approved that this packet passes this gate now, and if not, everything that is missing.
+
+    Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
+    The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
+    """
+    with open_approvals(repository, base, moment, require_id(packet)) as approvals:
+        verdict = approvals.verdict(packet, gate, terms=terms)
+        remember_base(approvals)
+        return verdict
+
+
+def remember_base(approvals: Approvals) -> bool:
+    """Whether the policy of this base is, or need not be, remembered."""
+    if approvals.base.chosen or not isinstance(approvals.pin, Pin):
+        return True
+    return remember(approvals.pin)
+
+
+def require_id(packet: str) -> str:
+    """`packet`, if it can be the name of a file and no way to another folder."""
+    if not PACKET.fullmatch(packet):
+        raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
+    return packet
+
+
+def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
+    """What the policy asks for at the gate; None without a readable policy."""
+    trusted = read_policy_files(files)
+    return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+
+
+def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:
+    return Verdict(gate, "none", (), refusals)

@@ -1,0 +1,149 @@
+"""Reads files and examines them, in this process or in several."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from typing import NamedTuple
+
+from workpacket.documents.reading import kind_named, read_document
+from workpacket.model.findings import Confidence, Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.rules.all_rules import RULES
+from workpacket.rules.engine import examine
+from workpacket.shell.checking.rows import dump_findings
+from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes, refusal
+from workpacket.text.fault import Fault
+from workpacket.text.schema import SchemaSet
+from workpacket.text.source import Source
+
+# Below this many files, starting another process costs more than it saves.
+WORTH_A_PROCESS = 300
+_BATCH = 50
+
+
+class Row(NamedTuple):
+    """One examined file: what the cache keeps. Findings and summary are JSON texts."""
+
+    path: str
+    digest: str
+    findings: str
+    summary: str
+
+
+@cache
+def schemas() -> SchemaSet:
+    """The shipped schemas, read when first asked for."""
+    folder = schema_folder()
+
+    def read(name: str) -> bytes:
+        with open(os.path.join(folder, f"{name}.schema.json"), "rb") as stream:
+            return stream.read()
+
+    return SchemaSet(read)
+
+
+def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> Row:
+    """Examines one document whose bytes are at hand."""
+    source = Source.from_bytes(path, data)
+    document = read_document(kind, source, lanes)
+    findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
+    summary = document.summary() if document.root is not None else {}
+    text = json.dumps(summary, separators=(",", ":")) if summary else ""
+    return Row(path, source.digest, dump_findings(findings), text)
+
+
+def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> Row:
+    """Examines one file. That it cannot be read, or is too large, is a finding."""
+    if kind == UNKNOWN_KIND:
+        return unreadable(path, "is of no known kind")
+    limit = kind_named(kind).limits.size
+    try:
+        data = read_bytes(root, path, limit)
+    except OSError as error:
+        return unreadable(path, refusal(error))
+    if len(data) > limit:
+        return _row_of(path, too_large(path, limit))
+    return examine_bytes(path, kind, data, lanes)
+
+
+@cache
+def _confidences() -> dict[str, Confidence]:
+    return {rule.code(): rule.confidence for rule in RULES}
+
+
+def unreadable(path: str, problem: str) -> Row:
+    return _row_of(path, unreadable_finding(path, problem))
+
+
+def unreadable_finding(path: str, problem: str) -> Finding:
+    return Finding("file_unreadable", "error", path, 0, 0, f"not checked, because it {problem}")
+
+
+def too_large(path: str, limit: int) -> Finding:
+    message = f"the file is larger than {limit:,} bytes, the limit for its kind"
+    return Finding("limit_size", "error", path, 0, 0, message)
+
+
+def _row_of(path: str, finding: Finding) -> Row:
+    # No digest: nothing is known of the bytes, so nothing is kept.
+    return Row(path, "", dump_findings([finding]), "")
+
+
+def as_finding(source: Source, fault: Fault) -> Finding:
+    """A fault, at its line and column. Its severity is set by grading."""
+    line, column = source.line_and_column(max(fault.start, 0))
+    end_line, end_column = source.line_and_column(max(fault.end, fault.start, 0))
+    return Finding(
+        fault.code,
+        "error",
+        source.path,
+        line,
+        column,
+        fault.message,
+        fault.hint,
+        fault.fix,
+        _confidences().get(fault.code, "certain"),
+        end_line,
+        end_column,
+    )
+
+
+def examine_files(
+    root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
+) -> Iterator[Row]:
+    """Examines files, in several processes when that pays. `progress` is told the number done."""
+    files = [(file.path, file.kind) for file in found]
+    workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
+    if workers < 2:
+        for done, (path, kind) in enumerate(files, 1):
+            yield examine_file(root, path, kind, lanes)
+            progress(done)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
+    done = 0
+    with ProcessPoolExecutor(workers) as pool:
+        for rows in pool.map(partial(_examine_batch, root, lanes), batches):
+            yield from rows
+            done += len(rows)
+            progress(done)
+
+
+def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]) -> list[Row]:
+    return [examine_file(root, path, kind, lanes) for path, kind in files]
+
+
+def digest_of(root: str, path: str, kind: str) -> str:
+    """The digest of a file's bytes, '' if it cannot be read or is too large."""
+    limit = kind_named(kind).limits.size
+    try:
+        data = read_bytes(root, path, limit)
+    except OSError:
+        return ""
+    return sha256(data).hexdigest() if len(data) <= limit else ""

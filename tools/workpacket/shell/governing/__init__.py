@@ -1,0 +1,1 @@
+"""Carrying out a command of the lifecycle: gather the facts, plan, apply."""

@@ -1,0 +1,78 @@
+"""Carrying out a command of the lifecycle: take the lock, gather the facts, plan, apply. The plan decides, not this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository, find_repository
+from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.model.events import Actor
+from workpacket.plans.drafting import Answer, Planned
+from workpacket.plans.facts import Facts
+from workpacket.shell.approvals.asking import Question
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.transactions.recovery import Recovered
+from workpacket.shell.transactions.transaction import writing
+from workpacket.value import Value
+
+# How far the clocks of machines that work on one repository may be apart.
+_SKEW: Final = timedelta(minutes=5)
+
+
+class Carried(Value):
+    """The answer; what was written; and what an earlier command had left unfinished."""
+
+    answer: Answer
+    changed: tuple[str, ...] = ()
+    finished: tuple[Recovered, ...] = ()
+
+
+def carry_out(
+    repository: Repository,
+    command: str,
+    names: Sequence[str] | None,
+    actor: Actor,
+    decide: Callable[[Facts], Answer],
+    *,
+    questions: Sequence[Question] = (),
+    during_merge: bool = False,
+    dry_run: bool = False,
+) -> Carried:
+    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction.
+
+    `questions` are put to the approvals about the packet that is named first.
+    """
+    with writing(repository, command, during_merge=during_merge) as transaction:
+        facts = gather(repository, names, actor, questions)
+        _require_clock(facts, names)
+        _require_lanes(facts)
+        answer = decide(facts)
+        if not isinstance(answer, Planned) or dry_run:
+            return Carried(answer, (), transaction.finished)
+        return Carried(answer, transaction.apply(answer.plan), transaction.finished)
+
+
+def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
+    """Leases and approvals are judged by this clock: it may not be behind what the log has seen."""
+    latest = datetime.fromisoformat(facts.moment.now) + _SKEW
+    for name in names or ():
+        packet = facts.packets.get(name)
+        at = max((event.at for event in packet.log.events), default="") if packet is not None else ""
+        if at and datetime.fromisoformat(at) > latest:
+            message = f"this clock says {facts.moment.now}, but {name} has an event of {at}"
+            raise WorkpacketError("clock_behind", message, hint="set the clock of this machine")
+
+
+def _require_lanes(facts: Facts) -> None:
+    """With a lane left out of the way, what stands behind it would be open."""
+    for fault in facts.policy.lane_faults[:1]:
+        raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
+
+
+def here() -> Repository:
+    """The repository around the current folder."""
+    return find_repository(Path.cwd())

@@ -1,0 +1,121 @@
+"""What git calls to merge board, registry and packets, once `merge.workpacket.driver` is set in its configuration.
+
+Git calls a driver before the merged log is in the work tree, so the log is put together here from the commits that are
+being merged. Where these cannot be found, the texts are merged as they are, and `board sync` has something to do.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.ledger.log import read_log
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.model.events import LOG_FOLDER, Actor
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.plans.conflicts import KEEPING_BOTH
+from workpacket.plans.facts import PACKETS, STUBS, Facts, PacketFacts
+from workpacket.plans.merging import Versions, drawn, drawn_alike, is_drawn, named_twice
+from workpacket.shell.base.policy import lifecycle_of
+from workpacket.shell.moment import moment
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+
+class Merged(Value):
+    """The text, whether people have to settle something in it, and what kept the log from having its say."""
+
+    data: bytes
+    contradicts: bool
+    doubt: str = ""
+
+
+def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], marker: int) -> Merged:
+    """The one text for the versions (base, ours, theirs) of the document at `path`."""
+    both = path in KEEPING_BOTH
+    base, ours, theirs = (Source.from_bytes(path, data) for data in versions)
+    sides = find_sides(repository, path, versions, os.environ) if is_drawn(path) else None
+    if sides is None:
+        data, contradicts = _texts(repository, versions, both, marker)
+        return Merged(data, contradicts, "which commits are being merged could not be found" if is_drawn(path) else "")
+    try:
+        branches = JoinedBranches(repository, sides)
+        alike = drawn_alike(Versions(base, ours, theirs), branches.facts(branches.moved))
+        encoded = (alike.base.encode(), alike.ours.encode(), alike.theirs.encode())
+        data, contradicts = _texts(repository, encoded, both, marker)
+        if both:
+            text = Source.from_bytes(path, data)
+            data = drawn(text, branches.facts(branches.moved | named_twice(text, branches.lanes))).encode()
+        return Merged(data, contradicts)
+    except WorkpacketError as error:
+        data, contradicts = _texts(repository, versions, both, marker)
+        return Merged(data, contradicts, error.message)
+
+
+class JoinedBranches:
+    """Logs, packets and lanes as the merge will have them, read from the commits. `moved`: those whose log differs."""
+
+    def __init__(self, repository: Repository, sides: Sides) -> None:
+        self._repository = repository
+        self._files, differing = merged_files(repository, sides, LOG_FOLDER, PACKETS, POLICY_PATH)
+        self.lanes = self._lanes()
+        self._documents: dict[str, dict[str, str]] = {PACKETS: {}, STUBS: {}}
+        self._logs: dict[str, dict[str, str]] = {}
+        for path, identity in self._files.items():
+            folder, _, name = path.rpartition("/")
+            if folder.startswith(f"{LOG_FOLDER}/"):
+                self._logs.setdefault(folder.removeprefix(f"{LOG_FOLDER}/"), {})[name] = identity
+            elif folder in self._documents:
+                self._documents[folder][name.removesuffix(".md")] = path
+            elif name == "packet.md":
+                self._documents[PACKETS].setdefault(folder.rpartition("/")[2], path)
+        self.moved = frozenset(path.split("/")[2] for path in differing if path.startswith(f"{LOG_FOLDER}/"))
+
+    def facts(self, names: Iterable[str]) -> Facts:
+        """About these packets and all revisions of their bases."""
+        known = {*self._logs, *self._documents[PACKETS], *self._documents[STUBS]}
+        ids = {name: parsed for name in known if (parsed := WorkPacketId.try_parse(name)) is not None}
+        bases = {ids[name].base for name in names if name in ids}
+        packets = {name: wp_id for name, wp_id in ids.items() if wp_id.base in bases and wp_id.kind == "packet"}
+        wanted = [identity for name in packets for identity in self._logs.get(name, {}).values()]
+        paths = [path for table in self._documents.values() for name, path in table.items() if name in packets]
+        objects = read_objects(self._repository, [*wanted, *(self._files[path] for path in paths)])
+        return Facts(
+            moment=moment(),
+            actor=Actor("merge", "agent"),
+            tool="workpacket",
+            policy=LifecyclePolicy(lanes=self.lanes),
+            packets={name: self._packet(wp_id, objects) for name, wp_id in packets.items()},
+            known=frozenset(packets),
+        )
+
+    def _lanes(self) -> LaneTable:
+        """Those of the policy that the merge will have; of one that both sides changed, theirs as it is."""
+        policy = self._files.get(POLICY_PATH)
+        return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
+
+    def _packet(self, wp_id: WorkPacketId, objects: Mapping[str, bytes]) -> PacketFacts:
+        name = wp_id.text
+        log = {file: objects[identity] for file, identity in self._logs.get(name, {}).items()}
+        stub, packet = (self._documents[folder].get(name) for folder in (STUBS, PACKETS))
+        return PacketFacts(
+            wp_id,
+            read_log(name, log),
+            stub_source=Source.from_bytes(stub, objects[self._files[stub]]) if stub is not None else None,
+            packet_source=Source.from_bytes(packet, objects[self._files[packet]]) if packet is not None else None,
+        )
+
+
+def _texts(repository: Repository, versions: tuple[bytes, bytes, bytes], both: bool, marker: int) -> tuple[bytes, bool]:
+    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
+        base, ours, theirs = (os.path.join(folder, name) for name in ("base", "ours", "theirs"))
+        for path, data in zip((base, ours, theirs), versions, strict=True):
+            Path(path).write_bytes(data)
+        return merge_texts(repository, (base, ours, theirs), keep_both=both, marker=marker)

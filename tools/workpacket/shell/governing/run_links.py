@@ -1,0 +1,76 @@
+"""The links of runs in the logs here: read, made and closed, one packet at a time and under the lock of all writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from workpacket import __version__
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.ledger.append import Writer
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import Log
+from workpacket.ledger.state import PacketState, Run
+from workpacket.lifecycle.linking import link_unmet
+from workpacket.model.events import Actor
+from workpacket.plans.linking import Ending, close_plan, link_plan
+from workpacket.shell import moment
+from workpacket.shell.governed_files import GovernedFiles, packets_that_say
+from workpacket.shell.transactions.transaction import writing
+
+_LINKED = b'"run.linked"'
+
+
+def state_here(repository: Repository, packet: str) -> PacketState:
+    return fold(_log(repository, packet))
+
+
+def linked_packets(repository: Repository) -> Iterator[PacketState]:
+    """The packets to which a run was ever tied."""
+    for log in packets_that_say(str(repository.root), _LINKED):
+        yield fold(log)
+
+
+def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
+    """Tie a run to its packet before it begins. WorkpacketError if the packet is not one to work on now.
+
+    A packet without a log has no lane and no gate yet, and nothing to write a link into.
+    """
+    with writing(repository, "run") as transaction:
+        log = _log(repository, packet)
+        state = fold(log)
+        if not state.history and not state.findings:
+            return
+        for unmet in link_unmet(state):
+            raise WorkpacketError(unmet.code, unmet.message, hint=unmet.command)
+        plan = link_plan(log, state, _writer(actor), run, store)
+        if plan is not None:
+            transaction.apply(plan)
+
+
+def close(
+    repository: Repository, actor: Actor, packet: str, is_it: Callable[[Run], bool], ending: Callable[[], Ending | None]
+) -> tuple[Run, ...]:
+    """Close the open links that are meant, if under the lock the run has still ended; the runs that were closed."""
+    if not any(map(is_it, state_here(repository, packet).open_runs)):
+        return ()
+    with writing(repository, "run") as transaction:
+        closed = []
+        while (run := next(filter(is_it, fold(log := _log(repository, packet)).open_runs), None)) is not None:
+            ended = ending()
+            if ended is None:
+                break
+            transaction.apply(close_plan(log, _writer(actor), run, ended))
+            closed.append(run)
+        return tuple(closed)
+
+
+def _log(repository: Repository, packet: str) -> Log:
+    governed = GovernedFiles(str(repository.root))
+    governed.look_for_log(packet)
+    return governed.log(packet)
+
+
+def _writer(actor: Actor) -> Writer:
+    now = moment.moment()
+    return Writer(actor, now.now, now.tx, f"workpacket {__version__}")

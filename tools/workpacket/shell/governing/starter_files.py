@@ -1,0 +1,74 @@
+"""What the package holds for `init`, and what a repository holds of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+import workpacket
+from workpacket.plans.beginning import Seen
+from workpacket.plans.dialects import MISSIONS
+from workpacket.plans.editors import schema_paths
+from workpacket.plans.starting import Package
+from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.tree import link_on_the_way, read_bytes
+from workpacket.text.limits import MARKDOWN
+
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(workpacket.__file__)), "starter")
+# One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
+SHIPPED = os.path.join(_FOLDER, "shipped.sha256")
+
+
+def read_package(instructions: str, skills: Mapping[str, str]) -> Package:
+    """`instructions` and `skills` follow from the commands, of which only the command line knows."""
+    return Package(
+        gov_just=gov_just(),
+        pre_commit=_read("pre-commit.yaml"),
+        workflow=_read("workflow.yml"),
+        instructions=instructions,
+        skills=skills,
+        schemas={kind: _schema(kind) for kind, _ in schema_paths()},
+        shipped=read_shipped(),
+    )
+
+
+def gov_just() -> str:
+    """The recipes of `.GOV/gov.just`."""
+    return _read("gov.just")
+
+
+def read_shipped() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for line in _read("shipped.sha256").splitlines():
+        known, _, path = line.partition("  ")
+        found.setdefault(path, set()).add(known)
+    return {path: frozenset(digests) for path, digests in found.items()}
+
+
+def look_around(root: str, paths: Iterable[str]) -> Seen:
+    """What stands at these paths. What lies behind a link is not ours to judge: it is there, and no regular file."""
+    files: dict[str, bytes | None] = {}
+    for path in paths:
+        if link_on_the_way(root, path):
+            files[path] = None
+        elif os.path.lexists(os.path.join(root, path)):
+            files[path] = _bytes(root, path)
+    return Seen(files, os.path.isdir(os.path.join(root, MISSIONS)))
+
+
+def _bytes(root: str, path: str) -> bytes | None:
+    try:
+        data = read_bytes(root, path, MARKDOWN.size)
+    except OSError:
+        return None
+    return data if len(data) <= MARKDOWN.size else None
+
+
+def _schema(kind: str) -> str:
+    with open(os.path.join(schema_folder(), "draft-07", f"{kind}.schema.json"), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8", newline="") as stream:
+        return stream.read()

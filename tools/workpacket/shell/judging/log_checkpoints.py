@@ -1,0 +1,136 @@
+"""Signatures of checkpoints: read, judged by the policy of the base, and made.
+
+A checkpoint that is on the base is judged by the policy before the commit that brought its signature, at the time of
+that commit; one that is not, by the policy of the base and now. Revocation is always that of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from workpacket.approvals.checkpoints import judge_signature
+from workpacket.approvals.instants import read_instant
+from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
+from workpacket.errors import WorkpacketError
+from workpacket.git.changes import status
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.ledger.append import Writer, next_event
+from workpacket.ledger.checkpoints import (
+    CHECKPOINTS_FOLDER,
+    Checkpoint,
+    Vouching,
+    checkpoints_due,
+    judge_checkpoints,
+    signature_path,
+)
+from workpacket.ledger.log import Log
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import LOG_FOLDER, Actor, Event
+from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
+from workpacket.shell.base.revision import Base, find_base, first_seen, policy_at, unanchored
+from workpacket.shell.base.trust_file import judge_pin
+from workpacket.shell.keys.own_key import OwnKey
+from workpacket.shell.keys.ssh_keygen import sign
+from workpacket.shell.transactions.transaction import refuse_during_merge, writing
+
+
+class Judge:
+    """Judges the checkpoints of a repository by its base. `files` are their events and signatures, by path."""
+
+    def __init__(self, repository: Repository, revision: str, files: Mapping[str, bytes], now: str) -> None:
+        self._base: Base = find_base(repository, revision or None)
+        self._files = files
+        read = read_instant(now)
+        assert read is not None, now
+        self._now = read
+
+    def __call__(self, event: Event) -> Vouching:
+        armored = self._files.get(signature_path(event.id))
+        if armored is None:
+            return Vouching(fault="log_checkpoint_unsigned", message="there is no signature of it")
+        return self.signed(event, armored)
+
+    def signed(self, event: Event, armored: bytes) -> Vouching:
+        commit, judged = self._settled(signature_path(event.id))
+        message = self._files.get(event.path) or event.encode()
+        return judge_signature(message, armored, self._trusted(commit), read_instant(event.at), judged)
+
+    def _settled(self, path: str) -> tuple[str, datetime]:
+        """The commit whose policy decides, and the time at which it does."""
+        base = self._base
+        arrived = first_seen(base.repository, base.commit, CHECKPOINTS_FOLDER).get(path)
+        if arrived is None:
+            return base.commit, self._now
+        commit, time = arrived
+        return (commit if commit == base.root_commit else f"{commit}^1"), datetime.fromtimestamp(time, UTC)
+
+    def _trusted(self, commit: str) -> Trusted | tuple[Refusal, ...]:
+        pin = judge_pin(self._base)
+        if isinstance(pin, Refusal):
+            return (pin,)
+        if self._base.policy.policy is None:
+            return (unanchored(self._base),)
+        return read_policy_files(policy_at(self._base.repository, commit), self._base.policy.revoked_keys)
+
+
+def make_checkpoint(
+    repository: Repository, logs: Mapping[str, Log], judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
+) -> list[Event]:
+    """Sign and write what is due at HEAD; the events, none if somebody vouches for everything already.
+
+    What would not count is not written.
+    """
+    refuse_during_merge(repository)
+    commit = head_commit(repository)
+    uncommitted = status(repository, *(f"{folder}/" for folder in APPEND_ONLY_FOLDERS))
+    if commit is None or uncommitted:
+        what = "nothing is committed yet" if commit is None else f"{uncommitted[0].path} is not committed"
+        hint = "a checkpoint says what a commit holds: git commit, then: workpacket log checkpoint"
+        raise WorkpacketError("work_uncommitted", what, hint=hint)
+    checkpoints = judge_checkpoints(logs, judge)
+    writer = Writer(actor, now.now, now.tx, tool)
+    log = logs.get(CHECKPOINT_LOG)
+    after = [log.by_id[head] for head in log.heads] if log is not None else []
+    events: list[Event] = []
+    for happening in checkpoints_due(logs, checkpoints, commit):
+        events.append(next_event(writer, CHECKPOINT_LOG, happening, after=after))
+        after = events[-1:]
+    signatures = [_signature(judge, event, key) for event in events]
+    if events:
+        _write(repository, log, events, signatures, now)
+    return events
+
+
+def _signature(judge: Judge, event: Event, key: OwnKey) -> FileChange:
+    armored = armor(sign(event.encode(), key.path, CHECKPOINT_NAMESPACE)).encode()
+    vouching = judge.signed(event, armored)
+    if not vouching.by:
+        hint = (
+            "in the policy of the base: the key in allowed_signers for workpacket-checkpoint@v1, its owner in role ci"
+        )
+        raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
+    return FileChange(signature_path(event.id), None, armored)
+
+
+def _write(
+    repository: Repository, log: Log | None, events: Sequence[Event], signatures: Sequence[FileChange], now: Moment
+) -> None:
+    folder = f"{LOG_FOLDER}/{CHECKPOINT_LOG}"
+    seen = FolderSeen(folder, frozenset(f"{identity}.json" for identity in (log.by_id if log is not None else ())))
+    plan = Plan("log checkpoint", now.tx, tuple(signatures), tuple(events), (seen,))
+    with writing(repository, "log checkpoint") as transaction:
+        transaction.apply(plan)
+
+
+def judged_here(
+    repository: Repository, revision: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str
+) -> tuple[Checkpoint, ...]:
+    """The checkpoints of these logs. Where there are none, the base is not looked for."""
+    if CHECKPOINT_LOG not in logs:
+        return ()
+    return judge_checkpoints(logs, Judge(repository, revision, files, now))

@@ -1,0 +1,164 @@
+"""The journal of one transaction: one file that says all of what is to change, with the bytes before and after.
+
+Being one file there is one thing to make durable, and its name tells how far the transaction has come:
+
+    <tx>.draft    being prepared; nothing governed has changed
+    <tx>.intent   committed; it will be carried out, if need be by the next command
+    <tx>.back     being taken back; it will be undone, if need be by the next command
+
+It lies in the git directory of the work tree, where `git clean` does not reach. The first line holds the digest of all
+that follows, so a journal is believed whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, Final, Literal, TypeAlias
+
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.value import Value
+
+Stage: TypeAlias = Literal["draft", "intent", "back"]
+_STAGES: Final[dict[str, Stage]] = {"draft": "draft", "intent": "intent", "back": "back"}
+_NAME: Final = re.compile(r"([0-9a-f-]{36})\.(draft|intent|back)")
+_MAGIC: Final = b"workpacket-journal 1 "
+TEMPORARY_PREFIX: Final = ".workpacket-"
+
+
+class Entry(Value):
+    """One file: its bytes before and after (None: no file), and the permission bits it had."""
+
+    path: str
+    old: bytes | None
+    new: bytes | None
+    mode: int | None
+
+
+class Record(Value):
+    """A transaction as the journal holds it. `new_folders` are those that it makes, outermost first."""
+
+    tx: str
+    command: str
+    entries: tuple[Entry, ...]
+    new_folders: tuple[str, ...]
+
+    def temporary(self, index: int) -> str:
+        """The name under which entry `index` waits in its folder before it takes the place of the file."""
+        return f"{TEMPORARY_PREFIX}{self.tx}-{index}.tmp"
+
+
+class JournalDamaged(ValueError):
+    """The bytes are not those of a journal."""
+
+
+class Journal:
+    """The journal's folder in the git directory that `tree` has at its top."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def prepare(self) -> None:
+        """Make the folder. Done every time: a process that died may have made it without making it durable."""
+        for depth in range(1, len(JOURNAL_FOLDER) + 1):
+            self._tree.make_folder(JOURNAL_FOLDER[:depth])
+
+    def pending(self) -> list[tuple[str, Stage]]:
+        """The transactions that were not finished, oldest first, with how far each has come."""
+        names = self._tree.names("/".join(JOURNAL_FOLDER))
+        found = [match.groups() for name in sorted(names) if (match := _NAME.fullmatch(name))]
+        return [(tx, _STAGES[stage]) for tx, stage in found]
+
+    def read(self, tx: str, stage: Stage) -> Record:
+        """JournalDamaged if the file is not whole."""
+        contents = self._tree.read("/".join((*JOURNAL_FOLDER, f"{tx}.{stage}")))
+        return decode(contents.data if contents is not None else b"", tx)
+
+    def write_draft(self, record: Record) -> None:
+        """Durable before anything is staged, so that what is staged can always be cleared away."""
+        write_file(self._tree, JOURNAL_FOLDER, f"{record.tx}.draft", encode(record))
+        self.confirm()
+
+    def turn(self, tx: str, here: Stage, there: Stage) -> None:
+        """Rename the journal. From draft to intent is the commit: from there on the transaction will happen."""
+        self._tree.storage.replace(self._tree.folder(JOURNAL_FOLDER), f"{tx}.{here}", f"{tx}.{there}")
+        self.confirm()
+
+    def confirm(self) -> None:
+        """Make durable what the names say now: the process that named them may have died before doing so."""
+        self._tree.storage.sync_folder(self._tree.folder(JOURNAL_FOLDER))
+
+    def remove(self, tx: str, stage: Stage) -> None:
+        self._tree.storage.remove(self._tree.folder(JOURNAL_FOLDER), f"{tx}.{stage}")
+        self.confirm()
+
+
+def write_file(tree: Tree, folder: tuple[str, ...], name: str, data: bytes, mode: int | None = None) -> None:
+    """A new file with this content, made durable; its name is durable once its folder is."""
+    storage = tree.storage
+    file = storage.create(tree.folder(folder), name)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[storage.write(file, bytes(rest)) :]
+        if mode is not None:
+            storage.set_mode(file, mode)
+        storage.sync(file)
+    finally:
+        storage.close(file)
+
+
+def encode(record: Record) -> bytes:
+    header: Json = {
+        "tx": record.tx,
+        "command": record.command,
+        "new_folders": list(record.new_folders),
+        "entries": [
+            {"path": e.path, "old": _described(e.old), "new": _described(e.new), "mode": e.mode} for e in record.entries
+        ],
+    }
+    blobs = b"".join(blob for e in record.entries for blob in (e.old, e.new) if blob is not None)
+    body = canonical_bytes(header) + b"\n" + blobs
+    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def decode(data: bytes, tx: str) -> Record:
+    first, _, body = data.partition(b"\n")
+    if first != _MAGIC + hashlib.sha256(body).hexdigest().encode():
+        raise JournalDamaged(tx)
+    line, _, blobs = body.partition(b"\n")
+    header = json.loads(line)
+    if header["tx"] != tx:
+        raise JournalDamaged(tx)
+    entries = []
+    position = 0
+    for row in header["entries"]:
+        old, position = _blob(blobs, position, row["old"])
+        new, position = _blob(blobs, position, row["new"])
+        entries.append(Entry(row["path"], old, new, row["mode"]))
+    return Record(tx, header["command"], tuple(entries), tuple(header["new_folders"]))
+
+
+def damaged(tx: str, stage: Stage) -> WorkpacketError:
+    name = "/".join((*JOURNAL_FOLDER, f"{tx}.{stage}"))
+    return WorkpacketError(
+        "journal_damaged",
+        f"the journal of transaction {tx} is not whole; nothing was touched",
+        hint=f"Compare the work tree with git, then remove the file: git rev-parse --git-path {name}",
+        path=name,
+    )
+
+
+def _described(blob: bytes | None) -> Json:
+    return None if blob is None else {"size": len(blob), "sha256": hashlib.sha256(blob).hexdigest()}
+
+
+def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tuple[bytes | None, int]:
+    if described is None:
+        return None, position
+    end = position + described["size"]
+    return blobs[position:end], end

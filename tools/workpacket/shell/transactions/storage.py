@@ -1,0 +1,144 @@
+"""Every call to the disk that a transaction makes, one method each.
+
+Nothing here decides anything; it is the seam at which the tests kill the process, fill the disk, cut the power. A
+folder is held open by its descriptor and everything in it is named relative to that, so that no component of a path is
+looked up twice; no link is ever followed below the folder one starts from.
+
+Windows has no such descriptors and is served by `storage_windows`, with the same methods.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Final, Protocol
+
+from workpacket.value import Value
+
+# What is missing on Windows is never called there.
+_FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
+# A named pipe would block the opening; with O_NONBLOCK it opens and is then refused as no regular file.
+_READ: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY
+_CREATE: Final = getattr(os, "O_NOFOLLOW", 0) | os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+class Folder(Value):
+    """An open folder: its descriptor (-1 where the platform has none) and its path, for messages."""
+
+    handle: int
+    path: str
+
+
+class Contents(Value):
+    """A regular file as it was read."""
+
+    data: bytes
+    mode: int
+
+
+class NotRegular(OSError):
+    """There is something under that name, but no regular file."""
+
+
+class Storage(Protocol):
+    """What a transaction asks of the disk. Absence is FileNotFoundError; all other failures are OSError."""
+
+    def open_top(self, path: Path) -> Folder: ...
+    def open_folder(self, parent: Folder, name: str) -> Folder: ...
+    def close_folder(self, folder: Folder) -> None: ...
+    def make_folder(self, parent: Folder, name: str) -> None: ...
+    def remove_folder(self, parent: Folder, name: str) -> None: ...
+    def sync_folder(self, folder: Folder) -> None: ...
+    def names(self, folder: Folder) -> list[str]: ...
+    def read(self, folder: Folder, name: str) -> Contents: ...
+    def create(self, folder: Folder, name: str) -> int: ...
+    def write(self, file: int, data: bytes) -> int: ...
+    def set_mode(self, file: int, mode: int) -> None: ...
+    def sync(self, file: int) -> None: ...
+    def close(self, file: int) -> None: ...
+    def replace(self, folder: Folder, name: str, new_name: str) -> None: ...
+    def remove(self, folder: Folder, name: str) -> None: ...
+
+
+class PosixStorage:
+    """Linux and macOS. Interrupted calls are repeated by Python itself (PEP 475)."""
+
+    def open_top(self, path: Path) -> Folder:
+        # Above the repository links are the user's own affair, so this one may lead through them.
+        return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY), str(path))
+
+    def open_folder(self, parent: Folder, name: str) -> Folder:
+        return Folder(os.open(name, _FOLDER, dir_fd=parent.handle), f"{parent.path}/{name}")
+
+    def close_folder(self, folder: Folder) -> None:
+        os.close(folder.handle)
+
+    def make_folder(self, parent: Folder, name: str) -> None:
+        os.mkdir(name, dir_fd=parent.handle)
+
+    def remove_folder(self, parent: Folder, name: str) -> None:
+        os.rmdir(name, dir_fd=parent.handle)
+
+    def sync_folder(self, folder: Folder) -> None:
+        _flush(folder.handle)
+
+    def names(self, folder: Folder) -> list[str]:
+        with os.scandir(folder.handle) as entries:
+            return [entry.name for entry in entries]
+
+    def read(self, folder: Folder, name: str) -> Contents:
+        file = os.open(name, _READ, dir_fd=folder.handle)
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                raise NotRegular(f"{folder.path}/{name}")
+            pieces = []
+            while piece := os.read(file, max(found.st_size + 1, 4096)):
+                pieces.append(piece)
+            return Contents(b"".join(pieces), stat.S_IMODE(found.st_mode))
+        finally:
+            os.close(file)
+
+    def create(self, folder: Folder, name: str) -> int:
+        return os.open(name, _CREATE, 0o666, dir_fd=folder.handle)
+
+    def write(self, file: int, data: bytes) -> int:
+        return os.write(file, data)
+
+    def set_mode(self, file: int, mode: int) -> None:
+        os.fchmod(file, mode)
+
+    def sync(self, file: int) -> None:
+        _flush(file)
+
+    def close(self, file: int) -> None:
+        os.close(file)
+
+    def replace(self, folder: Folder, name: str, new_name: str) -> None:
+        os.replace(name, new_name, src_dir_fd=folder.handle, dst_dir_fd=folder.handle)
+
+    def remove(self, folder: Folder, name: str) -> None:
+        os.unlink(name, dir_fd=folder.handle)
+
+
+def platform_storage() -> Storage:
+    if sys.platform == "win32":
+        from workpacket.shell.transactions.storage_windows import WindowsStorage
+
+        return WindowsStorage()
+    return PosixStorage()
+
+
+def _flush(handle: int) -> None:
+    """Make durable what was written. On macOS fsync leaves it in the drive's cache; only F_FULLFSYNC does not."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        try:
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        except OSError:
+            os.fsync(handle)  # some file systems know no F_FULLFSYNC
+        return
+    os.fsync(handle)

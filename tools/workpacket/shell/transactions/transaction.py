@@ -1,0 +1,145 @@
+"""Changing several files as one: all of a plan, or nothing of it, whatever happens to the process or the power.
+
+    with writing(repository, "claim") as transaction:
+        ...gather facts, make the plan: nobody else writes meanwhile...
+        transaction.apply(plan)
+
+Entering takes the lock, finishes what an earlier command left unfinished, and refuses during a merge or rebase. Then:
+
+1. draft    compare every file with what the plan expects; write the journal, with the bytes before and after
+2. stage    put each new file, complete and durable, beside the one that it will replace
+3. commit   rename the journal's draft to intent: from this point the change happens
+4. roll     rename each staged file into place; make the folders durable
+5. remove the journal
+
+A failure before 3 takes the staged files away again. A failure after it is undone through the journal; if even that
+fails, the next command finishes the work. `recovery` does the same for a process that died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.operations import operation_in_progress
+from workpacket.git.repository import Repository
+from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
+from workpacket.shell.transactions.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
+from workpacket.shell.transactions.journal import TEMPORARY_PREFIX, Entry, Record
+from workpacket.shell.transactions.locks import WAIT, writer_lock
+from workpacket.shell.transactions.recovery import Recovered, finish_pending
+from workpacket.shell.transactions.rolling import ThirdState, clear, roll, stage
+from workpacket.shell.transactions.safe_paths import Tree, split_path
+from workpacket.shell.transactions.storage import platform_storage
+from workpacket.shell.transactions.workspace import Workspace, open_workspace
+from workpacket.value import Value
+
+
+class Transaction(Value):
+    """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
+
+    workspace: Workspace
+    finished: tuple[Recovered, ...] = ()
+
+    def apply(self, plan: Plan) -> tuple[str, ...]:
+        """Carry out the plan; the paths that changed. A WorkpacketError means that nothing did, or says otherwise."""
+        with changing_nothing():
+            record = _draft(self.workspace.work_tree, plan)
+        if record.entries:
+            self._carry_out(record)
+        return tuple(entry.path for entry in record.entries)
+
+    def _carry_out(self, record: Record) -> None:
+        journal, work_tree = self.workspace.journal, self.workspace.work_tree
+        try:
+            journal.prepare()
+            journal.write_draft(record)
+            stage(work_tree, record)
+            journal.turn(record.tx, "draft", "intent")
+            roll(work_tree, record, "new", staged=True)
+        except ThirdState as meanwhile:
+            self._undo(record, meanwhile)
+            raise changed_meanwhile(str(meanwhile)) from meanwhile
+        except (OSError, WorkpacketError) as error:
+            self._undo(record, error)
+            raise (nothing_changed(error) if isinstance(error, OSError) else error) from error
+        try:
+            journal.remove(record.tx, "intent")
+        except OSError as error:
+            raise unfinished(record.command, record.tx, error) from error
+
+    def _undo(self, record: Record, cause: Exception) -> None:
+        """Back to the state before, as far as the disk allows; if it does not, the journal stays and says how."""
+        journal, work_tree = self.workspace.journal, self.workspace.work_tree
+        try:
+            here = dict(journal.pending()).get(record.tx)
+            if here is None:
+                return
+            if here == "intent":
+                journal.turn(record.tx, "intent", "back")
+            if here == "draft" or isinstance(cause, ThirdState):
+                clear(work_tree, record)
+            else:
+                roll(work_tree, record, "old")
+            journal.remove(record.tx, "draft" if here == "draft" else "back")
+        except (OSError, WorkpacketError, ThirdState) as error:
+            raise unfinished(record.command, record.tx, cause) from error
+
+
+@contextmanager
+def writing(
+    repository: Repository, command: str, *, during_merge: bool = False, wait: float = WAIT
+) -> Iterator[Transaction]:
+    """Be the only writer of this clone, with nothing unfinished behind. `during_merge`: only redraw projections."""
+    with (
+        writer_lock(repository, command, wait=wait),
+        open_workspace(repository, platform_storage()) as workspace,
+    ):
+        if not during_merge:
+            refuse_during_merge(repository)
+        yield Transaction(workspace, finish_pending(workspace))
+
+
+def refuse_during_merge(repository: Repository) -> None:
+    """For what a command does before it comes to write: WorkpacketError while git is in the middle of something."""
+    operation = operation_in_progress(repository)
+    if operation:
+        raise WorkpacketError(
+            "operation_in_progress",
+            f"a {operation} is in progress",
+            hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
+        )
+
+
+def _draft(tree: Tree, plan: Plan) -> Record:
+    """What the plan comes to here and now; WorkpacketError `changed_meanwhile` if a file is not as it expects."""
+    for seen in plan.rests_on:
+        if not _still(tree, seen):
+            raise changed_meanwhile(seen.path)
+    entries = [entry for change in plan.all_changes() if (entry := _entry(tree, change)) is not None]
+    folders = dict.fromkeys(
+        "/".join(parts)
+        for entry in entries
+        if entry.new is not None
+        for parts in tree.missing_folders(split_path(entry.path)[:-1])
+    )
+    return Record(plan.tx, plan.command, tuple(entries), tuple(folders))
+
+
+def _entry(tree: Tree, change: FileChange) -> Entry | None:
+    """None if the file is already as it should become."""
+    found = tree.read(change.path)
+    old = None if found is None else found.data
+    if old == change.new:
+        return None
+    if (None if old is None else digest(old)) != change.old:
+        raise changed_meanwhile(change.path)
+    return Entry(change.path, old, change.new, None if found is None else found.mode)
+
+
+def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
+    if isinstance(seen, FolderSeen):
+        return {name for name in tree.names(seen.path) if not name.startswith(TEMPORARY_PREFIX)} == seen.names
+    found = tree.read(seen.path)
+    return (None if found is None else digest(found.data)) == seen.digest
