@@ -45,53 +45,61 @@ class Score:
         print(f"{name:34}{noticed:8}{tried:6}{noticed / max(1, tried):8.1%}{equivalent:12}")
 
 
-def of_module(module: str) -> Iterator[tuple[int, Change]]:
-    return enumerate(changes((PACKAGE / module).read_text("utf-8")))
+Name = tuple[str, int]
 
 
-def try_group(group: Group, share: int, score: Score) -> bool:
-    """False if the tests fail without any change."""
-    excused = {tuple(entry[:4]) for entry in EQUIVALENT}
-    noticed: dict[tuple[str, int], str | None] = {}
-    told: list[Touch] = []
+class Trial:
+    """The changes of one group that are in the share, and what became of each: first warm, then, if need be, afresh."""
 
-    def chosen() -> Iterator[tuple[str, int, Change]]:
-        for module in group.modules:
-            for number, change in of_module(module):
-                if change.is_in_share(share):
-                    yield module, number, change
+    def __init__(self, group: Group, share: int) -> None:
+        self._group, self._share = group, share
+        self._excused = {entry[:4] for entry in EQUIVALENT}
 
-    def in_warm_session() -> tuple[list[Touch], dict[tuple[str, int], str | None]]:
+    def run(self, score: Score) -> bool:
+        """False if the tests fail without any change."""
+        touch, noticed = answer_of(self._in_warm_session)
+        if touch is None or touch.failed:
+            print("the tests fail as it is:", *(touch.failed if touch else ["they cannot be collected"]))
+            return False
+        for (module, number), change in self._chosen():
+            if (module, *change.name) in self._excused:
+                score.equivalent[module] += 1
+            elif noticed[module, number] or try_afresh(module, change, touch):
+                score.noticed[module] += 1
+            else:
+                score.survived[module] += 1
+                place = f"{module}:{change.lines.start} in {change.where or 'the module'}"
+                print(f"survived: {place}\n  - {change.before}\n  + {change.now}")
+        return True
+
+    def _in_warm_session(self) -> tuple[Touch | None, dict[Name, str | None]]:
+        told: list[Touch] = []
+        noticed: dict[Name, str | None] = {}
+
         def work(touch: Touch, attempt: Try) -> None:
             told.append(touch)
-            for module, number, change in () if touch.failed else chosen():
-                if (module, *change.name) not in excused:
-                    noticed[module, number] = attempt(module, change)
+            for name, change in () if touch.failed else self._chosen():
+                if (name[0], *change.name) not in self._excused:
+                    noticed[name] = attempt(name[0], change)
 
-        run_pytest(group.tests, Session(group.modules, work))
-        return told, noticed
+        run_pytest(self._group.tests, Session(self._group.modules, work))
+        return (told[0] if told else None), noticed
 
-    told, noticed = answer_of(in_warm_session)
-    if not told or told[0].failed:
-        print("the tests fail as it is:", *(told[0].failed if told else ["they cannot be collected"]))
-        return False
-    for module, number, change in chosen():
-        if (module, *change.name) in excused:
-            score.equivalent[module] += 1
-        elif noticed[module, number] or try_afresh(
-            module, change.tree, change.lines if change.in_function else (), told[0]
-        ):
-            score.noticed[module] += 1
-        else:
-            score.survived[module] += 1
-            print(f"survived: {module}:{change.lines.start} in {change.where}\n  - {change.before}\n  + {change.now}")
-    return True
+    def _chosen(self) -> Iterator[tuple[Name, Change]]:
+        for module in self._group.modules:
+            for number, change in enumerate(changes_of(module)):
+                if change.is_in_share(self._share):
+                    yield (module, number), change
+
+
+def changes_of(module: str) -> Iterator[Change]:
+    return changes((PACKAGE / module).read_text("utf-8"))
 
 
 def outdated() -> list[str]:
     """Entries of `EQUIVALENT` that fit no change."""
-    existing = {(module, *change.name) for module in {entry.module for entry in EQUIVALENT}
-                for _, change in of_module(module)}  # fmt: skip
+    modules = {entry.module for entry in EQUIVALENT}
+    existing = {(module, *change.name) for module in modules for change in changes_of(module)}
     return [f"{entry.module} in {entry.where}: {entry.now}" for entry in EQUIVALENT if entry[:4] not in existing]
 
 
@@ -103,7 +111,7 @@ def main(share: int, only: Sequence[str]) -> int:
     tried: list[str] = []
     for group in GROUPS:
         modules = tuple(module for module in group.modules if not only or module in only)
-        if modules and not try_group(Group(modules, group.tests), share, score):
+        if modules and not Trial(Group(modules, group.tests), share).run(score):
             return 2
         tried += modules
     reached = score.show(tried)

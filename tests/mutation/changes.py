@@ -95,7 +95,7 @@ def _inside(parent: ast.AST, child: ast.AST, place: _Place) -> _Place:
 
 def _header(statement: ast.AST) -> str:
     """The statement in one line, without what stands indented below it."""
-    return next(line for line in ast.unparse(statement).split("\n") if line)
+    return next(line for line in ast.unparse(statement).split("\n") if line and not line.startswith("@"))
 
 
 def _lines(statement: ast.AST) -> range:
@@ -124,14 +124,15 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
         yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
     if isinstance(node, ast.Constant):
         yield from (ast.Constant(value) for value in _other_values(node.value))
-    if isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+    if isinstance(node, ast.Return) and not _is_said_otherwise(node.value):
         yield ast.Return(ast.Constant(None))
     if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
         yield ast.Pass()
 
 
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_said_otherwise(value: ast.AST | None) -> bool:
+    """Whether `return None` would be no change, or much the same as that of True or False."""
+    return value is None or (isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, bool)))
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:
@@ -157,12 +158,13 @@ def _other_text(text: str) -> str:
 
 
 def _without_behaviour(node: ast.AST) -> list[ast.AST]:
-    """Docstrings, types, imports, how a class is built; and messages, whose exact words no test should hold fast."""
+    """Docstrings, types, imports, decorators with their sizes of caches; and messages: no test should hold fast their
+    exact words."""
     match node:
         case ast.ClassDef():
             return [*node.decorator_list]
-        case ast.FunctionDef(returns=ast.AST() as returns):
-            return [returns]
+        case ast.FunctionDef():
+            return [*node.decorator_list, *([node.returns] if node.returns else [])]
         case ast.AnnAssign():
             return [node.annotation]
         case ast.Call():

@@ -16,4 +16,27 @@ class Equivalent(NamedTuple):
     reason: str
 
 
-EQUIVALENT: tuple[Equivalent, ...] = ()
+EQUIVALENT = (
+    Equivalent(
+        "approvals/decide.py",
+        "_counting",
+        "return [each for each in opened if each is not None and each.statement.decision == decision]",
+        "return [each for each in opened if each.statement.decision == decision]",
+        "what has no refusal was opened; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "approvals/keys.py",
+        "PublicKey.fingerprint",
+        "return 'SHA256:' + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip('=')",
+        "return 'SHA256:' + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip('=x')",
+        "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
+    ),
+    Equivalent(
+        "approvals/words.py",
+        "",
+        "_CONSONANTS = 'bdfghjklmnprstvz'",
+        "_CONSONANTS = 'bdfghjklmnprstvzx'",
+        "four bits reach no seventeenth letter",
+    ),
+    Equivalent("approvals/words.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
+)

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from mutation.changes import Change
 from mutation.forks import is_noticed
 from mutation.subjects import PACKAGE
 from mutation.warm import Touch, first_failure, name_of, run_pytest
@@ -48,13 +49,13 @@ class _Cheapest:
         return True
 
 
-def try_afresh(module: str, tree: ast.Module, lines: Iterable[int], touch: Touch) -> str | None:
-    """The test that notices, or None."""
-    tests = touch.tests_of(module, lines)
+def try_afresh(module: str, change: Change, touch: Touch) -> str | None:
+    """The test that notices, or None. What happens on import, such as a constant, may matter to any test."""
+    tests = touch.tests_of(module, change.lines) if change.in_function else set(touch.seconds)
     plugin = _Cheapest(tests, touch)
 
     def run() -> str | None:
-        sys.meta_path.insert(0, _Finder(name_of(module), PACKAGE / module, tree))
+        sys.meta_path.insert(0, _Finder(name_of(module), PACKAGE / module, change.tree))
         run_pytest(_files(tests), plugin)
         return plugin.failed
 

@@ -32,7 +32,7 @@ class Touch(NamedTuple):
 
     def tests_of(self, module: str, lines: Iterable[int]) -> set[str]:
         """The tests that run one of the lines; of lines that no test runs itself, those that run any of the module."""
-        known = self.lines[module]
+        known = self.lines.get(module, {})
         of_lines = {test for line in lines for test in known.get(line, ())}
         return of_lines or {test for tests in known.values() for test in tests}
 
