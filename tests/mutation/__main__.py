@@ -13,11 +13,11 @@ import cryptography.hazmat.primitives.serialization
 import hypothesis
 import jsonschema
 
-from mutation.changes import Change, changes
-from mutation.equivalents import EQUIVALENT
+from mutation.changes import Change
+from mutation.equivalents import EQUIVALENT, outdated
 from mutation.forks import answer_of
 from mutation.fresh import try_afresh
-from mutation.subjects import GROUPS, PACKAGE, WANTED, Group
+from mutation.subjects import GROUPS, WANTED, Group, changes_of
 from mutation.warm import Session, Touch, Try, run_pytest
 
 LOADED = (cryptography, hypothesis, jsonschema)  # what every test needs and no change touches
@@ -90,17 +90,6 @@ class Trial:
             for number, change in enumerate(changes_of(module)):
                 if change.is_in_share(self._share):
                     yield (module, number), change
-
-
-def changes_of(module: str) -> Iterator[Change]:
-    return changes((PACKAGE / module).read_text("utf-8"))
-
-
-def outdated() -> list[str]:
-    """Entries of `EQUIVALENT` that fit no change."""
-    modules = {entry.module for entry in EQUIVALENT}
-    existing = {(module, *change.name) for module in modules for change in changes_of(module)}
-    return [f"{entry.module} in {entry.where}: {entry.now}" for entry in EQUIVALENT if entry[:4] not in existing]
 
 
 def main(share: int, only: Sequence[str]) -> int:

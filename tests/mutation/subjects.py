@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from mutation.changes import Change, changes
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "tools" / "workpacket"
@@ -30,3 +33,7 @@ GROUPS = (
 )
 # Of all the tests of a group these say nothing of a module: they run programs of their own for long.
 LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py")
+
+
+def changes_of(module: str) -> Iterator[Change]:
+    return changes((PACKAGE / module).read_text("utf-8"))

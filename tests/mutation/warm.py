@@ -119,7 +119,7 @@ def run_pytest(tests: Iterable[str], plugin: object) -> None:
         PROFILE, phases=phases, derandomize=True, database=None, deadline=None, suppress_health_check=checks
     )
     os.chdir(TESTS.parent)
-    quiet = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:skip_gate"]
+    quiet = ["-qq", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:skip_gate"]
     ignored = [f"--ignore=tests/{path}" for path in LEFT_OUT]
     pytest.main(
         [*quiet, f"--hypothesis-profile={PROFILE}", *ignored, *(f"tests/{path}" for path in tests)], plugins=[plugin]
