@@ -248,6 +248,7 @@ def test_a_fault_says_what_belongs_there(path: str) -> None:
         ("predicate.approver", "a" * 128),
         ("predicate.repository.name", "r" * 128),
         ("predicate.base", "b" * 64),
+        ("predicate.spec.anchor", "a" * 240),
         ("predicate.policy", "e" * 64),
         ("predicate.nonce", "a" * 32),
     ],
@@ -279,6 +280,12 @@ def test_what_is_no_table_says_so(document: bytes) -> None:
 
 def subject(name: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": "5" * 64}}
+
+
+def test_subjects_are_in_the_order_of_their_names_and_then_of_their_digests() -> None:
+    first, second, third = Subject("a", "1" * 64), Subject("a", "2" * 64), Subject("b", "0" * 64)
+    assert sorted([third, second, first]) == [first, second, third]
+    assert not first < Subject("a", "1" * 64)
 
 
 @pytest.mark.parametrize("names", [["b", "a"], ["a", "a"]])

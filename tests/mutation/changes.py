@@ -13,7 +13,9 @@ _OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.And: ast.Or, ast.Or: ast.And,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.Mod: ast.Mult,
 }  # fmt: skip
+_OTHER_NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
 
 
 class Change(NamedTuple):
@@ -109,25 +111,43 @@ def _lines(statement: ast.AST) -> range:
 
 def _others(node: ast.AST) -> Iterator[ast.AST]:
     """What could stand in the place of this node and be wrong."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER:
-        yield _with(node, ops=[_OTHER[type(node.ops[0])](), *node.ops[1:]])
-    if isinstance(node, ast.BoolOp):
-        yield _with(node, op=_OTHER[type(node.op)]())
-        for left_out in range(len(node.values)):
-            rest = [value for number, value in enumerate(node.values) if number != left_out]
-            yield _with(node, values=rest) if len(rest) > 1 else rest[0]
-    if isinstance(node, ast.BinOp) and type(node.op) in _OTHER:
-        yield _with(node, op=_OTHER[type(node.op)]())
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield node.operand
-    if isinstance(node, ast.If | ast.IfExp):
-        yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
-    if isinstance(node, ast.Constant):
-        yield from (ast.Constant(value) for value in _other_values(node.value))
-    if isinstance(node, ast.Return) and not _is_said_otherwise(node.value):
-        yield ast.Return(ast.Constant(None))
-    if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
-        yield ast.Pass()
+    yield from _other_operations(node)
+    yield from _other_statements(node)
+
+
+def _other_operations(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.Compare():
+            for place, op in enumerate(node.ops):
+                if type(op) in _OTHER:
+                    yield _with(node, ops=[*node.ops[:place], _OTHER[type(op)](), *node.ops[place + 1 :]])
+        case ast.BoolOp():
+            yield _with(node, op=_OTHER[type(node.op)]())
+            for left_out in range(len(node.values)):
+                rest = [value for number, value in enumerate(node.values) if number != left_out]
+                yield _with(node, values=rest) if len(rest) > 1 else rest[0]
+        case ast.BinOp() if type(node.op) in _OTHER:
+            yield _with(node, op=_OTHER[type(node.op)]())
+        case ast.UnaryOp(op=ast.Not()):
+            yield node.operand
+        case ast.comprehension() if node.ifs:
+            yield _with(node, ifs=[])
+        case ast.Constant():
+            yield from (ast.Constant(value) for value in _other_values(node.value))
+        case ast.Name() if node.id in _OTHER_NAMES:
+            yield ast.Name(_OTHER_NAMES[node.id], node.ctx)
+
+
+def _other_statements(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.If() | ast.IfExp():
+            yield _with(node, test=ast.UnaryOp(ast.Not(), node.test))
+        case ast.Return() if not _is_said_otherwise(node.value):
+            yield ast.Return(ast.Constant(None))
+        case ast.Raise() | ast.AugAssign() | ast.Continue():
+            yield ast.Pass()
+        case ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom()):
+            yield ast.Pass()
 
 
 def _is_said_otherwise(value: ast.AST | None) -> bool:

@@ -18,7 +18,25 @@ class Equivalent(NamedTuple):
     reason: str
 
 
+_LINE = (
+    r"""_LINE = re.compile('(\\S+)[ \\t]+((?:[^\\s"]|"[^"]*")+)[ \\t]+([a-z0-9@.-]+)[ \\t]+([A-Za-z0-9+/=]+)"""
+    r"""(?:[ \\t][^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?')"""
+)
 EQUIVALENT = (
+    Equivalent(
+        "approvals/allowed_signers.py",
+        "",
+        "_PATTERN_CHARACTERS = frozenset('*?!,')",
+        "_PATTERN_CHARACTERS = frozenset('*?!,?')",
+        "a set that holds the question mark already",
+    ),
+    Equivalent(
+        "approvals/allowed_signers.py",
+        "",
+        _LINE,
+        _LINE.removesuffix("')") + "!?')",
+        "the comment at the end of the line may hold any sign as often as it likes",
+    ),
     Equivalent(
         "approvals/decide.py",
         "_counting",

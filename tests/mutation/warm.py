@@ -52,6 +52,8 @@ class Session:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         self._touch = answer_of(self._measure)
+        if not self._touch.failed and (failed := self._control()):
+            self._touch.failed.append(failed)
         self._work(self._touch, self._try)
         return True
 
@@ -74,6 +76,16 @@ class Session:
             for line, contexts in data.contexts_by_lineno(path).items():
                 lines[module][line] = [context for context in contexts if context in self._items]
         return Touch(seconds, dict(lines), failed)
+
+    def _control(self) -> str | None:
+        """The test that fails with every module put in anew as it is: if one does, no verdict can be believed."""
+
+        def tests_of_nothing() -> str | None:
+            for module in self._modules:
+                graft(sys.modules[name_of(module)], ast.parse((PACKAGE / module).read_text("utf-8")))
+            return first_failure(list(self._items.values()))
+
+        return is_noticed(tests_of_nothing)
 
     def _try(self, module: str, change: Change) -> str | None:
         """The test that notices, tried in the order of what each has noticed so far for its time."""
@@ -124,12 +136,3 @@ def run_pytest(tests: Iterable[str], plugin: object) -> None:
     pytest.main(
         [*quiet, f"--hypothesis-profile={PROFILE}", *ignored, *(f"tests/{path}" for path in tests)], plugins=[plugin]
     )
-
-
-def compiled(tree: ast.Module) -> bool:
-    """Whether the change is Python at all."""
-    try:
-        compile(tree, "change", "exec")
-    except SyntaxError:
-        return False
-    return True
