@@ -148,6 +148,8 @@ def _other_statements(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
         case ast.Expr(value=ast.Call() | ast.Yield() | ast.YieldFrom()):
             yield ast.Pass()
+        case _:
+            return
 
 
 def _is_said_otherwise(value: ast.AST | None) -> bool:
