@@ -88,8 +88,8 @@ def test_another_token_or_the_same_use_told_twice_is_no_reuse() -> None:
     assert codes(USE, replace(USE, recorded_at=RECORDED + MINUTE)) == []
 
 
-def test_the_other_use_is_named() -> None:
-    (refusal,) = judge_token(USE, (USE, replace(USE, packet="WP-2-B")), NOW)
+def test_of_other_uses_the_first_is_named() -> None:
+    (refusal,) = judge_token(USE, (USE, replace(USE, packet="WP-3-C"), replace(USE, packet="WP-2-B")), NOW)
     assert refusal.message == "'ana310120261200' stands also for gate activation of WP-2-B"
 
 

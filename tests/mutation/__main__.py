@@ -24,25 +24,33 @@ LOADED = (cryptography, hypothesis, jsonschema)  # what every test needs and no 
 
 
 class Score:
-    """What became of the changes of each module."""
+    """What became of the changes of each module.
+
+    Of those noticed, some `ended` the process without a failed test: the module could not be loaded, or no test ended.
+    """
 
     def __init__(self) -> None:
         self.noticed: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
         self.survived: Counter[str] = Counter()
         self.equivalent: Counter[str] = Counter()
 
     def show(self, modules: Sequence[str]) -> float:
         """Prints the table; the share of all changes that was noticed."""
-        print(f"{'module':34}{'noticed':>8}{'of':>6}{'score':>8}{'equivalent':>12}")
+        print(f"{'module':34}{'noticed':>8}{'of':>6}{'score':>8}{'ended':>7}{'equivalent':>12}")
         for module in modules:
-            self._show(module, self.noticed[module], self.survived[module], self.equivalent[module])
+            self._show(module, *(each[module] for each in self._counted))
         noticed, survived = self.noticed.total(), self.survived.total()
-        self._show("all", noticed, survived, self.equivalent.total())
+        self._show("all", *(each.total() for each in self._counted))
         return noticed / max(1, noticed + survived)
 
-    def _show(self, name: str, noticed: int, survived: int, equivalent: int) -> None:
+    @property
+    def _counted(self) -> tuple[Counter[str], ...]:
+        return self.noticed, self.survived, self.ended, self.equivalent
+
+    def _show(self, name: str, noticed: int, survived: int, ended: int, equivalent: int) -> None:
         tried = noticed + survived
-        print(f"{name:34}{noticed:8}{tried:6}{noticed / max(1, tried):8.1%}{equivalent:12}")
+        print(f"{name:34}{noticed:8}{tried:6}{noticed / max(1, tried):8.1%}{ended:7}{equivalent:12}")
 
 
 Name = tuple[str, int]
@@ -64,8 +72,9 @@ class Trial:
         for (module, number), change in self._chosen():
             if (module, *change.name) in self._excused:
                 score.equivalent[module] += 1
-            elif noticed[module, number] or try_afresh(module, change, touch):
+            elif by := noticed[module, number] or try_afresh(module, change, touch):
                 score.noticed[module] += 1
+                score.ended[module] += by not in touch.seconds
             else:
                 score.survived[module] += 1
                 place = f"{module}:{change.lines.start} in {change.where or 'the module'}"
