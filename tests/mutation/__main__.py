@@ -50,7 +50,8 @@ class Score:
 
     def _show(self, name: str, noticed: int, survived: int, ended: int, equivalent: int) -> None:
         tried = noticed + survived
-        print(f"{name:34}{noticed:8}{tried:6}{noticed / max(1, tried):8.1%}{ended:7}{equivalent:12}")
+        score = f"{noticed / tried:.1%}" if tried else "-"
+        print(f"{name:34}{noticed:8}{tried:6}{score:>8}{ended:7}{equivalent:12}")
 
 
 Name = tuple[str, int]
