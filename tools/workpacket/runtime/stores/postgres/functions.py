@@ -47,13 +47,16 @@ ACCESS = (
     END $$""",
 )
 
-APPEND = f"""CREATE FUNCTION {{s}}.append_1(
+_ASKED = """
     p_project integer, p_stream text, p_base bigint, p_base_hash bytea, p_writer text, p_seq bigint, p_key text,
     p_fence bigint, p_expected bigint, p_actor text, p_occurred bigint, p_recorded bigint,
     p_types text[], p_type_versions integer[], p_data text[], p_payloads text[], p_bytes bytea, p_sizes integer[],
-    p_hashes text[], p_kinds text[], p_keys text[], p_statuses text[],
-    OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision)
-LANGUAGE plpgsql {_DEFINER} AS $$
+    p_hashes text[], p_kinds text[], p_keys text[], p_statuses text[]"""
+_ANSWERED = """
+    OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision"""
+# {also} is what else is done to the row of the stream, {after} what else is done once the events are stored: a call of
+# a function within a function would cost each append as much as the row of an index.
+_STORING = """
 DECLARE
     s streams; began events; last bigint := 0; count integer := cardinality(p_types); before bytea := p_base_hash;
     address bytea; own bytea; at integer := 1;
@@ -112,7 +115,7 @@ BEGIN
         END IF;
     ELSE
         UPDATE streams SET version = p_base + count, hash = decode(p_hashes[count], 'hex'),
-            fence = greatest(fence, p_fence), writer = p_writer, writer_seq = p_seq + count - 1 WHERE id = s.id;
+            fence = greatest(fence, p_fence), writer = p_writer, writer_seq = p_seq + count - 1{also} WHERE id = s.id;
     END IF;
     FOR i IN 1 .. count LOOP
         address := decode(p_payloads[i], 'hex');
@@ -134,8 +137,30 @@ BEGIN
     IF s.followed > clock_timestamp() THEN
         PERFORM pg_notify('workpacket_streams', s.id::text);
     END IF;
-    outcome := 'stored';
+    outcome := 'stored';{after}
 END $$"""
+
+APPENDS = (
+    f"CREATE FUNCTION {{s}}.append_1({_ASKED},{_ANSWERED}) LANGUAGE plpgsql {_DEFINER} AS $$"
+    + _STORING.replace("{also}", "").replace("{after}", ""),
+    # The last append of a run that the queue offered: the job is finished, its lease given up and the next job claimed
+    # in the same transaction, unless `p_seconds` is null. Asked again because the answer was lost, it says `repeated`
+    # and claims nothing: the job that was claimed then waits for the end of its lease.
+    f"""CREATE FUNCTION {{s}}.append_last_1({_ASKED}, p_job bigint, p_queue text, p_holder text,
+    p_seconds double precision,{_ANSWERED},
+    OUT job bigint, OUT job_stream text, OUT job_request text, OUT job_token bigint, OUT try integer,
+    OUT tries_allowed integer, OUT begun boolean) LANGUAGE plpgsql {_DEFINER} AS $$"""
+    + _STORING.replace("{also}", ", ends = least(ends, moment())").replace(
+        "{after}",
+        """
+    DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_fence;
+    IF p_seconds IS NOT NULL THEN
+        SELECT c.job, c.stream, c.request, c.number, c.try, c.tries_allowed, c.begun
+            INTO job, job_stream, job_request, job_token, try, tries_allowed, begun
+            FROM claim_next(p_project, p_queue, p_holder, p_seconds, false) c;
+    END IF;""",
+    ),
+)
 
 LEASES = (
     f"""CREATE FUNCTION {{s}}.take_lease(
@@ -146,9 +171,11 @@ LEASES = (
     BEGIN
         SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
         IF NOT FOUND THEN
-            INSERT INTO streams(project, name) VALUES (p_project, p_stream)
-                ON CONFLICT DO NOTHING RETURNING * INTO s;
-            IF s.id IS NULL THEN outcome := 'again'; RETURN; END IF;
+            number := first_token(0);
+            INSERT INTO streams(project, name, token, holder, request, ends) VALUES (p_project, p_stream, number,
+                p_holder, p_request, moment() + make_interval(secs => p_seconds)) ON CONFLICT DO NOTHING;
+            outcome := CASE WHEN FOUND THEN 'taken' ELSE 'again' END; begun := false;
+            RETURN;
         END IF;
         at := moment();
         IF s.ends > at AND p_request <> '' AND s.request = p_request THEN
