@@ -109,7 +109,7 @@ class Server:
         options = [f"--{name}={value}" for name, value in settings.items()]
         with open(self.folder / "log", "ab") as log:  # noqa: PTH123  # a plain file for another process
             self.process = subprocess.Popen(
-                [self.bin / "postgres", "-D", self.data, *options], stdout=log, stderr=log, **self._identity()
+                [self.bin / "postgres", "-D", self.data, *options], stdout=log, stderr=log, **self.identity()
             )
         self._wait_until_ready()
 
@@ -150,18 +150,18 @@ class Server:
     def _run(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
         return _run(command)
 
-    def _identity(self) -> Identity:
-        return _identity()
+    def identity(self) -> Identity:
+        return identity()
 
 
 def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(command, capture_output=True, check=False, cwd="/", **_identity())
+        return subprocess.run(command, capture_output=True, check=False, cwd="/", **identity())
     except PermissionError:
         return subprocess.CompletedProcess(command, 126, b"", b"")
 
 
-def _identity() -> Identity:
+def identity() -> Identity:
     user = _unprivileged()
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 

@@ -8,6 +8,7 @@ how it ended. A job that failed too often, or that only a person can help, is de
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -127,7 +128,7 @@ class Queue:
 
     def news(self) -> News:
         """For who waits for the next job."""
-        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}")
+        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}", poll=math.inf)
 
     def revive(self, job: int) -> bool:
         """Let a dead job wait again, with all its tries."""

@@ -21,13 +21,15 @@ KEEPING = (
         END IF;
         RETURN project;
     END $$""",
-    f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea) RETURNS boolean
+    # Who asks again because the answer was lost is told what was done: `request` is the same then.
+    f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea, p_request text) RETURNS boolean
     LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 3);
-        UPDATE payloads SET bytes = NULL WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
-        RETURN FOUND;
+        UPDATE payloads SET bytes = NULL, erased = p_request
+            WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
+        RETURN FOUND
+            OR EXISTS (SELECT FROM payloads WHERE project = p_project AND digest = p_digest AND erased = p_request);
     END $$""",
-    # Who asks again because the answer was lost is told what was done: `request` is the same then.
     f"""CREATE FUNCTION {{s}}.remove_1(p_project integer, p_stream text, p_head bytea, p_request text) RETURNS boolean
     LANGUAGE plpgsql {_DEFINER} AS $$
     DECLARE s streams;

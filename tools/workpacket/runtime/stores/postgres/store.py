@@ -142,7 +142,8 @@ class PostgresStore(ReadablePostgres):
 
     def erase(self, digest: str) -> bool:
         self.access.require_writable()
-        return bool(self.access.one("SELECT {s}.erase_1(%s, %b)", (self.project, bytes.fromhex(digest)))[0])
+        asked = (self.project, bytes.fromhex(digest), random_id())
+        return bool(self.access.one("SELECT {s}.erase_1(%s, %b, %s)", asked)[0])
 
     def rebuild_index(self) -> None:
         self.access.require_writable()
