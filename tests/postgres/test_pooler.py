@@ -76,6 +76,26 @@ def test_nothing_is_left_on_a_connection_that_other_programs_use_too(pooler: Poo
     store.close()
 
 
+def test_appends_go_by_indexes_also_where_the_plan_was_made_for_one_row(server: Server, pooler: Pooler) -> None:
+    store = PostgresStore(pooler.url(workpacket_schema="pooled_plans"), connections=1)
+    writer = Writer("w")
+    store.append(writer.request("checkpoint"))
+    with psycopg.connect(server.url(), autocommit=True) as owner:
+        owner.execute("ANALYZE pooled_plans.streams, pooled_plans.events, pooled_plans.entries, pooled_plans.payloads")
+        for number in range(40):
+            store.append(writer.request("checkpoint"))
+            store.append(Writer(f"other {number}", f"other@{number}").request("a"))
+        time.sleep(1.1)  # a connection tells of what it did once a second
+        store.append(writer.request("checkpoint"))
+        rows = owner.execute(
+            "SELECT relname, seq_scan, idx_scan FROM pg_stat_user_tables WHERE schemaname = 'pooled_plans' "
+            "AND relname IN ('streams', 'events', 'members')"
+        ).fetchall()
+    store.close()
+    assert {name: scans for name, scans, _ in rows if scans > 5} == {}  # those were to make the indexes
+    assert {name for name, _, by_index in rows if by_index > 40} == {"streams", "events", "members"}
+
+
 def test_a_stream_arrives_as_a_whole(pooler: Pooler) -> None:
     source = MemoryStore()
     events = source.append(Writer("w", "run@1").request("a", "b")).events

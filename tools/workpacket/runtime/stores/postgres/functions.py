@@ -8,14 +8,16 @@ head than the present one is answered with `moved` and the head, and the client 
 
 from __future__ import annotations
 
-_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+# A plan made while a table had ten rows is kept by a connection when it has ten million, so it goes by indexes; said
+# here, it also holds where a pooler lends the connections, on which nothing may be set.
+DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp SET enable_seqscan = off"
 # Called by the functions above only, so with their rights and their search path: to set those again costs as much as
 # a look-up. Nobody is granted a right to call one of these.
 _WITHIN = "VOLATILE"
 
 ACCESS = (
     "CREATE FUNCTION {s}.moment() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()'",
-    f"""CREATE FUNCTION {{s}}.my_projects() RETURNS SETOF integer LANGUAGE sql STABLE {_DEFINER} AS $$
+    f"""CREATE FUNCTION {{s}}.my_projects() RETURNS SETOF integer LANGUAGE sql STABLE {DEFINER} AS $$
         SELECT project FROM members m WHERE EXISTS (
             SELECT FROM pg_roles r WHERE r.rolname = m.role AND pg_has_role(session_user, r.oid, 'MEMBER')) $$""",
     f"""CREATE FUNCTION {{s}}.require_level(p_project integer, p_level integer) RETURNS void
@@ -141,7 +143,7 @@ BEGIN
 END $$"""
 
 APPENDS = (
-    f"CREATE FUNCTION {{s}}.append_1({_ASKED},{_ANSWERED}) LANGUAGE plpgsql {_DEFINER} AS $$"
+    f"CREATE FUNCTION {{s}}.append_1({_ASKED},{_ANSWERED}) LANGUAGE plpgsql {DEFINER} AS $$"
     + _STORING.replace("{also}", "").replace("{after}", ""),
     # The last append of a run that the queue offered: the job is finished, its lease given up and the next job claimed
     # in the same transaction, unless `p_seconds` is null. Asked again because the answer was lost, it says `repeated`
@@ -149,7 +151,7 @@ APPENDS = (
     f"""CREATE FUNCTION {{s}}.append_last_1({_ASKED}, p_job bigint, p_queue text, p_holder text,
     p_seconds double precision,{_ANSWERED},
     OUT job bigint, OUT job_stream text, OUT job_request text, OUT job_token bigint, OUT try integer,
-    OUT tries_allowed integer, OUT begun boolean) LANGUAGE plpgsql {_DEFINER} AS $$"""
+    OUT tries_allowed integer, OUT begun boolean) LANGUAGE plpgsql {DEFINER} AS $$"""
     + _STORING.replace("{also}", ", ends = least(ends, moment())").replace(
         "{after}",
         """
@@ -194,13 +196,13 @@ LEASES = (
     f"""CREATE FUNCTION {{s}}.acquire_1(
         p_project integer, p_stream text, p_holder text, p_seconds double precision, p_over bigint, p_request text,
         OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision)
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         SELECT t.outcome, t.number, t.present, t.seconds INTO outcome, number, present, seconds
             FROM take_lease(p_project, p_stream, p_holder, p_seconds, p_over, p_request) t;
     END $$""",
     f"""CREATE FUNCTION {{s}}.renew_1(p_project integer, p_stream text, p_token bigint, p_seconds double precision)
-    RETURNS boolean LANGUAGE plpgsql {_DEFINER} AS $$
+    RETURNS boolean LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -212,7 +214,7 @@ LEASES = (
         RETURN true;
     END $$""",
     f"""CREATE FUNCTION {{s}}.release_1(p_project integer, p_stream text, p_token bigint) RETURNS void
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         PERFORM set_config('synchronous_commit', 'off', true);
         UPDATE streams SET ends = least(ends, moment())

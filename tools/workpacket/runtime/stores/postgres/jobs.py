@@ -6,13 +6,13 @@ claim need not be durable: nothing is done under it before an append with its to
 
 from __future__ import annotations
 
-_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+from workpacket.runtime.stores.postgres.functions import DEFINER
 
 JOBS = (
     f"""CREATE FUNCTION {{s}}.offer_1(
         p_project integer, p_queue text, p_stream text, p_request text, p_priority integer, p_lane text,
         p_lane_limit integer, p_delay double precision, p_max_tries integer) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -33,7 +33,7 @@ JOBS = (
             WHERE project = p_project AND name = p_stream AND token = p_token;
     END $$""",
     # Jobs whose time has come, and jobs whose worker has lost its lease, wait again.
-    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
         UPDATE jobs SET state = 'waiting' WHERE id IN (
@@ -91,7 +91,7 @@ JOBS = (
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
         OUT tries_allowed integer, OUT begun boolean)
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE j jobs;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -107,7 +107,7 @@ JOBS = (
     f"""CREATE FUNCTION {{s}}.settle_1(
         p_project integer, p_job bigint, p_token bigint, p_state text, p_delay double precision, p_reason text,
         p_detail text, p_untried boolean) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE j jobs;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -128,7 +128,7 @@ JOBS = (
         RETURN true;
     END $$""",
     f"""CREATE FUNCTION {{s}}.revive_1(p_project integer, p_job bigint) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         UPDATE jobs SET state = 'waiting', tries = 0 WHERE id = p_job AND project = p_project AND state = 'dead';
         RETURN FOUND;
