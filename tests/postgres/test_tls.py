@@ -109,7 +109,8 @@ def test_who_asks_for_tls_is_refused_by_a_server_without(server: Server, tmp_pat
     try:
         plain.start()
         root = make_root(tmp_path / "root", "127.0.0.1")
-        with pytest.raises(StoreUnavailable, match="SSL"):
-            PostgresStore(plain.url(sslmode="verify-full", sslrootcert=str(root)), patience=1.0)
+        with pytest.raises(StoreUnavailable, match="SSL") as fault:
+            PostgresStore(plain.url(sslmode="verify-full", sslrootcert=str(root)), patience=30.0)
+        assert fault.value.code == "store_read_only"
     finally:
         plain.remove()

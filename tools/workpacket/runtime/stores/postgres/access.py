@@ -40,7 +40,8 @@ _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
 # libpq passes on no code of a refusal to connect, only the words of the server.
 _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "is not permitted to log in",
-             "certificate", "pg_hba.conf rejects", "permission denied for database")  # fmt: skip
+             "certificate", "pg_hba.conf rejects", "permission denied for database",
+             "server does not support SSL")  # fmt: skip
 _COLLISIONS = 3  # how often two may insert the same at the same moment; after that it is no coincidence
 
 
