@@ -8,6 +8,7 @@ boundary, to whoever claims it then; so does one that is interrupted. Neither co
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +42,7 @@ class Worker:
     first_wait: float = FIRST_WAIT
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
     _next: Job | None = field(default=None, init=False)  # claimed when the job before it was finished
+    _refresh_at: float = field(default=0.0, init=False)
     _finished: bool = field(default=False, init=False)  # the job in hand, with the end of its run
 
     @property
@@ -63,6 +65,7 @@ class Worker:
         count = 0
         with Keeper(self.runtime.store, self._seconds) as keeper:
             while not self._stopping.is_set():
+                self._refresh()
                 job = self._claimed()
                 if job is None:
                     if until_empty:
@@ -87,9 +90,15 @@ class Worker:
             holder = this_process()
             job = self.queue.claim(holder, self._seconds)
             if job is None:
-                self.queue.refresh()
+                self._refresh(now=True)
                 job = self.queue.claim(holder, self._seconds)
         return job
+
+    def _refresh(self, *, now: bool = False) -> None:
+        """Also while there is no end of jobs: what is due, and what a dead worker left, is not to wait for that end."""
+        if now or time.monotonic() >= self._refresh_at:
+            self.queue.refresh()
+            self._refresh_at = time.monotonic() + self.idle
 
     def _complete(self, job: Job, last: Append) -> Appended:
         seconds = None if self._stopping.is_set() else self._seconds
