@@ -12,6 +12,8 @@ from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
 
 _EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
+# How templates say what is to be written.
+_EVIDENCE_FORM = "path/to/file:line"
 _TODO = re.compile(r"\bTODO\b")
 
 
@@ -106,7 +108,8 @@ class EvidencePlaceMissing(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Fault]:
         for field in _evidence_fields(document):
-            if field.name == "evidence" and not field.owned and not _EVIDENCE_PLACE.search(field.value):
+            shown = field.value.strip("`") == _EVIDENCE_FORM
+            if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
                 yield self.fault(field.key_span, "the evidence names no `path:line`")
 
 
