@@ -99,7 +99,7 @@ def _of_a_passage(evidence: Evidence) -> bool:
 
 
 def same(text: str) -> str:
-    """Two wordings of a criterion are one if they differ in nothing but space and marks, such as backticks not copied."""
+    """Two wordings of a criterion are one if they differ in nothing but space and marks, as of code."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 

@@ -14,7 +14,8 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _LINE = re.compile(
-    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?\**(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?\**"
+    r"(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
     r"(?P<value>[^\r\n]*?)[ \t]*(?=[\r\n]|\Z)",
     re.MULTILINE,
 )
@@ -64,7 +65,7 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. The form shown above them is no pair."""
+    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is no pair."""
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):
