@@ -77,6 +77,21 @@ def test_a_ticked_box_proves_nothing(governed: Governed) -> None:
     assert len(governed.refused("activate", NAME)) == 5
 
 
+@pytest.mark.parametrize(
+    ("candidate", "anchor"), [("None known.", "<fill in>"), ("TODO", "<fill in>"), ("SPEC_v1.md 1.1", "SPEC_v1.md 1.1")]
+)
+def test_that_no_passage_is_known_is_not_put_up_for_a_signature_as_one(
+    governed: Governed, candidate: str, anchor: str
+) -> None:
+    governed.begin()
+    governed.done("new", NAME, "--what", "Greet", "--why", "It is asked for")
+    governed.replace(
+        f".GOV/task_packets/stubs/{NAME}.md", "not Roadmap):\n  - None known.", f"not Roadmap):\n  - {candidate}"
+    )
+    governed.done("refine", NAME)
+    assert f"- SPEC_ANCHOR: {anchor}\n" in governed.read(REFINEMENT)
+
+
 def test_an_open_point_is_named_with_its_line(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)

@@ -41,9 +41,7 @@ def verify_approvals(arguments: Arguments) -> int:
         outcome = CheckOutcome(tuple(findings), files)
         status = exit_status(outcome, catalogue())
         name, commit = approvals.base.name, approvals.base.commit
-        against = (
-            f"against the base {escape(name)} ({commit[:_SHORT]})" if commit else "without a base, as there is none"
-        )
+        against = f"against the base {escape(name)} ({commit[:_SHORT]})" if commit else "without a base"
         data: dict[str, Json] = {
             "base": approvals.base.commit,
             "envelopes": len(approvals.own_envelopes),

@@ -123,9 +123,9 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 
 
 class TodoField(PacketRule):
-    """Field of a packet that is still to be filled in
+    """Field of a packet that the template does not have, and that is still to be filled in
 
-    A new packet has some; before it is submitted, none may be left.
+    Somebody meant to write more. Of the fields of the template, `placeholder_left` says so.
 
     Remedy: fill it in.
     """
@@ -137,6 +137,6 @@ class TodoField(PacketRule):
         for placed in document.placed:
             for field in placed.fields:
                 match = _TODO.match(field.value)
-                if match:
+                if match and placed.spec.field(field.name) is None:
                     span = (field.value_span[0], field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} is still to be filled in")
