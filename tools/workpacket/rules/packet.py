@@ -11,7 +11,7 @@ from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
 
-_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
+_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what is to be written.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = re.compile(r"\bTODO\b")
