@@ -104,9 +104,7 @@ def _invalid(arguments: Arguments, findings: list[Finding]) -> int:
     return exits.FINDINGS
 
 
-def _answer(
-    arguments: Arguments, bridge: Bridge, planned: tuple[Planned, ...], passed_over: Mapping[str, str]
-) -> int:
+def _answer(arguments: Arguments, bridge: Bridge, planned: tuple[Planned, ...], passed_over: Mapping[str, str]) -> int:
     would = "would be " if arguments.flag("plan") else ""
     words = {"genesis": f"{would}imported", "extended": f"{would}extended", "unchanged": "unchanged"}
     text = "".join(
