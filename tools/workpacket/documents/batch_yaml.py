@@ -29,6 +29,14 @@ _TEXT_LISTS = frozenset(
         *("reviewers", "critical_path", "deferred_issues"),
     ]
 )
+# The keys of a checkpoint: what stands below another one is nobody's business here, and stays what YAML says it is.
+CHECKPOINT_KEYS = frozenset(
+    [
+        *("base", "batch", "branch", "deferred_issues", "implementation_config", "incomplete_stages", "last_batch"),
+        *("last_commit", "next_batch", "phase_cursor", "review_config", "scope_name", "scope_path", "spec_name"),
+        *("spec_path", "tasks", "timestamp", "updated_at"),
+    ]
+)
 # Fields with which a mapping among deferred issues says that it is meant as one.
 ISSUE_FIELDS = frozenset(
     {"batch", "severity", "description", "location", "id", "issue", "reason", "task", "resolution"}
@@ -53,6 +61,8 @@ class BatchDocument(Document):
 def is_batch_text(path: NodePath) -> bool:
     """Whether what stands at `path` is text, whatever it looks like."""
     last = path[-1] if path else ""
+    if len(path) > 1 and path[0] == "checkpoint" and path[1] not in CHECKPOINT_KEYS:
+        return False
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
     names = [step for step in path if isinstance(step, str)]
