@@ -9,7 +9,7 @@ import pytest
 from architecture.source_tree import ROOT
 from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_plan import Task
-from workpacket.documents.batch_yaml import CHECKPOINT_KEYS, is_batch_text
+from workpacket.documents.batch_yaml import CHECKPOINT_KEYS, is_checkpoint_text
 from workpacket.text.source import Source
 
 
@@ -138,5 +138,6 @@ def test_the_keys_of_a_checkpoint_are_those_of_its_schema() -> None:
 
 
 def test_below_a_key_that_nobody_knows_values_are_what_yaml_says_they_are() -> None:
-    assert not is_batch_text(("checkpoint", "ours", "last_commit"))
-    assert is_batch_text(("checkpoint", "last_commit"))
+    assert not is_checkpoint_text(("checkpoint", "ours", "last_commit"))
+    assert not is_checkpoint_text(("ours", "last_commit"))
+    assert is_checkpoint_text(("checkpoint", "last_commit"))

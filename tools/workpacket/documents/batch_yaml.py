@@ -48,8 +48,12 @@ class BatchDocument(Document):
 
     def __init__(self, source: Source) -> None:
         loaded = load_yaml(source)
-        root = written_as_text(source, loaded.root, is_batch_text) if loaded.root is not None else None
+        root = written_as_text(source, loaded.root, self.is_text) if loaded.root is not None else None
         super().__init__(source, root, loaded.faults)
+
+    def is_text(self, path: NodePath) -> bool:
+        """Whether what stands at `path` is text, whatever it looks like."""
+        return is_batch_text(path)
 
     def mention(self, text: Text) -> Mention:
         return (text.value, *self.place(text))
@@ -58,11 +62,14 @@ class BatchDocument(Document):
         return [self.mention(text) for text in texts]
 
 
+def is_checkpoint_text(path: NodePath) -> bool:
+    """The same of a checkpoint, whose keys are known."""
+    return path[:1] == ("checkpoint",) and (len(path) < 2 or path[1] in CHECKPOINT_KEYS) and is_batch_text(path)
+
+
 def is_batch_text(path: NodePath) -> bool:
-    """Whether what stands at `path` is text, whatever it looks like."""
+    """Whether what stands at `path` of a file of a scope is text, by the last names on the way."""
     last = path[-1] if path else ""
-    if len(path) > 1 and path[0] == "checkpoint" and path[1] not in CHECKPOINT_KEYS:
-        return False
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
     names = [step for step in path if isinstance(step, str)]
