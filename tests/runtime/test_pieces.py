@@ -403,7 +403,7 @@ def test_the_lease_is_kept_while_a_step_takes_long(tmp_path: Path) -> None:
 def test_a_stopped_process_finds_its_run_taken_over_and_writes_nothing(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom workpacket.runtime import Runtime, Settings\n"
-        "run = Runtime.open(Path(sys.argv[1]), Settings(lease_seconds=0.3)).run('a')\n"
+        "run = Runtime.open(Path(sys.argv[1]), Settings(lease_seconds=1)).run('a')\n"
         "print('ready', flush=True)\nsys.stdin.readline()\nrun.step('late', lambda: 'late')\n"
     )
     path = tmp_path / "runs.db"
@@ -414,8 +414,11 @@ def test_a_stopped_process_finds_its_run_taken_over_and_writes_nothing(tmp_path:
         assert zombie.stdout is not None
         assert zombie.stdout.readline() == "ready\n"
         zombie.send_signal(signal.SIGSTOP)
-        time.sleep(0.4)
         runtime = Runtime.open(path)
+        ends = time.monotonic() + 60
+        while runtime.store.leases():
+            assert time.monotonic() < ends
+            time.sleep(0.02)
         with runtime.run("a") as run:
             assert run.attempt == 2
             zombie.send_signal(signal.SIGCONT)
