@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from workpacket.text.angle_lines import begins_no_html
 from workpacket.text.blocks import MAX_DEPTH, Block, node_count
 from workpacket.text.line_syntax import heading_words
 from workpacket.text.plain_runs import fenced_lines, table_rows
@@ -126,6 +127,11 @@ class _Scan:
     def _read_equals_sign(self, body: str, column: int, offset: int) -> None:
         if self._paragraph is not None and not body.strip("="):
             raise _NotPlain  # the underline of a heading
+        self._read_words(body, column, offset)
+
+    def _read_angle(self, body: str, column: int, offset: int) -> None:
+        if not begins_no_html(body):
+            raise _NotPlain
         self._read_words(body, column, offset)
 
     def _read_nothing(self, _body: str, _column: int, _offset: int) -> None:
@@ -280,7 +286,7 @@ _READERS: dict[str, Callable[[_Scan, str, int, int], None]] = {
     ":": _Scan._read_colon,
     "=": _Scan._read_equals_sign,
     "[": _Scan._read_bracket,
-    "<": _Scan._read_nothing,
+    "<": _Scan._read_angle,
     ">": _Scan._read_nothing,
     "\t": _Scan._read_nothing,
     **dict.fromkeys("0123456789", _Scan._read_number),
