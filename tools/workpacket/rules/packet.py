@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.packet import Packet
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
 
-_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
-_TODO = re.compile(r"\bTODO\b")
+_EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
+_TODO = lazy_pattern(r"\bTODO\b")
 
 
 class PacketRule(DocumentRule[Packet]):

@@ -43,10 +43,9 @@ from workpacket.shell.approvals.legacy_uses import TokenHistory, legacy_uses, to
 from workpacket.shell.approvals.matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approvals.parties import FirstAuthors, parties_of
 from workpacket.shell.approvals.uses import consumptions, policy_changes
+from workpacket.shell.base.committed import committed, committed_file
 from workpacket.shell.base.revision import (
     Base,
-    committed,
-    committed_file,
     find_base,
     first_seen,
     known_to,
