@@ -77,6 +77,7 @@ class Approvals:
         self.base = base
         self.tree = tree
         self.now = now
+        self.by_clock = False  # whether any verdict rests on what time it is
         self._logs: dict[str, Log] = {}
 
     @cached_property
@@ -177,6 +178,7 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
+        self.by_clock |= tokens or place.on_base_since is None
         return GateFacts(
             now=self.now,
             packet=packet,

@@ -1,4 +1,4 @@
-"""Files as commits hold them, read many at a time. What a commit holds never changes, so it is read once in a process."""
+"""Files as commits hold them, read many at a time. A commit never changes, so each is read once in a process."""
 
 from __future__ import annotations
 

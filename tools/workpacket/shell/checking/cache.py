@@ -91,6 +91,10 @@ class Cache:
         )
 
     @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
     def is_empty(self) -> bool:
         return self._one("SELECT 1 FROM results LIMIT 1", ()) is None
 
