@@ -60,7 +60,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         if arguments.words:  # of the whole repository this was looked at with everything else
             made = activated_among(workspace.root, kinds)
             checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
-    told = approval_findings(arguments, workspace, claimed=checked.rests_on_people)
+    told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
     checked.findings += told.findings
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
@@ -79,7 +79,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
-        told = approval_findings(arguments, workspace, claimed=checked.rests_on_people)
+        told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
         findings = selected([*checked.findings, *told.findings])
     outcome = CheckOutcome(
         findings=tuple(findings),
@@ -148,7 +148,7 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
     return line
 
 
-def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bool) -> Checked:
+def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, *, claimed: bool) -> Checked:
     """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named.
 
     `claimed`: the log has events that rest on people, so it is asked even where the policy says nothing of them.
@@ -163,10 +163,14 @@ def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bo
     from workpacket.shell.approvals.check import append_only, check_approvals
     from workpacket.shell.approvals.deciding import READ_FROM
     from workpacket.shell.approvals.facts import open_approvals
+    from workpacket.shell.approvals.sound_before import Memory
     from workpacket.shell.moment import moment
 
+    memory = Memory(cache.sound()) if cache.is_open and not base else None
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
-        findings = [*check_approvals(approvals), *(append_only(approvals) if base else ())]
+        findings = [*check_approvals(approvals, memory), *(append_only(approvals) if base else ())]
+        if memory is not None:
+            cache.remember_sound(memory.sound - memory.known, in_use=len(memory.sound))
         # Who remembers an output asks beforehand what decides, and only where approvals are to be seen.
         return Checked(findings, list(READ_FROM), passing=approvals.by_clock or not governed)
 
