@@ -6,12 +6,12 @@ from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.turning import supersede
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 
 
 def run(arguments: Arguments) -> int:
-    by = packet_named(find_governed(str(here().root)), required(arguments, "by")).text
+    by = packet_called(str(here().root), required(arguments, "by")).text
     reason = arguments.value("reason")
     return packet_command(
         arguments,
