@@ -136,9 +136,9 @@ class Meddler:
         git(self.story.root, "commit", "--quiet", "--allow-empty", "-m", "again", "--author", f"Alice <{ALICE}>")
 
     def set_main_back(self) -> None:
-        """As if somebody had forced a push; the work tree stays as it is."""
+        """As if somebody had pushed an older policy by force; the work tree stays as it is."""
         git(self.story.root, "checkout", "--quiet", "-B", "work")
-        git(self.story.root, "update-ref", "refs/heads/main", "work~1", check=False)
+        git(self.story.root, "update-ref", "refs/heads/main", "work~2", check=False)
 
     def see_the_policy(self) -> None:
         self.story.run("approvals", "verify")
