@@ -6,6 +6,8 @@ import contextlib
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ from workpacket.cli import remembered
 from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
 from workpacket.shell import moment as clock
-from workpacket.shell.keys.own_key import find_key
 
 SEPARATED = POLICY.replace("separation = []", 'separation = ["author"]', 1)
 _ENVELOPES, _LOG = ".GOV/attestations", f".GOV/log/{WP}"
@@ -114,14 +115,13 @@ class Meddler:
     def revoke_the_key(self) -> None:
         """On the base, or not any more."""
         self.undo()
-        key = find_key(str(self.story.keys[ALICE])).public
-        there = (self.story.root / _REVOKED).exists()
-        self.story.write(_REVOKED, "" if there else f"{key.fingerprint}\n")
+        there = (self.story.root / _REVOKED).exists() and self.story.read(_REVOKED) != ""
+        self.story.write(_REVOKED, "" if there else Path(f"{self.story.keys[ALICE]}.pub").read_text("utf-8"))
         self.commit()
 
     def revoke_the_approval(self) -> None:
         for path in self._some(_ENVELOPES):
-            self._try(lambda path=path: self.story.revoke(path.rpartition("/")[2].partition(".")[0]))
+            self._try(partial(self.story.revoke, path.rpartition("/")[2].partition(".")[0]))
 
     def say_no(self) -> None:
         self._try(lambda: self.story.approve(BOB, decision="reject"))
