@@ -114,7 +114,7 @@ def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterat
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=path) from error
+            raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
 
     for folder in _scopes(root):
         try:

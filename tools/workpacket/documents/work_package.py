@@ -28,7 +28,7 @@ _SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
 _SUBTASK_HEADING = lazy_pattern(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
 # A line that is about a subtask: its heading, or a list item or paragraph that begins with its id.
 _SUBTASK_LINE = lazy_pattern(
-    r"^[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
+    r"(?:^|(?<=\r))[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
 _LIST_IN_TEXT = lazy_pattern(r"[^\s,\[\]'\"]+")

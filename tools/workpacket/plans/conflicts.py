@@ -26,7 +26,7 @@ _CONFLICT = lazy_pattern(
     r"^>{7}(?: [^\r\n]*)?(?:\r\n|\n|\r|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_MARKS = lazy_pattern(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
+_MARKS = lazy_pattern(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
 _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
 
 

@@ -166,7 +166,9 @@ class DateMalformed(DocumentRule[Document]):
             if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
                 why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
                 message = f"{name} {value!r} {why}"
-                yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
+                yield self.fault(
+                    text.span, message, hint="write the day that was meant, in the form 2026-01-31T00:00:00Z"
+                )
 
 
 class SignatureMalformed(DocumentRule[StructuredDocument]):
