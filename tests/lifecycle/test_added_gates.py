@@ -17,7 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
 from workpacket.plans.drafting import Refused
 from workpacket.plans.turning import block
-from workpacket.shell.checking.examining import schemas
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.value import replace

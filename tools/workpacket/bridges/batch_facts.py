@@ -22,7 +22,7 @@ from workpacket.git.revisions import commit_of, current_branch, default_branch, 
 from workpacket.git.rewriting import tree_of
 from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
-from workpacket.shell.checking.examining import schemas
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 from workpacket.value import Value
