@@ -26,6 +26,7 @@ from workpacket.bridges.resumable import (
     of_session,
     of_step,
 )
+from workpacket.bridges.role_artifacts import changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.bridges.unfinished import unfinished_roles
 from workpacket.cli.progressing import roles_here
@@ -129,7 +130,8 @@ def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterat
 
 def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> Iterator[Resumable]:
     scanned, unread = roles_here(repository, runtime)
-    yield from map(of_role, unfinished_roles(scanned, team, caller))
+    for role in unfinished_roles(scanned, team, caller):
+        yield of_role(role, changes(str(repository.root), role.artifacts))
     for path, code in unread:
         yield _refused("role", path, WorkpacketError(code, path, hint=f"workpacket check {path}"))
 
