@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 
 import pytest
 
 from lifecycle.governed import Governed, forge
 from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.state import Run
+from workpacket.model.canonical import Json
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
@@ -451,9 +454,69 @@ def test_a_program_has_its_runs_linked_by_the_bridge(governed: Governed) -> None
             pass
 
 
+def test_a_model_session_is_linked_like_any_run(governed: Governed) -> None:
+    in_progress(governed)
+    session = f"{NAME}/session@s"
+    with governed_runtime() as runtime:
+        with suppress(Death), open_session(runtime, "s", model="m", packet=NAME) as opened:
+            opened.add("user", "hello")
+            assert runs(governed) == [(session, "")]
+            die()
+        assert runs(governed) == [(session, "stopped")]
+        with open_session(runtime, "s", model="m", packet=NAME) as opened:
+            assert runs(governed) == [(session, "")]
+            assert opened.messages
+    assert runs(governed) == [(session, "completed")]
+
+
 def stub(governed: Governed) -> str:
     governed.stub(NEXT)
     return NEXT
+
+
+# ---- the end of a run, as log and store have it ------------------------------------------------------------------
+
+
+def ends(governed: Governed) -> tuple[int, list[str]]:
+    """The exit status of `doctor`, and what it says about how runs ended."""
+    told = governed.json("doctor")
+    (row,) = [check for check in told["data"]["checks"] if check["check"] == "ends of runs"]
+    return told["exit_code"], row["details"]
+
+
+def test_an_end_that_somebody_wrote_by_hand_is_not_that_of_the_stream(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    (run,) = governed.state(NAME).runs
+    wrong: dict[str, Json] = {"run": RUN, "store": run.store, "outcome": "completed"}
+    forge(governed, NAME, "run.closed", {**wrong, "stream_sha256": "f" * 64, "events": 1})
+    status, (message,) = ends(governed)
+    assert status == 70
+    assert message.startswith(f"{RUN}: by the log of {NAME} it ended as ffffffffffff, and the store has ")
+
+
+def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    place = store_path(governed.root).parent
+    shutil.copytree(place, governed.root / ".git/kept")
+    governed.done("run", "stop", handle)
+    shutil.rmtree(place)
+    shutil.copytree(governed.root / ".git/kept", place)
+    assert ends(governed)[0] == 70
+    assert ends(governed)[1] == [f"{RUN}: by the log of {NAME} it ended with 2 events, and the store has 1"]
+
+
+def test_a_run_that_went_on_or_was_removed_ended_as_the_log_says(governed: Governed) -> None:
+    in_progress(governed)
+    assert governed("run", "stop", start(governed), "--reason", "needs_confirmation").status == 15
+    handle = start(governed)
+    assert ends(governed) == (0, [])
+    governed.done("run", "stop", handle)
+    governed.clock.turn(days=1)
+    governed.done("runs", "prune", "--older-than", "0", "--yes")
+    assert governed.json("runs", "list")["data"]["runs"] == []
+    assert ends(governed) == (0, [])
 
 
 def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed: Governed) -> None:

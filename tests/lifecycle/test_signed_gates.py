@@ -87,6 +87,28 @@ def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) 
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
     signed.wait(days=-8)
     governed.done("claim", NAME)
+    # The claim has changed the packet; what was waived was said of the text before.
+    assert codes_of(governed, "--base", "main") & {"subject_mismatch", "threshold_unmet", "move_without_gate"} == set()
+
+
+def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(signed: Signed) -> None:
+    """As of a run whose end nobody will ever know, and that is not lost either."""
+    governed = signed.governed
+    reviewed(signed)
+    one, two = (governed.done("run", "start", name, "--packet", NAME).out.strip() for name in ("one", "two"))
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    judged = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
+    assert governed.refused(*judged) == ["run_unfinished", "run_unfinished"]
+    target = one.partition("#")[0]
+    terms = {"rule": "run_unfinished", "reason": "its laptop is at sea", "target": target}
+    signed.approve("waiver", until="2026-03-10T23:59:59Z", **terms)
+    lifting = ("waive", NAME, "run_unfinished", "--until", "2026-03-10", "--reason", terms["reason"])
+    governed.done(*lifting, "--target", target)
+    assert governed.refused(*judged) == ["run_unfinished"]
+    governed.done("run", "stop", two)
+    governed.done(*judged)
+    assert [run.run for run in governed.state(NAME).open_runs] == [target]
+    assert codes_of(governed, "--base", "main") == set()
 
 
 def forged(signed: Signed) -> None:
