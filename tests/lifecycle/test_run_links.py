@@ -352,15 +352,20 @@ def die(*_: object, **__: object) -> None:
     raise Death
 
 
-def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
-    governed: Governed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_progress(governed)
+def killed_at_its_beginning(governed: Governed, monkeypatch: pytest.MonkeyPatch, *, owner: int = 0) -> None:
+    """The link is made, the attempt is not recorded, and nobody is left to give the lease back."""
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
         dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
         with pytest.raises(Death):
-            start(governed, owner=gone())
+            start(governed, owner=owner)
+
+
+def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    killed_at_its_beginning(governed, monkeypatch, owner=gone())
     assert runs(governed) == [(RUN, "")]
     assert doubts(governed) == [f"{RUN} is linked to {NAME} and never began: workpacket runs settle"]
     assert settled(governed) == [("not_begun", RUN)]
@@ -384,11 +389,7 @@ def test_a_link_is_not_settled_away_while_its_run_is_beginning(
 ) -> None:
     """The lease is held by a living process that has not recorded the attempt yet."""
     in_progress(governed)
-    with monkeypatch.context() as dying:
-        dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
-        dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
-        with pytest.raises(Death):
-            start(governed)
+    killed_at_its_beginning(governed, monkeypatch)
     assert settled(governed) == []
     assert runs(governed) == [(RUN, "")]
 

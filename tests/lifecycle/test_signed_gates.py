@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import SPECIFICATION, Governed, forge
+from lifecycle.governed import SPECIFICATION, forge
 from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
 from workpacket.model.canonical import Json
 
@@ -16,25 +16,10 @@ pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-
 POLICY_FILE = ".GOV/policy/policy.toml"
 
 
-@pytest.fixture
-def signed(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Signed:
-    return Signed(governed, tmp_path_factory.mktemp("keys") / "home")
-
-
 def reviewed(signed: Signed) -> None:
     """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
-    governed = signed.governed
     signed.begin()
-    signed.ready()
-    signed.approve()
-    governed.done("activate", NAME)
-    governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
-    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    governed.commit("activated")
-    governed.work(NAME)
-    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    governed.write("report.md", "Good.\n")
-    governed.commit("submitted")
+    signed.submitted()
 
 
 def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: Signed) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from workpacket.bridges.batch_facts import FOLDERS, gather
+from workpacket.bridges.batch_facts import FOLDERS, gather, reader_of
 from workpacket.bridges.commit_bridge import BRIDGE
 from workpacket.bridges.commit_selection import CommitSelection, sidecar_files
 from workpacket.bridges.foreign import Foreign
@@ -108,15 +108,7 @@ def _scopes(root: str) -> Iterator[str]:
 
 def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterator[Resumable]:
     root = str(repository.root)
-
-    def read(path: str) -> bytes | None:
-        try:
-            return read_bytes(root, path, DATA.size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=path) from error
-
+    read = reader_of(root)
     for folder in _scopes(root):
         try:
             facts, _ = gather(repository, runtime, read, folder)

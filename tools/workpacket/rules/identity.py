@@ -20,6 +20,8 @@ PLACEHOLDER = re.compile(
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
 _LIKE_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+# With dots the day comes first wherever dates are written so; with strokes nobody can tell.
+_WITH_DOTS = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z", re.ASCII)
 _NOT_APPLICABLE = re.compile(r"(?i:n/?a|none|not applicable)\b")
 _HINT_BEHIND_COMMIT = re.compile(r"\A[0-9a-f]{40,64}([ \t]+[(<].*)\Z")
 _IN_TITLE = re.compile(r"<[A-Z_]*WP_ID>")
@@ -166,7 +168,14 @@ class DateMalformed(DocumentRule[Document]):
             if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
                 why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
                 message = f"{name} {value!r} {why}"
-                yield self.fault(text.span, message, hint="write it as 2026-01-31T00:00:00Z")
+                yield self.fault(text.span, message, hint=f"write it as {_meant(value)}T00:00:00Z")
+
+
+def _meant(value: str) -> str:
+    """The day that is meant, where that is beyond doubt; else any."""
+    match = _WITH_DOTS.match(value)
+    day = f"{match['year']}-{match['month']:0>2}-{match['day']:0>2}" if match else ""
+    return day if day and not date(day) else "2026-01-31"
 
 
 class SignatureMalformed(DocumentRule[StructuredDocument]):
