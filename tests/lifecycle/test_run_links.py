@@ -216,6 +216,17 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
     assert runs(governed) == [(RUN, "")]
 
 
+def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    governed.done("progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
+    told = governed.json("release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
+    assert [note.partition(":")[0] for note in told] == [
+        f"the run {RUN} is unfinished",
+        f"the role in docs/progress/{NAME}-backend.md is open; when its writer is done",
+    ]
+
+
 def test_a_link_that_came_from_another_branch_stops_the_merge(governed: Governed) -> None:
     """The validator's branch knew nothing of the run, so that the verdict was given; it is seen at the end."""
     in_progress(governed)
