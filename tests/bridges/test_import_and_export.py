@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
@@ -93,6 +93,7 @@ _VALUES = st.recursive(
 
 @pytest.mark.parametrize("form", ["batch", "role"])
 @given(more=st.dictionaries(_TEXTS.map(lambda key: f"x{key}"), _VALUES, max_size=4))
+@example(more={"x0": {"last_commit": False, "tasks": [7]}})
 def test_keys_that_nobody_knows_come_back_as_they_were(form: str, more: dict[str, Any]) -> None:
     bridge = bridge_named(form)
     (checkpoint,) = bridge.read("file", SAMPLES[form])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from architecture.source_tree import ROOT
 from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_plan import Task
+from workpacket.documents.batch_yaml import CHECKPOINT_KEYS, is_checkpoint_text
 from workpacket.text.source import Source
 
 
@@ -126,3 +130,14 @@ def test_what_a_phase_waits_for_is_no_dependency_of_its_tasks() -> None:
 
     assert document.dependencies == []
     assert document.phase_of == {"T1": "a", "T2": "b"}
+
+
+def test_the_keys_of_a_checkpoint_are_those_of_its_schema() -> None:
+    schema = json.loads((ROOT / "schemas" / "batch_checkpoint.schema.json").read_text("utf-8"))
+    assert set(schema["properties"]["checkpoint"]["properties"]) == CHECKPOINT_KEYS
+
+
+def test_below_a_key_that_nobody_knows_values_are_what_yaml_says_they_are() -> None:
+    assert not is_checkpoint_text(("checkpoint", "ours", "last_commit"))
+    assert not is_checkpoint_text(("ours", "last_commit"))
+    assert is_checkpoint_text(("checkpoint", "last_commit"))

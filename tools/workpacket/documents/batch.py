@@ -10,10 +10,18 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from workpacket.documents.batch_plan import SATISFIED, Task
-from workpacket.documents.batch_yaml import BatchDocument, TaskEntry, status_word, task_entries, texts_in
+from workpacket.documents.batch_yaml import (
+    BatchDocument,
+    TaskEntry,
+    is_checkpoint_text,
+    status_word,
+    task_entries,
+    texts_in,
+)
 from workpacket.documents.document import Text, TextAt, as_text, without_quotes
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary
 from workpacket.text.node import Node
+from workpacket.text.plain_scalars import NodePath
 
 # Groups of a checkpoint's tasks that are about to be done, or being done.
 OPEN_GROUPS = frozenset({"pending", "in_progress"})
@@ -28,6 +36,9 @@ class BatchCheckpoint(BatchDocument):
     last_batch = TextAt("checkpoint", "last_batch")
     last_commit = TextAt("checkpoint", "last_commit")
     next_number = TextAt("checkpoint", "next_batch", "number")
+
+    def is_text(self, path: NodePath) -> bool:
+        return is_checkpoint_text(path)
 
     @property
     def name(self) -> Text | None:

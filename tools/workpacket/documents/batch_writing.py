@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.batch_view import BatchView
-from workpacket.documents.batch_yaml import is_batch_text, status_word
+from workpacket.documents.batch_yaml import is_checkpoint_text, status_word
 from workpacket.text.node import Node, Plain
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_scalar, yaml_text
@@ -52,7 +52,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
     if is_canonical(document.source, plain):
         return canonical(wanted)
     text = yaml_text(document.source)
-    return reconciled(text, ("checkpoint",), wanted["checkpoint"], is_batch_text).source.encode()
+    return reconciled(text, ("checkpoint",), wanted["checkpoint"], is_checkpoint_text).source.encode()
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:

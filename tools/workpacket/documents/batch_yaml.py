@@ -29,6 +29,14 @@ _TEXT_LISTS = frozenset(
         *("reviewers", "critical_path", "deferred_issues"),
     ]
 )
+# The keys of a checkpoint: what stands below another one is nobody's business here, and stays what YAML says it is.
+CHECKPOINT_KEYS = frozenset(
+    [
+        *("base", "batch", "branch", "deferred_issues", "implementation_config", "incomplete_stages", "last_batch"),
+        *("last_commit", "next_batch", "phase_cursor", "review_config", "scope_name", "scope_path", "spec_name"),
+        *("spec_path", "tasks", "timestamp", "updated_at"),
+    ]
+)
 # Fields with which a mapping among deferred issues says that it is meant as one.
 ISSUE_FIELDS = frozenset(
     {"batch", "severity", "description", "location", "id", "issue", "reason", "task", "resolution"}
@@ -40,8 +48,12 @@ class BatchDocument(Document):
 
     def __init__(self, source: Source) -> None:
         loaded = load_yaml(source)
-        root = written_as_text(source, loaded.root, is_batch_text) if loaded.root is not None else None
+        root = written_as_text(source, loaded.root, self.is_text) if loaded.root is not None else None
         super().__init__(source, root, loaded.faults)
+
+    def is_text(self, path: NodePath) -> bool:
+        """Whether what stands at `path` is text, whatever it looks like."""
+        return is_batch_text(path)
 
     def mention(self, text: Text) -> Mention:
         return (text.value, *self.place(text))
@@ -50,8 +62,13 @@ class BatchDocument(Document):
         return [self.mention(text) for text in texts]
 
 
+def is_checkpoint_text(path: NodePath) -> bool:
+    """The same of a checkpoint, whose keys are known."""
+    return path[:1] == ("checkpoint",) and (len(path) < 2 or path[1] in CHECKPOINT_KEYS) and is_batch_text(path)
+
+
 def is_batch_text(path: NodePath) -> bool:
-    """Whether what stands at `path` is text, whatever it looks like."""
+    """Whether what stands at `path` of a file of a scope is text, by the last names on the way."""
     last = path[-1] if path else ""
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
