@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 DEVELOPMENT = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "dev")
 FUZZ_SECONDS = 600
+MUTATION_SHARE = "8"
+SOURCES = (str(ROOT / "tools"), str(ROOT / "tests"))
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -99,9 +101,25 @@ def proof(session: nox.Session) -> None:
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Change the decisions of the runtime in one place at a time: tests have to notice 90 % of it. `-- --share 8`"""
+    """Change what judges approvals and resumption in one place at a time: tests have to notice 90 % of it.
+
+    One change in eight, always the same ones, is tried: a few minutes. `-- --share 1` tries all of them.
+    """
     install(session)
-    session.run("python", "tests/mutants.py", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    wanted = session.posargs or ["--share", MUTATION_SHARE]
+    session.run("python", "-m", "mutation", *wanted, env={"PYTHONPATH": os.pathsep.join(SOURCES)})
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Every branch of what reads and judges approvals is taken by a test."""
+    install(session)
+    measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
+    tests = ("tests/approvals", "tests/attacks", "tests/lifecycle/test_log_checkpoints.py")
+    session.run("coverage", "run", "-m", "pytest", "--quiet", *tests, env=measured)
+    session.run("coverage", "combine", "--quiet", env=measured)
+    whole = ("--include=tools/workpacket/approvals/*", "--fail-under=100")
+    session.run("coverage", "report", *whole, env=measured)
 
 
 @nox.session

@@ -25,11 +25,11 @@ for folder in ("tools", "tests"):  # the server of the tests is the server of th
 
 import psycopg  # noqa: E402  # the paths above are needed first
 
+from bench.postgres_workers import workers  # noqa: E402
 from bench.runtime_bench import asked  # noqa: E402
 from postgres.server import Server, programs  # noqa: E402
 from workpacket.runtime import Runtime  # noqa: E402
 from workpacket.runtime.queue.offering import Job, Offer, Queue  # noqa: E402
-from workpacket.runtime.queue.worker import Worker  # noqa: E402
 from workpacket.runtime.records.events import NewEvent  # noqa: E402
 from workpacket.runtime.stores.contract import Append  # noqa: E402
 from workpacket.runtime.stores.postgres.store import PostgresStore  # noqa: E402
@@ -73,12 +73,11 @@ def step(store: PostgresStore, plain: psycopg.Connection) -> dict[str, float]:
 
 
 def queue(store: PostgresStore, plain: psycopg.Connection) -> dict[str, float]:
-    """Jobs claimed and finished a second, by the queue alone and as whole runs; one client, like the inserts."""
+    """Jobs claimed and finished a second by the queue alone; one client, like the inserts."""
     inserts = JOBS / (timed(lambda: [plain.execute(INSERT, (TEXT,)) for _ in range(JOBS)]) / 1e6)
-    alone, runs = Queue(store, "alone"), Queue(store, "runs")
+    alone = Queue(store, "alone")
     for number in range(JOBS):
         alone.offer(Offer("job", key=f"alone{number}"))
-        runs.offer(Offer("job", key=f"run{number}"))
 
     def drain() -> None:
         finished: Job | None = None
@@ -86,14 +85,10 @@ def queue(store: PostgresStore, plain: psycopg.Connection) -> dict[str, float]:
             finished = job
 
     claimed = JOBS / (timed(drain) / 1e6)
-    worker = Worker(Runtime(store), runs, {"job": str})
-    whole = JOBS / (timed(lambda: worker.work(until_empty=True)) / 1e6)
     return {
         "inserts_per_s": round(inserts),
         "claimed_and_finished_per_s": round(claimed),
         "times_inserts": round(claimed / inserts, 2),
-        "whole_runs_per_s": round(whole),
-        "whole_runs_times_inserts": round(whole / inserts, 2),
     }
 
 
@@ -151,6 +146,8 @@ def measure(results: Path, *, quick: bool, environments: Path | None = None) -> 
             plain.execute("CREATE TABLE floor(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, data text)")
             figures["step"] = step(durable, plain)
             figures["queue"] = queue(durable, plain)
+        for count in (1, 4):
+            figures[f"runs, {count} worker{'s' * (count > 1)}"] = workers(server.url(), count)
         figures["growth"] = growth(relaxed, 1000 if quick else 20_000)
         figures["latest"] = latest(relaxed, 20_000 if quick else EVENTS)
         durable.close()

@@ -114,6 +114,7 @@ def without_the_key(line: str) -> str:
         KEY.line("alice", 'namespaces="*"'),
         KEY.line("alice", f'namespaces="{NAMESPACE},"'),
         KEY.line("alice", f'namespaces="{NAMESPACE},!git"'),
+        KEY.line("alice", f'namespaces="{NAMESPACE},git!"'),
         KEY.line("alice", f'namespaces="git, {NAMESPACE}"'),
         KEY.line("alice", f"{OURS},{OURS}"),
         KEY.line("alice", f"{OURS},"),
@@ -157,6 +158,12 @@ def test_a_key_that_cannot_approve_is_refused_with_its_own_reason() -> None:
     kind, encoded = KEY.public_line.split()
     assert faults(f"alice {OURS} ssh-rsa {encoded}") == [(1, "key_malformed")]
     assert faults(f"alice {OURS} {kind} {encoded[:-4]}") == [(1, "key_malformed")]
+
+
+def test_a_fault_is_told_of_the_file_by_its_usual_name() -> None:
+    refusals = read_allowed_signers(b"nonsense")
+    assert isinstance(refusals, tuple)
+    assert [refusal.path for refusal in refusals] == ["allowed_signers"]
 
 
 def test_one_key_is_one_line() -> None:

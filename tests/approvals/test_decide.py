@@ -15,7 +15,7 @@ from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.facts import LegacyUse, PacketLog, PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import LEGACY_WORDS
-from workpacket.approvals.statement import Subject
+from workpacket.approvals.statement import Repository, Subject
 from workpacket.approvals.verify import same_person
 from workpacket.value import replace
 
@@ -93,6 +93,26 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
     ]
     assert {refusal.path for refusal in verdict.unmet[1:]} == {file.name}
     assert verdict.unmet[0].message == "0 of 1 persons have given an approval that counts"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"),
+    [(timedelta(minutes=5), []), (timedelta(minutes=5, seconds=1), ["threshold_unmet", "issued_in_future"])],
+)
+def test_the_clock_of_the_signer_may_be_five_minutes_ahead(ahead: timedelta, told: list[str]) -> None:
+    assert codes(decide(facts(envelope(issued_at=NOW + ahead)))) == told
+
+
+def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:
+    signers = key_of(ALICE).line(ALICE, 'namespaces="git,file"') + "\n"
+    verdict = decide(facts(envelope(), policy=PolicyFiles(POLICY.encode(), signers.encode())))
+    assert verdict.unmet[-1].message == f"the key of {ALICE} is only for git, file"
+
+
+def test_another_repository_is_told_beside_this_one() -> None:
+    verdict = decide(facts(envelope(repository=Repository("example/fork", "2" * 40))))
+    told = f"example/fork (root {'2' * 40}) and example/rocket (root {'1' * 40})"
+    assert verdict.unmet[-1].message == f"the statement's repository and this one differ: {told}"
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_the_files() -> None:

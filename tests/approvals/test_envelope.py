@@ -69,6 +69,8 @@ SIGNATURE = {"keyid": KEY_ID, "sig": "AAAA"}
         (changed(signatures=[]), "signature_missing"),
         (changed(signatures={}), "signature_missing"),
         (changed(signatures=None), "signature_missing"),
+        (changed(signatures={"0": SIGNATURE}), "signature_missing"),
+        (changed(signatures="A"), "signature_missing"),
         (changed(signatures=[SIGNATURE] * 2), "signature_surplus"),
         (changed(signatures=["AAAA"]), "envelope_malformed"),
         (changed(signatures=[{"sig": "AAAA"}]), "envelope_malformed"),
@@ -76,6 +78,7 @@ SIGNATURE = {"keyid": KEY_ID, "sig": "AAAA"}
         (changed(signatures=[SIGNATURE | {"keyid": None}]), "envelope_malformed"),
         (changed(signatures=[SIGNATURE | {"keyid": ""}]), "envelope_malformed"),
         (changed(signatures=[SIGNATURE | {"keyid": KEY_ID + "\n"}]), "envelope_malformed"),
+        (changed(signatures=[SIGNATURE | {"keyid": KEY_ID + "!"}]), "envelope_malformed"),
         (changed(signatures=[SIGNATURE | {"keyid": "MD5:" + "A" * 43}]), "envelope_malformed"),
         (changed(signatures=[SIGNATURE | {"sig": 1}]), "envelope_malformed"),
         (changed(signatures=[SIGNATURE | {"sig": "A"}]), "envelope_malformed"),
@@ -97,10 +100,20 @@ def test_only_the_closed_canonical_form_is_read(data: bytes, code: str) -> None:
         assert isinstance(read_envelope(*named(data)), Envelope)
 
 
-def test_a_complaint_names_the_field() -> None:
-    refusal = read_envelope(*named(changed(payload="YQ")))
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(payload="YQ"), "payload is not base64"),
+        (changed(payload=1), "payload is not a string"),
+        (changed(signatures=[SIGNATURE | {"sig": 1}]), "sig is not a string"),
+        (changed(extra=1), "the envelope is not an object of exactly payload, payloadType, signatures"),
+        (changed(signatures=[{}]), "the signature is not an object of exactly keyid, sig"),
+    ],
+)
+def test_a_complaint_names_the_field(data: bytes, message: str) -> None:
+    refusal = read_envelope(*named(data))
     assert isinstance(refusal, Refusal)
-    assert refusal.message == "payload is not base64"
+    assert refusal.message == message
 
 
 @given(st.integers(0, len(DATA) - 1), st.integers(0, 255))

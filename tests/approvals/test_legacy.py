@@ -88,8 +88,8 @@ def test_another_token_or_the_same_use_told_twice_is_no_reuse() -> None:
     assert codes(USE, replace(USE, recorded_at=RECORDED + MINUTE)) == []
 
 
-def test_the_other_use_is_named() -> None:
-    (refusal,) = judge_token(USE, (USE, replace(USE, packet="WP-2-B")), NOW)
+def test_of_other_uses_the_first_is_named() -> None:
+    (refusal,) = judge_token(USE, (USE, replace(USE, packet="WP-3-C"), replace(USE, packet="WP-2-B")), NOW)
     assert refusal.message == "'ana310120261200' stands also for gate activation of WP-2-B"
 
 
@@ -98,6 +98,11 @@ def test_the_other_use_is_named() -> None:
 )
 def test_there_is_time_to_read(pause: timedelta, hasty: bool) -> None:
     assert codes(replace(USE, presented_at=RECORDED - pause)) == (["legacy_hasty"] if hasty else [])
+
+
+def test_how_long_is_needed_to_read_is_said() -> None:
+    (refusal,) = judge_token(replace(USE, presented_at=RECORDED), (USE,), NOW)
+    assert refusal.message == "the token came less than 5 minutes after the text"
 
 
 def test_a_text_that_was_never_presented_was_not_read() -> None:

@@ -173,11 +173,23 @@ def test_names_of_gates_and_roles_have_one_form(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("people", [["*"], ["alice,bob"], "alice", [1], ["alice", "alice"]])
-def test_a_role_is_held_by_literal_principals(people: object) -> None:
+LITERAL = "is not a list of literal principals"
+
+
+@pytest.mark.parametrize(
+    ("people", "fault"),
+    [
+        (["*"], LITERAL),
+        (["alice,bob"], LITERAL),
+        ("alice", LITERAL),
+        ([1], LITERAL),
+        (["alice", "alice"], "names something twice"),
+    ],
+)
+def test_a_role_is_held_by_literal_principals(people: object, fault: str) -> None:
     table = copy.deepcopy(TABLE)
     table["roles"]["validator"] = people
-    assert faults(table)[0].startswith("approvals.roles.validator ")
+    assert faults(table)[0] == f"approvals.roles.validator {fault}"
 
 
 TOML = b"""
@@ -204,6 +216,13 @@ def test_a_policy_without_the_table_names_nobody(data: bytes) -> None:
     refusals = policy_from_toml(data, "p")
     assert isinstance(refusals, tuple)
     assert [(refusal.code, refusal.path) for refusal in refusals] == [("approvers_unnamed", "p")]
+    assert refusals[0].message == "the table [approvals] is missing: the policy names nobody who may approve"
+
+
+def test_a_fault_is_told_of_the_file_that_has_it_by_its_usual_name() -> None:
+    for refusals in (policy_from_toml(b""), read_policy({})):
+        assert isinstance(refusals, tuple)
+        assert {refusal.path for refusal in refusals} == {"policy.toml"}
 
 
 @pytest.mark.parametrize(

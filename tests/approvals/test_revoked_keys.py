@@ -19,6 +19,12 @@ def test_an_empty_list_revokes_nothing() -> None:
     assert read_revoked_keys(b"") == frozenset()
 
 
+def test_a_fault_is_told_of_the_file_by_its_usual_name() -> None:
+    refusals = read_revoked_keys(b"nonsense")
+    assert isinstance(refusals, tuple)
+    assert [refusal.path for refusal in refusals] == ["revoked_keys"]
+
+
 def test_a_key_too_weak_to_approve_can_be_revoked() -> None:
     weak = "ssh-dss AAAAB3NzaC1kc3MAAAAA"
     assert read_revoked_keys(weak.encode()) == frozenset({bytes.fromhex("000000077373682d64737300000000")})

@@ -13,6 +13,7 @@ from workpacket.approvals.keys import CurvePoint, PublicKey, RsaNumbers
 from workpacket.approvals.primitives import ecdsa_holds, rsa_holds
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import (
+    CHECKPOINT_NAMESPACE,
     NAMESPACE,
     Fido,
     SshSignature,
@@ -86,6 +87,19 @@ def test_the_key_of_another_does_not_hold(kind: str) -> None:
 def test_what_is_wrong_has_its_own_code(changes: dict[str, object], code: str) -> None:
     blob = shared_key("ssh-ed25519").sign(MESSAGE, **changes)  # type: ignore[arg-type]
     assert judge(blob) == code
+
+
+def test_approvals_and_checkpoints_have_namespaces_of_their_own_by_which_others_know_them() -> None:
+    assert (NAMESPACE, CHECKPOINT_NAMESPACE) == ("workpacket-approval@v1", "workpacket-checkpoint@v1")
+    checkpoint = shared_key("ssh-ed25519").sign(MESSAGE, namespace=CHECKPOINT_NAMESPACE)
+    assert isinstance(read_signature(checkpoint, CHECKPOINT_NAMESPACE), SshSignature)
+    assert judge(checkpoint) == "namespace_wrong"
+
+
+def test_a_long_namespace_is_not_repeated_in_full() -> None:
+    refusal = read_signature(shared_key("ssh-ed25519").sign(MESSAGE, namespace="n" * 1000))
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == f"the signature was made for '{'n' * 80}', not for '{NAMESPACE}'"
 
 
 def test_a_namespace_is_shown_safely() -> None:

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from approvals.gates import statement
 from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.statement import DECISIONS, Repository, Spec, Statement, Subject, read_statement
+from workpacket.approvals.statement import (
+    DECISIONS,
+    DEFAULT_VALIDITY,
+    LONGEST_VALIDITY,
+    Repository,
+    Spec,
+    Statement,
+    Subject,
+    read_statement,
+)
 from workpacket.model.canonical import NotCanonical
 
 HEX64 = st.text("0123456789abcdef", min_size=64, max_size=64)
@@ -199,6 +208,61 @@ def test_the_longest_name_is_read(path: str) -> None:
     assert isinstance(read_statement(changed(path, "a" * 128)), Statement)
 
 
+# The words that a fault ends with; a table says so of itself.
+FORMS = {
+    "_type": "'https://in-toto.io/Statement/v1'",
+    "predicateType": "'urn:workpacket:approval:v1'",
+    "subject.0.name": "a path",
+    "subject.0.digest.sha256": "a SHA-256 digest",
+    "predicate.packet": "the id of a packet",
+    "predicate.gate": "the name of a gate",
+    "predicate.decision": "one of approve, reject, revoke",
+    "predicate.role": "the name of a role",
+    "predicate.approver": "a literal principal",
+    "predicate.repository.name": "the name of a repository",
+    "predicate.repository.rootCommit": "a commit",
+    "predicate.base": "a commit",
+    "predicate.spec.anchor": "an anchor",
+    "predicate.spec.sha256": "a SHA-256 digest",
+    "predicate.policy": "a SHA-256 digest",
+    "predicate.logHeads": "a list of event ids",
+    "predicate.scope": "a list of paths",
+    "predicate.issuedAt": "an instant",
+    "predicate.expiresAt": "an instant",
+    "predicate.nonce": "16 bytes in lower-case hexadecimal",
+}
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_fault_says_what_belongs_there(path: str) -> None:
+    place = path.replace("subject.0", "subject[0]")
+    assert message_of(changed(path, "\n")) == f"{place} is not {FORMS[path]}"
+
+
+@pytest.mark.parametrize(
+    ("path", "longest"),
+    [
+        ("predicate.packet", "W" * 80),
+        ("predicate.gate", "g" * 40),
+        ("predicate.role", "r" * 40),
+        ("predicate.approver", "a" * 128),
+        ("predicate.repository.name", "r" * 128),
+        ("predicate.base", "b" * 64),
+        ("predicate.spec.anchor", "a" * 240),
+        ("predicate.policy", "e" * 64),
+        ("predicate.nonce", "a" * 32),
+    ],
+)
+@pytest.mark.parametrize("more", ["!", "\n", " "])
+def test_nothing_follows_the_longest_value(path: str, longest: str, more: str) -> None:
+    assert isinstance(read_statement(changed(path, longest)), Statement)
+    assert message_of(changed(path, longest + more)).startswith(f"{path} is not ")
+
+
+def test_an_approval_is_meant_for_two_weeks_and_for_thirty_days_at_most() -> None:
+    assert (timedelta(days=14), timedelta(days=30)) == (DEFAULT_VALIDITY, LONGEST_VALIDITY)
+
+
 def test_all_faults_are_named_at_once() -> None:
     document = json.loads(statement().payload())
     document["predicate"] |= {"packet": "", "nonce": "x", "surplus": 1}
@@ -216,6 +280,12 @@ def test_what_is_no_table_says_so(document: bytes) -> None:
 
 def subject(name: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": "5" * 64}}
+
+
+def test_subjects_are_in_the_order_of_their_names_and_then_of_their_digests() -> None:
+    first, second, third = Subject("a", "1" * 64), Subject("a", "2" * 64), Subject("b", "0" * 64)
+    assert sorted([third, second, first]) == [first, second, third]
+    assert not first < Subject("a", "1" * 64)
 
 
 @pytest.mark.parametrize("names", [["b", "a"], ["a", "a"]])

@@ -30,15 +30,21 @@ def test_the_file_is_one_line_of_json() -> None:
         (('"base":"a', '"base":"A'), "base is not a commit"),
         (('"policy":"5', '"policy":"'), "policy is not a SHA-256 digest"),
         (('"rootCommit":"', '"rootCommit":"x'), "rootCommit is not a commit"),
-        (("{", ""), "not JSON"),
-        (('"v"', '"v":1,"v"'), "the key 'v' stands twice"),
+        (("{", ""), "not JSON at line 1, column 7: Extra data"),
+        (('"v"', '"v":1,"v"'), "the key 'v' stands twice in one object"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(change: tuple[str, str], complaint: str) -> None:
     refusal = read_pin(PINNED.to_bytes().decode().replace(*change).encode(), "trust.json")
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.path) == ("trust_file_malformed", "trust.json")
-    assert refusal.message.startswith(complaint)
+    assert refusal.message == complaint
+
+
+def test_all_faults_of_the_file_are_named_at_once() -> None:
+    refusal = read_pin(b'{"v":1,"base":"","rootCommit":""}', "trust.json")
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == "rootCommit is not a commit; base is not a commit; policy is missing"
 
 
 def test_the_first_policy_seen_is_believed() -> None:

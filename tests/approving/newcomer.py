@@ -108,6 +108,7 @@ class Newcomer:
     def _fill_in_the_refinement(self) -> None:
         text = self.read(REFINEMENT)
         line = SPECIFICATION.splitlines()[5]
+        text = text.replace("SPEC_ANCHOR: <fill in>", "SPEC_ANCHOR: SPEC_v1.md 1.1 Greeting")
         for key, value in (("START_LINE", "6"), ("END_LINE", "6"), ("TOKEN", line.split()[0])):
             text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
         text = text.replace("  <fill in>", f"  {line}").replace("VERDICT: <fill in>", "VERDICT: PASS")

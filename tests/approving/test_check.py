@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from typing import Any
 
-from approving.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story
+import pytest
+
+from approving.deciding import digest_of, drafted, written
+from approving.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story, moment_in
 from git.scratch import git
 
 
@@ -160,3 +165,46 @@ def test_severities_are_read_from_the_base(story: Story) -> None:
     here = {each["code"] for each in story.json("check")["findings"]}
     assert "refinement_not_ascii" in told
     assert "refinement_not_ascii" not in here
+
+
+@pytest.mark.parametrize(
+    ("used", "code"),
+    [
+        pytest.param(timedelta(0), "approval_expired", id="now"),
+        pytest.param(timedelta(minutes=90), "use_backdated", id="dated-back-behind-the-base"),
+    ],
+)
+def test_an_approval_that_expired_before_the_base_moved_on_cannot_have_been_used_before_that(
+    story: Story, used: timedelta, code: str
+) -> None:
+    """As after a fast-forward, the commit that uses it stands on the line of the base itself."""
+    story.activate(approve_two_hours_ago(story, validity=timedelta(hours=1)))
+    commit_dated(story, used)
+    assert ({"approval_expired", "use_backdated"} & found(story).keys()) == {code}
+    assert story.run("approvals", "verify").status == (code == "approval_expired")
+
+
+def approve_two_hours_ago(story: Story, validity: timedelta) -> str:
+    given = moment_in(-timedelta(hours=2))
+    draft = drafted(story.root, story.keys[ALICE], given, WP, "activation", "approve", validity=validity)
+    return digest_of(written(story.root, story.keys[ALICE], given, draft))
+
+
+def commit_dated(story: Story, ago: timedelta) -> None:
+    git(story.root, "add", "--all")
+    git(story.root, "commit", "--quiet", "-m", "activated", date=f"{time.time() - ago.total_seconds():.0f} +0000")
+
+
+def test_a_commit_that_is_dated_back_is_of_no_interest_where_the_approval_was_in_time_all_the_same(
+    story: Story,
+) -> None:
+    story.activate(approve_two_hours_ago(story, validity=timedelta(days=1)))
+    commit_dated(story, timedelta(minutes=90))
+    assert found(story) == {}
+
+
+def test_a_base_that_is_dated_ahead_makes_nothing_late(story: Story) -> None:
+    git(story.root, "commit", "--quiet", "--allow-empty", "-m", "a wrong clock", date="2099-01-01T00:00:00Z")
+    story.activate(story.approve())
+    story.commit("activated")
+    assert found(story) == {}

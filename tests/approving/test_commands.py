@@ -200,7 +200,7 @@ def test_nobody_approves_a_policy_that_has_not_changed(story: Story) -> None:
         (["approve", "--attach", "nowhere"], 6, "file_unreadable"),
         (["revoke"], 2, "missing_argument"),
         (["approvals"], 2, "missing_argument"),
-        (["approvals", "forge"], 2, "missing_argument"),
+        (["approvals", "forge"], 2, "invalid_value"),
         (["key"], 2, "missing_argument"),
         (["key", "init"], 3, "approval_needs_terminal"),
         (["key", "init", "a", "b"], 2, "unexpected_argument"),

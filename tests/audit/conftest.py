@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Audited:
 
 
 @pytest.fixture
-def audited(built: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
-    """A repository in which nothing is wrong."""
+def audited(built: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audited]:
+    """A repository in which nothing is wrong. All tests share its clock, which is turned back after each."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
         monkeypatch.delenv(name, raising=False)
     shutil.copytree(built.root, tmp_path / "repository", symlinks=True)
-    return Audited(tmp_path / "repository", built.capture, built.clock)
+    began = built.clock.now
+    yield Audited(tmp_path / "repository", built.capture, built.clock)
+    built.clock.now = began

@@ -16,6 +16,7 @@ from audit.pages import ATTACKS, audit_of, hostile_audit, hostile_page, many_pac
 from audit.test_planted_faults import FAULTS
 from git.scratch import git
 from workpacket.audit.board_history import board_history, lane_order
+from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN
 from workpacket.report.audit_data import audit_json
 from workpacket.report.audit_text import render_audit_markdown, render_audit_text
@@ -190,3 +191,19 @@ def test_every_code_that_the_page_names_is_one() -> None:
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", page))
     assert len(named) > 10
     assert named <= set(catalogue())
+
+
+def test_what_is_not_shown_is_counted_and_what_is_in_no_packet_is_said() -> None:
+    for count, last in ((20, "row 19"), (21, "and 1 more")):
+        findings = [Finding("stub_without_row", "error", "board.md", line, 1, f"row {line}") for line in range(count)]
+        lines = render_audit_text(audit_of({}, findings=findings), catalogue()).splitlines()
+        assert lines[0] == f"{count} errors."
+        assert next(line for line in reversed(lines) if line.startswith("  ")).endswith(last)
+    name = "WP-1-Part-v1"
+    own = [Finding("run_zombie", "error", f".GOV/log/{name}/x.json", 1, 1, "it runs")]
+    other = [Finding("stub_without_row", "warning", "board.md", 1, 1, "a row")]
+    for found, told in (
+        (own, "1 error in 1 packet."),
+        (own + other, "1 error and 1 warning in 1 packet and other files."),
+    ):
+        assert render_audit_text(audit_of({name: packet(name)}, findings=found), catalogue()).startswith(told)

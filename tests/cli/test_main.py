@@ -71,6 +71,13 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
         (["schema", "nothing"], "invalid_value", "there is no schema 'nothing'"),
         (["schema", "a", "b"], "unexpected_argument", "name one schema"),
+        (["board", "drow"], "invalid_value", "'drow' is none of show, sync, move, export"),
+        (["registry", "drow"], "invalid_value", "'drow' is none of show, audit, sync"),
+        (["policy", "drow"], "invalid_value", "'drow' is none of show, test, trust"),
+        (["log", "drow"], "invalid_value", "'drow' is none of verify, checkpoint"),
+        (["approvals", "drow"], "invalid_value", "'drow' is none of list, verify"),
+        (["key", "drow"], "invalid_value", "'drow' is none of init, doctor, list"),
+        (["board"], "missing_argument", "say which: show, sync, move, export"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_named(commands: Commands, words: list[str], code: str, said: str) -> None:
@@ -94,6 +101,20 @@ def test_outside_of_a_repository_nothing_is_checked(
     monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
     assert main(["check"]) == 6
     assert "(no_repository)" in capsys.readouterr().err
+    assert main(["new", "WP-1-Parser-v1"]) == 6
+    assert capsys.readouterr().err.count(str(Path.cwd())) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody can take a folder away there in which somebody stands")
+def test_a_folder_that_is_gone_is_no_defect_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for words in (["check"], ["new", "WP-1-Parser-v1", "--what", "a", "--why", "b"], ["run", "start", "a"]):
+        assert main(words) == 6, words
+        assert "is gone (no_repository)" in capsys.readouterr().err
 
 
 def test_a_defect_of_ours_leaves_a_log_to_paste(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -181,6 +182,27 @@ def test_the_backlog_may_be_worked_on_from_the_branch_of_any_packet(governed: Go
         assert governed(*words).codes != ["other_work_branch"]
     governed.git("switch", "--quiet", "main")
     governed.done("block", NAME, "--reason", "x", "--until", "y")
+
+
+def test_who_follows_what_is_said_can_hand_in_from_a_work_tree(
+    governed: Governed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("trees") / "song"
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.done("prepare", NAME, "--for", "coder", "--worktree", str(place))
+    commit, merge, enter, *_ = governed.done("claim", NAME, "--as", "coder").next.split(", then: ")
+    assert commit == "commit the governed files"
+    governed.commit("claimed")
+    governed.git(*shlex.split(merge)[1:], "--quiet")
+    assert (governed.root / enter.removeprefix("cd ")).resolve() == place.resolve()
+    (place / "src").mkdir(exist_ok=True)
+    (place / "src/greet.py").write_text("print('hello')\n")
+    governed.git("-C", str(place), "add", "--all")
+    governed.git("-C", str(place), "commit", "--quiet", "--message", "work")
+    with working_in(place):
+        governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
 
 
 def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(

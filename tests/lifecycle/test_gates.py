@@ -77,6 +77,21 @@ def test_a_ticked_box_proves_nothing(governed: Governed) -> None:
     assert len(governed.refused("activate", NAME)) == 5
 
 
+@pytest.mark.parametrize(
+    ("candidate", "anchor"), [("None known.", "<fill in>"), ("TODO", "<fill in>"), ("SPEC_v1.md 1.1", "SPEC_v1.md 1.1")]
+)
+def test_that_no_passage_is_known_is_not_put_up_for_a_signature_as_one(
+    governed: Governed, candidate: str, anchor: str
+) -> None:
+    governed.begin()
+    governed.done("new", NAME, "--what", "Greet", "--why", "It is asked for")
+    governed.replace(
+        f".GOV/task_packets/stubs/{NAME}.md", "not Roadmap):\n  - None known.", f"not Roadmap):\n  - {candidate}"
+    )
+    governed.done("refine", NAME)
+    assert f"- SPEC_ANCHOR: {anchor}\n" in governed.read(REFINEMENT)
+
+
 def test_an_open_point_is_named_with_its_line(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)
@@ -228,6 +243,8 @@ def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:
     answer = governed.json("submit", NAME, "--as", "coder", "--prove", f"1={command}")
     said = [one["message"] for one in answer["data"]["unmet"]]
     assert said[0].endswith(f"the evidence failed: {command} ended with 7, saying '42'")
+    answer = governed.json("submit", NAME, "--as", "coder", "--prove", "1=src/greet.py:99")
+    assert answer["data"]["unmet"][0]["message"].endswith("the evidence failed: src/greet.py:99 is not there")
 
 
 def test_a_todo_is_left_for_nobody(governed: Governed) -> None:

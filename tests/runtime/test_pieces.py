@@ -160,6 +160,7 @@ def test_names_are_loaded_when_they_are_used() -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     subprocess.run([sys.executable, "-c", program], check=True, env=bare)
     assert {getattr(workpacket.runtime, name).__name__ for name in workpacket.runtime.__all__}
+    assert [name for name in dir(workpacket.runtime) if not name.startswith("_")] == workpacket.runtime.__all__
     with pytest.raises(AttributeError):
         workpacket.runtime.Nothing  # noqa: B018
 

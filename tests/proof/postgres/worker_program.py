@@ -15,6 +15,7 @@ from workpacket.runtime import Run, Runtime, Settings
 from workpacket.runtime.queue.offering import Queue
 from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.contract import Append, Appended
+from workpacket.runtime.stores.postgres.access import Row
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 
@@ -24,7 +25,15 @@ class NotingStore(PostgresStore):
     notes: int
 
     def append(self, request: Append) -> Appended:
-        appended = super().append(request)
+        return self._noted(super().append(request))
+
+    def append_last(
+        self, request: Append, job: int, queue: str, holder: str, seconds: float | None
+    ) -> tuple[Appended, Row]:
+        appended, row = super().append_last(request, job, queue, holder, seconds)
+        return self._noted(appended), row
+
+    def _noted(self, appended: Appended) -> Appended:
         os.write(self.notes, "".join(f"{event.stream} {event.hash}\n" for event in appended.events).encode())
         return appended
 

@@ -48,7 +48,8 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Findin
 def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Finding]:
     for criterion in traced.criteria if packet.lane in submitted_lanes(lanes) else ():
         if not criterion.proved:
-            message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}, is proved by nothing"
+            where = "in the log or in EVIDENCE_MAPPING"
+            message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}, has no evidence {where}"
             yield audit_finding("criterion_without_evidence", packet.packet_path, criterion.line, message)
         for each in criterion.evidence:
             if each.suspect:

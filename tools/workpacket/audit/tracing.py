@@ -20,6 +20,9 @@ from workpacket.value import Value
 
 Result = Literal["met", "not_met", "not_applicable", "stated"]
 
+_MARKS = str.maketrans("", "", "`*\"'\\")
+# A requirement may be quoted from a document instead of from DONE_MEANS: `Spec_v1.md 4.2 Parser`.
+_PASSAGE = re.compile(r"[`\"']*\S+\.md\b")
 _PLACE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 
 
@@ -87,13 +90,17 @@ def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
         if document is not None
     ]
     known = {same(text.value) for text in texts}
-    strays = [each for each in evidence if same(each.criterion) not in known]
+    strays = [each for each in evidence if same(each.criterion) not in known and not _of_a_passage(each)]
     return Trace(tuple(anchors), tuple(criteria), tuple(strays), tuple(_commits(facts, packet)))
 
 
+def _of_a_passage(evidence: Evidence) -> bool:
+    return evidence.result == "stated" and _PASSAGE.match(evidence.criterion) is not None
+
+
 def same(text: str) -> str:
-    """Two wordings of a criterion are one if they differ in nothing but space and the marks around them."""
-    return " ".join(text.split()).strip("`\"' ").casefold()
+    """Two wordings of a criterion are one if they differ in nothing but space and marks, as of code."""
+    return " ".join(text.translate(_MARKS).split()).casefold()
 
 
 def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:

@@ -83,7 +83,7 @@ def reader_of(root: str) -> Read:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=path) from error
+            raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
 
     return read
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.approve import BASE_OPTION
-from workpacket.cli.options import Arguments, Command, usage
+from workpacket.cli.options import Arguments, Command, chosen
 
 SUBCOMMANDS = ("list", "verify")
 
@@ -11,9 +11,7 @@ SUBCOMMANDS = ("list", "verify")
 def run(arguments: Arguments) -> int:
     from workpacket.cli.judging import list_approvals, verify_approvals
 
-    if not arguments.words or arguments.words[0] not in SUBCOMMANDS:
-        raise usage(arguments.command, "missing_argument", f"say which: {' or '.join(SUBCOMMANDS)}")
-    return list_approvals(arguments) if arguments.words[0] == "list" else verify_approvals(arguments)
+    return list_approvals(arguments) if chosen(arguments, SUBCOMMANDS) == "list" else verify_approvals(arguments)
 
 
 COMMAND = Command(

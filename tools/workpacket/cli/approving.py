@@ -199,7 +199,7 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_LARGEST)
     except OSError as error:
-        raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=str(path)) from error
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=str(path)) from error
 
 
 def _finish(arguments: Arguments, approvals: Approvals, draft: Draft, blob: bytes) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.team_claims import in_step
 from workpacket.plans.turning import block
 
 
 def run(arguments: Arguments) -> int:
     reason, until = required(arguments, "reason"), required(arguments, "until")
-    return packet_command(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
+    return in_step(
+        arguments, packet_command(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
+    )
 
 
 COMMAND = Command(

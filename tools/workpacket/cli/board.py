@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from workpacket.cli.lasting import lasting
-from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.options import Arguments, Command, Option, chosen
 
 # As `cli.governing.ACTING`, which is too heavy for what only shows.
 _KINDS = ("human", "agent", "ci")
 
 
 def run(arguments: Arguments) -> int:
-    action = arguments.words[0] if arguments.words else ""
+    action = chosen(arguments, ("show", "sync", "move", "export"))
     if action == "show":
         return lasting(arguments, "board_view")
     if action == "export":
         from workpacket.cli.board_export import export
 
         return export(arguments)
-    if action not in {"sync", "move"}:
-        raise usage(arguments.command, "missing_argument", "it needs one of show, sync, move, export")
     from workpacket.cli.board_moves import move_entry, sync_board
 
     return sync_board(arguments) if action == "sync" else move_entry(arguments)

@@ -41,6 +41,9 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
         # What is left of the output would fail again at the exit.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
         return WorkpacketError("file_unwritable", message, hint="free some space, or write it elsewhere")
+    if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():
+        message = "the folder in which this was called is gone"
+        return WorkpacketError("no_repository", message, hint="change into one that is there, then try again")
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
         return WorkpacketError("file_unwritable", message, hint="check permissions and free space, then try again")
@@ -50,3 +53,12 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
     return WorkpacketError(
         "internal_error", f"{type(error).__name__}: {error}", hint=f"please report it with the log in {log.name}"
     )
+
+
+def _nowhere() -> bool:
+    """Whether the folder in which this was called was taken away. One that is gone can still be looked at as `.`."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False

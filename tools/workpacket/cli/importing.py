@@ -60,7 +60,7 @@ def _read(bridge: Bridge, path: str) -> tuple[list[Placed], list[Finding]]:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise WorkpacketError("file_unreadable", f"{path}: {error.strerror}", path=path) from None
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from None
     source = Source.from_bytes(path, data)
     placed: list[Placed] = []
     findings: list[Finding] = []

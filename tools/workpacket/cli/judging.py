@@ -40,7 +40,8 @@ def verify_approvals(arguments: Arguments) -> int:
         files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
         outcome = CheckOutcome(tuple(findings), files)
         status = exit_status(outcome, catalogue())
-        base = f"{approvals.base.name} ({approvals.base.commit[:_SHORT]})" if approvals.base.commit else "none yet"
+        name, commit = approvals.base.name, approvals.base.commit
+        against = f"against the base {escape(name)} ({commit[:_SHORT]})" if commit else "without a base"
         data: dict[str, Json] = {
             "base": approvals.base.commit,
             "envelopes": len(approvals.own_envelopes),
@@ -55,7 +56,7 @@ def verify_approvals(arguments: Arguments) -> int:
         sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
     else:
         count = counted(len(approvals.own_envelopes), "envelope")
-        sys.stdout.write(f"{count} verified against the base {escape(base)}; nothing rests on a missing approval\n")
+        sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
     if not data["policy_anchored"]:
         sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
     if not remembered:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.approve import BASE_OPTION
-from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.options import Arguments, Command, Option, chosen
 
 SUBCOMMANDS = ("init", "doctor", "list")
 
@@ -11,9 +11,7 @@ SUBCOMMANDS = ("init", "doctor", "list")
 def run(arguments: Arguments) -> int:
     from workpacket.cli import keys
 
-    if not arguments.words or arguments.words[0] not in SUBCOMMANDS:
-        raise usage(arguments.command, "missing_argument", f"say which: {', '.join(SUBCOMMANDS)}")
-    return {"init": keys.init, "doctor": keys.doctor, "list": keys.list_keys}[arguments.words[0]](arguments)
+    return {"init": keys.init, "doctor": keys.doctor, "list": keys.list_keys}[chosen(arguments, SUBCOMMANDS)](arguments)
 
 
 COMMAND = Command(

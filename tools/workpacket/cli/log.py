@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from workpacket.cli.governing import ACTING
 from workpacket.cli.looking import looking
-from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.ledger.checkpoints import Reach, reach
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -19,13 +19,10 @@ from workpacket.shell.judging.log_verifying import verify_log
 
 
 def run(arguments: Arguments) -> int:
-    action = arguments.words[0] if arguments.words else ""
-    if action == "checkpoint":
+    if chosen(arguments, ("verify", "checkpoint")) == "checkpoint":
         from workpacket.cli.log_checkpoint import checkpoint
 
         return checkpoint(arguments)
-    if action != "verify":
-        raise usage(arguments.command, "missing_argument", "it needs one of verify, checkpoint")
     from workpacket.shell.moment import moment
 
     verified = verify_log(looking(), arguments.value("base"), moment().now)

@@ -117,12 +117,18 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
 
 def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
     """The first word, which has to be one of `known`; `words` then holds what follows it."""
+    given = chosen(arguments, known)
+    del arguments.words[0]
+    return given
+
+
+def chosen(arguments: Arguments, known: Sequence[str]) -> str:
+    """The first word, which has to be one of `known`. It is left in `words`."""
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
         what = f"{given!r} is none of {', '.join(known)}" if given else f"say which: {', '.join(known)}"
         raise usage(arguments.command, code, what)
-    del arguments.words[0]
     return given
 
 

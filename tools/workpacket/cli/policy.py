@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.looking import looking, show_json
-from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.lifecycle.added_gates import added_gates
 from workpacket.lifecycle.approval import ANCHORING
 from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
@@ -18,9 +18,7 @@ from workpacket.shell.checking.rows import load_findings
 
 
 def run(arguments: Arguments) -> int:
-    action = arguments.words[0] if arguments.words else ""
-    if action not in {"show", "test", "trust"}:
-        raise usage(arguments.command, "missing_argument", "it needs one of show, test, trust")
+    action = chosen(arguments, ("show", "test", "trust"))
     if action == "trust":
         from workpacket.cli.policy_trust import run as trust
 

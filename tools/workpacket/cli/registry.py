@@ -7,7 +7,7 @@ from functools import partial
 from workpacket.cli.board_moves import to_go_on
 from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.looking import NOBODY, looking, show_json
-from workpacket.cli.options import Arguments, Command, usage
+from workpacket.cli.options import Arguments, Command, chosen
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.plans.moving import in_force
@@ -17,7 +17,7 @@ from workpacket.shell.governing.gathering import gather
 
 
 def run(arguments: Arguments) -> int:
-    action = arguments.words[0] if arguments.words else ""
+    action = chosen(arguments, ("show", "audit", "sync"))
     if action == "sync":
         repository = here()
         draw = partial(sync, board=False)
@@ -28,8 +28,6 @@ def run(arguments: Arguments) -> int:
         from workpacket.cli.tracing import audit_registry
 
         return audit_registry(arguments)
-    if action != "show":
-        raise usage(arguments.command, "missing_argument", "it needs one of show, audit, sync")
     return _show(arguments)
 
 

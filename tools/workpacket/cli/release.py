@@ -5,14 +5,14 @@ from __future__ import annotations
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command
-from workpacket.cli.team_claims import let_go
+from workpacket.cli.team_claims import in_step
 from workpacket.plans.working import release
 from workpacket.shell.governing.commanding import here
 
 
 def run(arguments: Arguments) -> int:
     reason = required(arguments, "reason")
-    return let_go(
+    return in_step(
         arguments,
         packet_command(arguments, noting_roles(here(), lambda facts, packet: release(facts, packet, reason=reason))),
     )

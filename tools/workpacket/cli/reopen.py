@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command
+from workpacket.cli.team_claims import in_step
 from workpacket.plans.turning import reopen
 
 
 def run(arguments: Arguments) -> int:
     reason = required(arguments, "reason")
-    return packet_command(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
+    return in_step(arguments, packet_command(arguments, lambda facts, packet: reopen(facts, packet, reason=reason)))
 
 
 COMMAND = Command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, actor_of, conclude, words_of
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.team_claims import in_step
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
@@ -32,7 +33,7 @@ def run(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
-    return conclude(arguments, carry_out(repository, "submit", [name], actor, decide))
+    return in_step(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
 
 
 def _evidence(arguments: Arguments, repository: Repository, packet: PacketFacts) -> list[dict[str, Json]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.team_claims import in_step
 from workpacket.plans.turning import supersede
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing.commanding import here
@@ -13,10 +14,13 @@ from workpacket.shell.governing.commanding import here
 def run(arguments: Arguments) -> int:
     by = packet_named(find_governed(str(here().root)), required(arguments, "by")).text
     reason = arguments.value("reason")
-    return packet_command(
+    return in_step(
         arguments,
-        noting_roles(here(), lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason)),
-        also=(by,),
+        packet_command(
+            arguments,
+            noting_roles(here(), lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason)),
+            also=(by,),
+        ),
     )
 
 

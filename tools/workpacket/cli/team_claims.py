@@ -22,6 +22,7 @@ from workpacket.report.door import escape
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.gathering import gather
 from workpacket.value import replace
 
 if TYPE_CHECKING:
@@ -54,19 +55,38 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
         team.store.close()
 
 
-def let_go(arguments: Arguments, status: int) -> int:
-    """After a command that ended a claim, end it for the other clones too; `status` is that of the command."""
+def in_step(arguments: Arguments, status: int) -> int:
+    """After a command that moved a packet: the claim that all clones see is held while somebody works on it, and only
+    then. `status` is that of the command."""
     team = _team() if status == 0 else None
     if team is not None and team.store is not None:
         try:
-            held = team.store.lease(_name_of(arguments))
-            if held is not None:
-                team.store.release(held)
+            _bring_in_step(arguments, team.store, team.hours)
         finally:
             team.store.close()
     elif team is not None:
         sys.stderr.write(f"note: {escape(team.why)}; for the other clones the claim ends when its lease does\n")
     return status
+
+
+def _bring_in_step(arguments: Arguments, store: Store, hours: int) -> None:
+    """What a clone knows nothing of is not its own to give up: the holder must be one of those its log names."""
+    from workpacket.runtime.errors import LeaseHeld
+
+    stream = _name_of(arguments)
+    packet = gather(here(), [stream.removeprefix("packet/")], actor_of(arguments, here())).packets
+    state = packet[stream.removeprefix("packet/")].state
+    held = store.lease(stream)
+    if state.lane != "IN_PROGRESS" or state.lease is None:
+        if held is not None and held.holder in state.holders:
+            store.release(held)
+        return
+    holder = state.lease.holder
+    try:
+        store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
+    except LeaseHeld as other:
+        said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} in this one"
+        sys.stderr.write(f"note: {escape(said)}; agree who goes on, and let the other one release it\n")
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:

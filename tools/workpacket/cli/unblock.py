@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from workpacket.cli.governing import ACTING, REASON, packet_command
 from workpacket.cli.options import Arguments, Command
+from workpacket.cli.team_claims import in_step
 from workpacket.plans.turning import unblock
 
 
 def run(arguments: Arguments) -> int:
-    return packet_command(arguments, lambda facts, packet: unblock(facts, packet, reason=arguments.value("reason")))
+    reason = arguments.value("reason")
+    return in_step(arguments, packet_command(arguments, lambda facts, packet: unblock(facts, packet, reason=reason)))
 
 
 COMMAND = Command(

@@ -7,7 +7,7 @@ import os
 
 from workpacket.cli.governing import ACTING, REASON, packet_command, words_of
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.team_claims import let_go
+from workpacket.cli.team_claims import in_step
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> int:
         words=2,
         questions=(verdict_question(choice),),
     )
-    return status if choice == "CHANGES" else let_go(arguments, status)
+    return in_step(arguments, status)
 
 
 def _report(path: str) -> Json:

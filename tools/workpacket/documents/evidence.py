@@ -14,14 +14,15 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _LINE = re.compile(
-    r"^[ \t]*(?:[-*+][ \t]+)?\**(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
-    r"(?P<value>[^\r\n]*?)[ \t]*$",
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?\**"
+    r"(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
+    r"(?P<value>[^\r\n]*?)[ \t]*(?=[\r\n]|\Z)",
     re.MULTILINE,
 )
 _MAPPED = re.compile(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z", re.DOTALL)
 _QUOTED = re.compile(r"[*_]*`([^`]+)`")
 _PLACEHOLDER = re.compile(r"<[^<>]+>")
-_UNFILLED = re.compile(r"\A(?:<.*>|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
+_UNFILLED = re.compile(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
 
 
 class EvidenceBlock(Value):
@@ -64,7 +65,7 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met."""
+    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is no pair."""
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):
@@ -74,5 +75,5 @@ def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
             value = match["value"].strip().strip("`\"'")
             if match["key"] == "REQUIREMENT":
                 requirement = Text(value, item.start, item.end)
-            elif requirement is not None and not _UNFILLED.match(value):
+            elif requirement is not None and not _UNFILLED.match(value) and not _UNFILLED.match(requirement.value):
                 yield requirement, value

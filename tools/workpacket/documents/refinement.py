@@ -14,7 +14,7 @@ from workpacket.text.node import Node
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
-_FENCE_LINE = re.compile(r"^ *(`{3,}|~{3,}).*$", re.MULTILINE)
+_FENCE_LINE = re.compile(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"

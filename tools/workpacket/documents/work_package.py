@@ -27,7 +27,7 @@ _SUBTASK = re.compile(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
 _SUBTASK_HEADING = re.compile(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
 # A line that is about a subtask: its heading, or a list item or paragraph that begins with its id.
 _SUBTASK_LINE = re.compile(
-    r"^[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
+    r"(?:^|(?<=\r))[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
 _LIST_IN_TEXT = re.compile(r"[^\s,\[\]'\"]+")

@@ -45,3 +45,13 @@ def changes_before(
             changes.append(Change(letter, blob if mode in _CONTENTS else "", next(parts)))
     if header:
         yield header, changes
+
+
+def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
+    """The commits that lead to `commit` along first parents, the oldest first, each with its time."""
+    answer = run_git(
+        repository.root, "rev-list", "--first-parent", "--reverse", "--timestamp", "--end-of-options", commit
+    )
+    for row in answer.text.splitlines():
+        time, identity = row.split(" ")
+        yield identity, int(time)

@@ -66,7 +66,7 @@ def _read_files(folder: Path, start: Path) -> Repository:
             raise _no_work_tree(candidate)
     raise WorkpacketError(
         "no_repository",
-        f"{start} is not in a git repository",
+        "it is not in a git repository",
         hint="Go to your repository, or make one here: git init",
         path=str(start),
     )
@@ -125,7 +125,7 @@ def _ask_git(start: Path) -> Repository:
     git_dir = run_git(start, "rev-parse", "--absolute-git-dir", check=False).text.rstrip("\n")
     if git_dir:
         raise _no_work_tree(Path(git_dir))
-    raise WorkpacketError("no_repository", f"{start} is not in a git repository: {answer.complaint}", path=str(start))
+    raise WorkpacketError("no_repository", f"it is not in a git repository: {answer.complaint}", path=str(start))
 
 
 def _no_work_tree(place: Path) -> WorkpacketError:

@@ -46,7 +46,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
-        raise WorkpacketError("worktree_exists", f"{path} exists already", path=str(path))
+        raise WorkpacketError("worktree_exists", "there is a file or folder of that name", path=str(path))
     for other in list_worktrees(repository):
         if other.branch == branch:
             raise WorkpacketError(

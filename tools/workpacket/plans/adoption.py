@@ -44,7 +44,10 @@ class Adoption(Value):
 
     @property
     def contradiction(self) -> str:
-        said = "; ".join(f"{one.path}:{one.line} says {one.says!r}" for one in self.found)
+        said = "; ".join(
+            f"{one.path}:{one.line} says {one.says!r}" if one.says else f"{one.path}:{one.line} says no lane"
+            for one in self.found
+        )
         return f"{self.packet.id}: {said}"
 
 
@@ -66,7 +69,9 @@ def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Pl
         _record(draft, adoption)
     open_ones = [adoption.contradiction for adoption in adoptions if not adoption.lane]
     said = f"{len(taken)} packets adopted" + (f", {len(open_ones)} contradict themselves" if open_ones else "")
-    then = "workpacket adopt --prefer board, or --prefer packet" if open_ones else "workpacket board sync"
+    # What was preferred already has no answer for those that are left.
+    left = " or ".join(f"workpacket adopt --prefer {one}" for one in ("board", "packet") if one != prefer)
+    then = left if open_ones else "workpacket board sync"
     contradictions: list[Json] = list(open_ones)
     names: list[Json] = [adoption.packet.id.text for adoption in taken]
     data: Mapping[str, Json] = {"adopted": names, "contradictions": contradictions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from workpacket.documents.refinement import Refinement
@@ -23,6 +24,7 @@ from workpacket.plans.moving import move, project
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"
+_NO_ANCHOR = re.compile(r"(?:none(?: known)?|n/?a|todo|tbd)?\.?", re.IGNORECASE)
 
 
 class NewStub(Value):
@@ -93,7 +95,9 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     found = packet.refinement
     if found is None:
         stub = packet.stub
-        anchors = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
+        candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
+        # What says that there is none is no name of a passage, and nobody shall sign it as one.
+        anchors = [anchor for anchor in candidates if not _NO_ANCHOR.fullmatch(anchor)]
         text = render_refinement(
             RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
         )

@@ -79,8 +79,9 @@ def compare(
     `policy` is the one beside the files: it has a say in what the protocols tell of moves.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
-    spoken = dialect or dialect_here(seen.files, own, missions=seen.missions)
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
+    # With a board that people kept themselves, missions are only one part of the work.
+    spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(file, package, seen), group=file.group)
         for file in starting_files(spoken, package, policy, found_governed=governed)

@@ -25,7 +25,7 @@ _CONFLICT = re.compile(
     r"^>{7}(?: [^\r\n]*)?(?:\r\n|\n|\r|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_MARKS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
+_MARKS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
 _STATUS = re.compile(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
 
 

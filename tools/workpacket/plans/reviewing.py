@@ -69,7 +69,9 @@ def submit_refusal(
 def _came_to(row: Mapping[str, Json]) -> str:
     """What a command came to, as the end of a sentence: its status and the last line that it said."""
     if "exit_code" not in row:
-        return f": {row.get('proof')} is not there"
+        places = row.get("proof")
+        named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
+        return f": {named} is not there"
     said = [line.strip() for line in str(row.get("log_tail", "")).splitlines() if line.strip()]
     return f": {row.get('command')} ended with {row['exit_code']}" + (f", saying {said[-1][:200]!r}" if said else "")
 

@@ -80,9 +80,15 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
-    enter = f"cd {shlex.quote(tree)}" if tree else f"git switch {shlex.quote(where)}"
+    enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
     then = f"{enter}, then: do the work there and commit it, then: workpacket submit {name} --prove N=COMMAND"
     return Planned(draft.plan(), said, then, {"id": name, **lease})
+
+
+def _into(tree: str, target: str) -> str:
+    """Into another work tree, whose log has to learn of the claim: there, no command would believe the holder."""
+    place = shlex.quote(tree)
+    return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
 
 
 def _lease(facts: Facts) -> dict[str, Json]:

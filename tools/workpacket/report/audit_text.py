@@ -57,7 +57,9 @@ def sentence(audit: Audit) -> str:
     if not grave:
         return "Nothing is wrong."
     concerned = {matter.packet for matter in grave} - {""}
-    where = f" in {counted(len(concerned), 'packet')}" if concerned else ""
+    elsewhere = any(not matter.packet for matter in grave)
+    places = [counted(len(concerned), "packet")] * bool(concerned) + ["other files"] * elsewhere
+    where = f" in {' and '.join(places)}" if concerned else ""
     parts = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return f"{' and '.join(parts)}{where}."
 
@@ -90,8 +92,11 @@ def _lines(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
         when = f", {group.when}" if group.when else ""
         yield f"{group.severity}: {group.title} ({group.code}): {len(group.matters)}{when}"
         yield f"  to act: {', '.join(told(who) for who in group.who[:5])}"
-        for matter in group.matters[: _SHOWN if group.severity != "info" else 3]:
+        shown = group.matters[: _SHOWN if group.severity != "info" else 3]
+        for matter in shown:
             yield f"  {place(matter)}: {told(matter.finding.message)}"
+        if len(shown) < len(group.matters):
+            yield f"  and {len(group.matters) - len(shown)} more"
     if audit.matters:
         yield ""
     yield from (f"{lane:<16}{count:>6}" for lane, count in lanes_of(audit))

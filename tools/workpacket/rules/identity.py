@@ -168,14 +168,15 @@ class DateMalformed(DocumentRule[Document]):
             if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
                 why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
                 message = f"{name} {value!r} {why}"
-                yield self.fault(text.span, message, hint=f"write it as {_meant(value)}T00:00:00Z")
+                yield self.fault(text.span, message, hint=_how_to_write(value))
 
 
-def _meant(value: str) -> str:
-    """The day that is meant, where that is beyond doubt; else any."""
+def _how_to_write(value: str) -> str:
     match = _WITH_DOTS.match(value)
     day = f"{match['year']}-{match['month']:0>2}-{match['day']:0>2}" if match else ""
-    return day if day and not date(day) else "2026-01-31"
+    if day and not date(day):
+        return f"write it as {day}T00:00:00Z"
+    return "write the day that was meant, in the form 2026-01-31T00:00:00Z"
 
 
 class SignatureMalformed(DocumentRule[StructuredDocument]):

@@ -11,7 +11,9 @@ from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
 
-_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>\d+)(?:-\d+)?`?")
+_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
+# How templates say what is to be written.
+_EVIDENCE_FORM = "path/to/file:line"
 _TODO = re.compile(r"\bTODO\b")
 
 
@@ -106,7 +108,8 @@ class EvidencePlaceMissing(PacketRule):
 
     def check(self, document: Packet) -> Iterator[Fault]:
         for field in _evidence_fields(document):
-            if field.name == "evidence" and not field.owned and not _EVIDENCE_PLACE.search(field.value):
+            shown = field.value.strip("`") == _EVIDENCE_FORM
+            if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
                 yield self.fault(field.key_span, "the evidence names no `path:line`")
 
 
@@ -120,9 +123,9 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 
 
 class TodoField(PacketRule):
-    """Field of a packet that is still to be filled in
+    """Field of a packet that the template does not have, and that is still to be filled in
 
-    A new packet has some; before it is submitted, none may be left.
+    Somebody meant to write more. Of the fields of the template, `placeholder_left` says so.
 
     Remedy: fill it in.
     """
@@ -134,6 +137,6 @@ class TodoField(PacketRule):
         for placed in document.placed:
             for field in placed.fields:
                 match = _TODO.match(field.value)
-                if match:
+                if match and placed.spec.field(field.name) is None:
                     span = (field.value_span[0], field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} is still to be filled in")

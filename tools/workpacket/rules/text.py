@@ -15,7 +15,7 @@ _LONE_SURROGATES = re.compile("[\udc80-\udcff]+")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]+")
-_CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7})(?= |$)|^={7}$", re.MULTILINE)
+_CONFLICT = re.compile(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
 _HOME = re.compile(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
 )

@@ -49,3 +49,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What an author is to find; the names are loaded only when they are used, so `dir` would not see them."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -180,6 +180,15 @@ REASONS: tuple[Reason, ...] = (
         "The checkpoint was taken out of the log, or the file is none.",
         "Restore the checkpoint: `git log --all --diff-filter=D -- .GOV/log/_checkpoints` finds it.",
     ),
+    _integrity(
+        "use_backdated",
+        "An approval was in time only if a commit is older than those before it",
+        "An approval has to be used before it expires. When it was used is the time of the commit that brought the "
+        "event onto the base, which its author writes where a branch is fast-forwarded.",
+        "Ask who pushed the commit and when. If it came too late, revoke the approval and have the packet approved "
+        "again; let the server make the merge commits (docs/approvals/protect.md).",
+        "warning",
+    ),
 )
 
 BY_CODE = {reason.code: reason for reason in REASONS}

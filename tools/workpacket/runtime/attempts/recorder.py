@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.kinds import KINDS, Data, Kind
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.stores.contract import Append, Lease, Store
+from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
 from workpacket.runtime.ticks import Clock
 
 
@@ -38,8 +38,14 @@ class Recorder:
     last_contact: float = 0.0
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
-    def record(self, *drafts: Draft, key: str | None = None, expected_version: int | None = None) -> tuple[Event, ...]:
-        """Append the records as one; when this returns they are durable."""
+    def record(
+        self,
+        *drafts: Draft,
+        key: str | None = None,
+        expected_version: int | None = None,
+        append: Callable[[Append], Appended] | None = None,
+    ) -> tuple[Event, ...]:
+        """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
         news = tuple([self._new(draft) for draft in drafts])
         with self._lock:
             now = self.clock.now()
@@ -47,7 +53,7 @@ class Recorder:
             request = Append(
                 self.stream, news, self.writer, self.seq + 1, self.actor, now, now, key, fence, expected_version
             )
-            appended = self.store.append(request)
+            appended = (append or self.store.append)(request)
             self.last_contact = self.clock.ticks()
             if appended.events[0].writer == self.writer:
                 self.seq = max(self.seq, appended.events[-1].writer_seq)

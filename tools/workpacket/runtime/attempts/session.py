@@ -27,7 +27,7 @@ from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.milestones import Prepared
 from workpacket.runtime.records.state import CheckpointRecord, RunState
 from workpacket.runtime.records.values import stored_text, value_of
-from workpacket.runtime.stores.contract import Lease
+from workpacket.runtime.stores.contract import Append, Appended, Lease
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
 
@@ -44,14 +44,16 @@ class SavedCheckpoint:
 
 
 class Lent(NamedTuple):
-    """A lease that a worker took with the job, and gives up with it.
+    """A lease that a worker took with the job, keeps in force, and gives up with it.
 
-    `begun`: whether the run existed when it was taken. `leaving`: whether the worker is told to end.
+    `begun`: whether the run existed when it was taken. `leaving`: whether the worker is told to end. `complete`:
+    appends the end of the run, if the job is to be finished in the same transaction.
     """
 
     lease: Lease
     begun: bool
     leaving: Callable[[], bool]
+    complete: Callable[[Append], Appended] | None = None
 
 
 @dataclass(slots=True)
@@ -95,8 +97,9 @@ class Session:
 
     def keep_lease(self) -> None:
         """Renew the lease in the background for as long as this process is really running."""
-        # threading.Thread.start() waits until the thread runs; on a busy machine that delays the first step.
-        _thread.start_new_thread(self._renew_until_over, ())
+        if self.lent is None:
+            # threading.Thread.start() waits until the thread runs; on a busy machine that delays the first step.
+            _thread.start_new_thread(self._renew_until_over, ())
 
     def _renew_until_over(self) -> None:
         while not self._over.wait(self.seconds / 3):
@@ -228,7 +231,7 @@ class Session:
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
-            self.recorder.record(Draft("run.completed", done))
+            self.recorder.record(Draft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
             in_flight: list[Json] = list(self.steps.in_flight)
             if isinstance(error, RunCancelled):

@@ -8,6 +8,7 @@ how it ended. A job that failed too often, or that only a person can help, is de
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from workpacket.runtime.catalog import stream_prefix
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.ids import random_id
 from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.stores.contract import Lease, Store
+from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
+from workpacket.runtime.stores.postgres.access import Row
 from workpacket.runtime.stores.postgres.following import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
@@ -83,15 +85,20 @@ class Queue:
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
         """Take the next job and the lease of its run; `finished` leaves the queue in the same transaction."""
         done = (finished.id, finished.lease.token) if finished is not None else (None, None)
-        job, stream, request, token, attempt, max_tries, begun = self.store.access.one(
+        row = self.store.access.one(
             "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
             (self.store.project, self.name, holder, seconds, *done),
         )
-        if job is None:
-            return None
-        said = json.loads(request)
-        lease = Lease(stream, token, holder, seconds)
-        return Job(job, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease, begun)
+        return _claimed(row, holder, seconds)
+
+    def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
+        """Append what ends the run, and in the same transaction finish its job, give up its lease and take the next.
+
+        `seconds` None: take none. None is taken either where a job of a lane is next; that is for `claim`.
+        """
+        holder = job.lease.holder
+        appended, row = self.store.append_last(last, job.id, self.name, holder, seconds)
+        return appended, _claimed(row, holder, seconds or 0.0)
 
     def finish(self, job: Job) -> bool:
         return self._settle(job, "done")
@@ -121,7 +128,7 @@ class Queue:
 
     def news(self) -> News:
         """For who waits for the next job."""
-        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}")
+        return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}", poll=math.inf)
 
     def revive(self, job: int) -> bool:
         """Let a dead job wait again, with all its tries."""
@@ -135,6 +142,15 @@ class Queue:
             (self.store.project, self.name),
         )
         return tuple(Waiting(*row) for row in rows)
+
+
+def _claimed(row: Row, holder: str, seconds: float) -> Job | None:
+    number, stream, request, token, attempt, max_tries, begun = row
+    if number is None:
+        return None
+    said = json.loads(request)
+    lease = Lease(stream, token, holder, seconds)
+    return Job(number, said["name"], said["packet"], said["key"], said["inputs"], attempt, max_tries, lease, begun)
 
 
 def queue_of(store: Store, name: str) -> Queue:

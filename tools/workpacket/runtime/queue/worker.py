@@ -8,16 +8,20 @@ boundary, to whoever claims it then; so does one that is interrupted. Neither co
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from workpacket.runtime.attempts.session import Lent, stop_code
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
 from workpacket.runtime.processes import this_process
+from workpacket.runtime.queue.keeping import Keeper
 from workpacket.runtime.queue.offering import Job, Queue
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stop_reasons import reason_of
+from workpacket.runtime.stores.contract import Append, Appended
 from workpacket.runtime.stores.postgres.following import News
 
 Task = Callable[[Run], object]
@@ -37,6 +41,9 @@ class Worker:
     idle: float = 1.0  # seconds between two looks at an empty queue that announces nothing
     first_wait: float = FIRST_WAIT
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
+    _next: Job | None = field(default=None, init=False)  # claimed when the job before it was finished
+    _refresh_at: float = field(default=0.0, init=False)
+    _finished: bool = field(default=False, init=False)  # the job in hand, with the end of its run
 
     @property
     def stopping(self) -> bool:
@@ -55,26 +62,49 @@ class Worker:
             news.close()
 
     def _work(self, news: News, *, until_empty: bool) -> int:
-        holder = this_process()
-        seconds = self.runtime.settings.lease_seconds
-        finished: Job | None = None
         count = 0
-        while not self._stopping.is_set():
-            job = self.queue.claim(holder, seconds, finished=finished)
-            finished = None
-            if job is None:
-                self.queue.refresh()
-                job = self.queue.claim(holder, seconds)
-            if job is None:
-                if until_empty:
-                    return count
-                news.wait(self.idle)
-                continue
-            if self._do(job):
-                finished, count = job, count + 1
-        if finished is not None:
-            self.queue.finish(finished)
+        with Keeper(self.runtime.store, self._seconds) as keeper:
+            while not self._stopping.is_set():
+                self._refresh()
+                job = self._claimed()
+                if job is None:
+                    if until_empty:
+                        return count
+                    news.wait(self.idle)
+                    continue
+                keeper.held = job.lease
+                count += self._do(job)
+                keeper.held = None
+            if self._next is not None:  # told to end just after it was claimed
+                self.queue.give_back(self._next, reason="handed_over", tried=False)
+                self._next = None
         return count
+
+    @property
+    def _seconds(self) -> float:
+        return self.runtime.settings.lease_seconds
+
+    def _claimed(self) -> Job | None:
+        job, self._next = self._next, None
+        if job is None:
+            holder = this_process()
+            job = self.queue.claim(holder, self._seconds)
+            if job is None:
+                self._refresh(now=True)
+                job = self.queue.claim(holder, self._seconds)
+        return job
+
+    def _refresh(self, *, now: bool = False) -> None:
+        """Also while there is no end of jobs: what is due, and what a dead worker left, is not to wait for that end."""
+        if now or time.monotonic() >= self._refresh_at:
+            self.queue.refresh()
+            self._refresh_at = time.monotonic() + self.idle
+
+    def _complete(self, job: Job, last: Append) -> Appended:
+        seconds = None if self._stopping.is_set() else self._seconds
+        appended, self._next = self.queue.complete(job, last, seconds=seconds)
+        self._finished = True
+        return appended
 
     def _do(self, job: Job) -> bool:
         """Whether the run ended well. If not, what becomes of the job is settled here."""
@@ -82,7 +112,10 @@ class Worker:
         if task is None:
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")
             return False
-        lent = Lent(job.lease, job.begun, self._stopping.is_set)
+        # A witness is told of the end of a run while its lease is held, so the job is finished after that.
+        witnessed = self.runtime.settings.witness is not None and job.packet
+        lent = Lent(job.lease, job.begun, self._stopping.is_set, None if witnessed else partial(self._complete, job))
+        self._finished = False
         try:
             with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:
                 task(run)
@@ -98,6 +131,8 @@ class Worker:
             self.queue.give_back(job, reason=stop_code(error), tried=False)
             raise
         else:
+            if not self._finished:
+                self.queue.finish(job)
             return True
         return False
 

@@ -1,7 +1,8 @@
 """Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
 
 - every file among the attestations is a sound envelope whose signature is over its statement;
-- every event that rests on an approval has one, judged as of the moment when it came onto the base;
+- every event that rests on an approval has one, judged as of the moment when it came onto the base, and that moment
+  lies after what was on the base before it (`backdated`);
 - a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
 - a policy that differs from the one at the base was approved under the one at the base;
 - nothing that the base holds of log and attestations is gone or different (`append_only`).
@@ -30,6 +31,7 @@ from workpacket.model.events import ATTESTATIONS_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
 from workpacket.shell.approvals.attestations import blob_id, logged_packets, read_file
+from workpacket.shell.approvals.backdated import backdated
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.matter import (
     ACTIVATION_GATE,
@@ -73,7 +75,9 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
-    for event in events_at_gates(approvals, consuming):
+    asking = events_at_gates(approvals, consuming)
+    findings += backdated(approvals, asking)
+    for event in asking:
         findings += (_finding(each, event.path) for each in rested_upon(approvals, event))
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):

@@ -52,7 +52,10 @@ def make_key(path: Path, comment: str) -> OwnKey:
     tool = find_ssh_keygen()
     if path.exists() or Path(f"{path}.pub").exists():
         raise WorkpacketError(
-            "key_exists", f"{path} exists already", hint="name another file: workpacket key init PATH", path=str(path)
+            "key_exists",
+            "there is a file of that name",
+            hint="name another file: workpacket key init PATH",
+            path=str(path),
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     status, _ = run_openssh([tool, "-q", "-t", "ed25519", "-C", comment, "-f", str(path)], in_terminal=True)

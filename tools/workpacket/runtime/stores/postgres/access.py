@@ -40,7 +40,8 @@ _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
 # libpq passes on no code of a refusal to connect, only the words of the server.
 _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "is not permitted to log in",
-             "certificate", "pg_hba.conf rejects", "permission denied for database")  # fmt: skip
+             "certificate", "pg_hba.conf rejects", "permission denied for database",
+             "server does not support SSL")  # fmt: skip
 _COLLISIONS = 3  # how often two may insert the same at the same moment; after that it is no coincidence
 
 
@@ -60,7 +61,7 @@ class Access:
             timeout=max(patience, 1.0),
             reconnect_timeout=2.0,
             kwargs={"autocommit": True, "prepare_threshold": 0},
-            configure=_by_index,
+            configure=_prepared,
             name="workpacket",
             open=False,
         )
@@ -174,9 +175,22 @@ class Access:
             self._pool.close()
 
 
-def _by_index(connection: Connection) -> None:
-    """A plan made while a table had ten rows is kept by this connection when it has ten million."""
-    connection.execute("SET enable_seqscan = off")
+def _prepared(connection: Connection) -> None:
+    """A plan made while a table had ten rows is kept by this connection when it has ten million: it goes by indexes.
+
+    Behind a pooler that lends a connection for a transaction nothing may be left on it: a statement that was prepared
+    there may be another client's under the same name, and a setting would be another program's.
+    """
+    if is_lent(connection):
+        connection.prepare_threshold = None
+    else:
+        connection.execute("SET enable_seqscan = off", prepare=False)
+
+
+def is_lent(connection: Connection) -> bool:
+    """Whether a pooler stands between. It makes up the number of the process that it names to its clients."""
+    (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
+    return bool(process != connection.info.backend_pid)
 
 
 def _refused(error: Exception) -> bool:

@@ -1,18 +1,19 @@
 """Waiting for news from the server: NOTIFY wakes whoever waits, and looking again after a while is always enough.
 
-A notification is a hint and nothing more. It is lost with its connection, and a standby or a pooler in transaction mode
-has none; so every wait ends after some seconds whether there was one or not, and whoever waits looks for itself.
+A notification is a hint and nothing more. It is lost with its connection, and a standby or a pooler has none; so every
+wait ends after some seconds whether there was one or not, and whoever waits looks for itself.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 
 import psycopg
 
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.stores.postgres.access import Access, Connection
+from workpacket.runtime.stores.postgres.access import Access, Connection, is_lent
 
 FOLLOWED = 60.0  # seconds for which a stream is announced after somebody said that they follow it
 POLL = 0.5  # seconds between two looks where there are no notifications
@@ -20,10 +21,14 @@ CONNECT_AGAIN = 5.0
 
 
 class News:
-    """One channel, on a connection of its own. `only` is the payload that counts; None: all of them."""
+    """One channel, on a connection of its own. `only` is the payload that counts; None: all of them.
 
-    def __init__(self, access: Access, channel: str, only: str | None = None) -> None:
+    `poll`: after how many seconds at the latest one looks again where there are no notifications.
+    """
+
+    def __init__(self, access: Access, channel: str, only: str | None = None, *, poll: float = POLL) -> None:
         self._access = access
+        self._poll = poll
         self._listen = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
         self._only = only
         self._connection: Connection | None = None
@@ -38,7 +43,7 @@ class News:
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
             return  # what was announced before is not told again, so one looks again
         if self._connection is None:
-            time.sleep(min(seconds, POLL))
+            time.sleep(min(seconds, self._poll))
             return
         try:
             for note in self._connection.notifies(timeout=seconds):
@@ -51,7 +56,11 @@ class News:
         self._next_try = time.monotonic() + CONNECT_AGAIN
         try:
             self._connection = self._access.connect()
-            self._connection.execute(self._listen)
+            if is_lent(self._connection):
+                self.close()
+                self._next_try = math.inf
+            else:
+                self._connection.execute(self._listen)
         except (RuntimeFault, psycopg.Error):
             self.close()
         return self._connection is not None

@@ -8,14 +8,16 @@ head than the present one is answered with `moved` and the head, and the client 
 
 from __future__ import annotations
 
-_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+# A plan made while a table had ten rows is kept by a connection when it has ten million, so it goes by indexes; said
+# here, it also holds where a pooler lends the connections, on which nothing may be set.
+DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp SET enable_seqscan = off"
 # Called by the functions above only, so with their rights and their search path: to set those again costs as much as
 # a look-up. Nobody is granted a right to call one of these.
 _WITHIN = "VOLATILE"
 
 ACCESS = (
     "CREATE FUNCTION {s}.moment() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()'",
-    f"""CREATE FUNCTION {{s}}.my_projects() RETURNS SETOF integer LANGUAGE sql STABLE {_DEFINER} AS $$
+    f"""CREATE FUNCTION {{s}}.my_projects() RETURNS SETOF integer LANGUAGE sql STABLE {DEFINER} AS $$
         SELECT project FROM members m WHERE EXISTS (
             SELECT FROM pg_roles r WHERE r.rolname = m.role AND pg_has_role(session_user, r.oid, 'MEMBER')) $$""",
     f"""CREATE FUNCTION {{s}}.require_level(p_project integer, p_level integer) RETURNS void
@@ -47,13 +49,16 @@ ACCESS = (
     END $$""",
 )
 
-APPEND = f"""CREATE FUNCTION {{s}}.append_1(
+_ASKED = """
     p_project integer, p_stream text, p_base bigint, p_base_hash bytea, p_writer text, p_seq bigint, p_key text,
     p_fence bigint, p_expected bigint, p_actor text, p_occurred bigint, p_recorded bigint,
     p_types text[], p_type_versions integer[], p_data text[], p_payloads text[], p_bytes bytea, p_sizes integer[],
-    p_hashes text[], p_kinds text[], p_keys text[], p_statuses text[],
-    OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision)
-LANGUAGE plpgsql {_DEFINER} AS $$
+    p_hashes text[], p_kinds text[], p_keys text[], p_statuses text[]"""
+_ANSWERED = """
+    OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision"""
+# {also} is what else is done to the row of the stream, {after} what else is done once the events are stored: a call of
+# a function within a function would cost each append as much as the row of an index.
+_STORING = """
 DECLARE
     s streams; began events; last bigint := 0; count integer := cardinality(p_types); before bytea := p_base_hash;
     address bytea; own bytea; at integer := 1;
@@ -112,7 +117,7 @@ BEGIN
         END IF;
     ELSE
         UPDATE streams SET version = p_base + count, hash = decode(p_hashes[count], 'hex'),
-            fence = greatest(fence, p_fence), writer = p_writer, writer_seq = p_seq + count - 1 WHERE id = s.id;
+            fence = greatest(fence, p_fence), writer = p_writer, writer_seq = p_seq + count - 1{also} WHERE id = s.id;
     END IF;
     FOR i IN 1 .. count LOOP
         address := decode(p_payloads[i], 'hex');
@@ -134,8 +139,30 @@ BEGIN
     IF s.followed > clock_timestamp() THEN
         PERFORM pg_notify('workpacket_streams', s.id::text);
     END IF;
-    outcome := 'stored';
+    outcome := 'stored';{after}
 END $$"""
+
+APPENDS = (
+    f"CREATE FUNCTION {{s}}.append_1({_ASKED},{_ANSWERED}) LANGUAGE plpgsql {DEFINER} AS $$"
+    + _STORING.replace("{also}", "").replace("{after}", ""),
+    # The last append of a run that the queue offered: the job is finished, its lease given up and the next job claimed
+    # in the same transaction, unless `p_seconds` is null. Asked again because the answer was lost, it says `repeated`
+    # and claims nothing: the job that was claimed then waits for the end of its lease.
+    f"""CREATE FUNCTION {{s}}.append_last_1({_ASKED}, p_job bigint, p_queue text, p_holder text,
+    p_seconds double precision,{_ANSWERED},
+    OUT job bigint, OUT job_stream text, OUT job_request text, OUT job_token bigint, OUT try integer,
+    OUT tries_allowed integer, OUT begun boolean) LANGUAGE plpgsql {DEFINER} AS $$"""
+    + _STORING.replace("{also}", ", ends = least(ends, moment())").replace(
+        "{after}",
+        """
+    DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_fence;
+    IF p_seconds IS NOT NULL THEN
+        SELECT c.job, c.stream, c.request, c.number, c.try, c.tries_allowed, c.begun
+            INTO job, job_stream, job_request, job_token, try, tries_allowed, begun
+            FROM claim_next(p_project, p_queue, p_holder, p_seconds, false) c;
+    END IF;""",
+    ),
+)
 
 LEASES = (
     f"""CREATE FUNCTION {{s}}.take_lease(
@@ -146,9 +173,11 @@ LEASES = (
     BEGIN
         SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
         IF NOT FOUND THEN
-            INSERT INTO streams(project, name) VALUES (p_project, p_stream)
-                ON CONFLICT DO NOTHING RETURNING * INTO s;
-            IF s.id IS NULL THEN outcome := 'again'; RETURN; END IF;
+            number := first_token(0);
+            INSERT INTO streams(project, name, token, holder, request, ends) VALUES (p_project, p_stream, number,
+                p_holder, p_request, moment() + make_interval(secs => p_seconds)) ON CONFLICT DO NOTHING;
+            outcome := CASE WHEN FOUND THEN 'taken' ELSE 'again' END; begun := false;
+            RETURN;
         END IF;
         at := moment();
         IF s.ends > at AND p_request <> '' AND s.request = p_request THEN
@@ -167,13 +196,13 @@ LEASES = (
     f"""CREATE FUNCTION {{s}}.acquire_1(
         p_project integer, p_stream text, p_holder text, p_seconds double precision, p_over bigint, p_request text,
         OUT outcome text, OUT number bigint, OUT present text, OUT seconds double precision)
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         SELECT t.outcome, t.number, t.present, t.seconds INTO outcome, number, present, seconds
             FROM take_lease(p_project, p_stream, p_holder, p_seconds, p_over, p_request) t;
     END $$""",
     f"""CREATE FUNCTION {{s}}.renew_1(p_project integer, p_stream text, p_token bigint, p_seconds double precision)
-    RETURNS boolean LANGUAGE plpgsql {_DEFINER} AS $$
+    RETURNS boolean LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -185,7 +214,7 @@ LEASES = (
         RETURN true;
     END $$""",
     f"""CREATE FUNCTION {{s}}.release_1(p_project integer, p_stream text, p_token bigint) RETURNS void
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         PERFORM set_config('synchronous_commit', 'off', true);
         UPDATE streams SET ends = least(ends, moment())

@@ -6,13 +6,13 @@ claim need not be durable: nothing is done under it before an append with its to
 
 from __future__ import annotations
 
-_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+from workpacket.runtime.stores.postgres.functions import DEFINER
 
 JOBS = (
     f"""CREATE FUNCTION {{s}}.offer_1(
         p_project integer, p_queue text, p_stream text, p_request text, p_priority integer, p_lane text,
         p_lane_limit integer, p_delay double precision, p_max_tries integer) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -33,7 +33,7 @@ JOBS = (
             WHERE project = p_project AND name = p_stream AND token = p_token;
     END $$""",
     # Jobs whose time has come, and jobs whose worker has lost its lease, wait again.
-    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
         UPDATE jobs SET state = 'waiting' WHERE id IN (
@@ -46,29 +46,23 @@ JOBS = (
             AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at)
             FOR UPDATE OF j SKIP LOCKED);
     END $$""",
-    # The job `p_done` is finished in the same transaction: one commit a job.
-    f"""CREATE FUNCTION {{s}}.claim_1(
-        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
+    # Without `p_in_lanes` a job of a lane whose turn it is is left alone, and with it all that come after it.
+    """CREATE FUNCTION {s}.claim_next(
+        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_in_lanes boolean,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
         OUT tries_allowed integer, OUT begun boolean)
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql AS $$
     DECLARE
-        j jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
+        j {s}.jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
     BEGIN
-        PERFORM require_level(p_project, 2);
-        PERFORM set_config('synchronous_commit', 'off', true);
-        IF p_done IS NOT NULL THEN
-            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token
-                RETURNING * INTO j;
-            IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
-        END IF;
         LOOP
             SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
                 AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)
                 ORDER BY priority DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED;
-            EXIT WHEN NOT FOUND;
+            EXIT WHEN NOT FOUND OR (j.lane IS NOT NULL AND NOT p_in_lanes);
             IF j.lane IS NOT NULL THEN
-                -- Who claims in a lane claims alone in it, so the count below is right until the commit.
+                -- Who claims in a lane claims alone in it, so the count below is right until the commit; which
+                -- therefore must not wait for a disk.
                 IF NOT pg_try_advisory_xact_lock(hashtextextended(p_project || ' ' || p_queue || ' ' || j.lane, 0))
                     OR (SELECT count(*) FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
                         AND lane = j.lane) >= j.lane_limit
@@ -92,10 +86,28 @@ JOBS = (
             RETURN;
         END LOOP;
     END $$""",
+    # The job `p_done` is finished in the same transaction: one commit a job.
+    f"""CREATE FUNCTION {{s}}.claim_1(
+        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
+        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
+        OUT tries_allowed integer, OUT begun boolean)
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE j jobs;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        PERFORM set_config('synchronous_commit', 'off', true);
+        IF p_done IS NOT NULL THEN
+            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token
+                RETURNING * INTO j;
+            IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
+        END IF;
+        SELECT c.* INTO job, stream, request, number, try, tries_allowed, begun
+            FROM claim_next(p_project, p_queue, p_holder, p_seconds, true) c;
+    END $$""",
     f"""CREATE FUNCTION {{s}}.settle_1(
         p_project integer, p_job bigint, p_token bigint, p_state text, p_delay double precision, p_reason text,
         p_detail text, p_untried boolean) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE j jobs;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -116,7 +128,7 @@ JOBS = (
         RETURN true;
     END $$""",
     f"""CREATE FUNCTION {{s}}.revive_1(p_project integer, p_job bigint) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         UPDATE jobs SET state = 'waiting', tries = 0 WHERE id = p_job AND project = p_project AND state = 'dead';
         RETURN FOUND;

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-_DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp"
+from workpacket.runtime.stores.postgres.functions import DEFINER
 
 KEEPING = (
     # Only the owner of the schema makes a project, and keeps it.
-    f"""CREATE FUNCTION {{s}}.open_project_1(p_name text) RETURNS integer LANGUAGE plpgsql {_DEFINER} AS $$
+    f"""CREATE FUNCTION {{s}}.open_project_1(p_name text) RETURNS integer LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE project integer;
     BEGIN
         SELECT id INTO project FROM projects WHERE name = p_name;
@@ -21,15 +21,17 @@ KEEPING = (
         END IF;
         RETURN project;
     END $$""",
-    f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
-        PERFORM require_level(p_project, 3);
-        UPDATE payloads SET bytes = NULL WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
-        RETURN FOUND;
-    END $$""",
     # Who asks again because the answer was lost is told what was done: `request` is the same then.
+    f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea, p_request text) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 3);
+        UPDATE payloads SET bytes = NULL, erased = p_request
+            WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
+        RETURN FOUND
+            OR EXISTS (SELECT FROM payloads WHERE project = p_project AND digest = p_digest AND erased = p_request);
+    END $$""",
     f"""CREATE FUNCTION {{s}}.remove_1(p_project integer, p_stream text, p_head bytea, p_request text) RETURNS boolean
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 3);
@@ -45,7 +47,7 @@ KEEPING = (
     # A restore is one transaction of three calls; until the last of them nobody can see the stream or add to it. 0 is
     # the answer to who asks again after all of it was done.
     f"""CREATE FUNCTION {{s}}.arrive_1(p_project integer, p_stream text, p_request text) RETURNS bigint
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -66,7 +68,7 @@ KEEPING = (
         p_occurred bigint[], p_recorded bigint[], p_actors text[], p_writers text[], p_seqs bigint[],
         p_event_keys text[], p_fences bigint[], p_data text[], p_payloads bytea[], p_previous bytea[],
         p_hashes bytea[], p_kinds text[], p_keys text[], p_statuses text[]) RETURNS void
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     BEGIN
         PERFORM require_level(p_project, 2);
         PERFORM FROM streams WHERE id = p_stream AND project = p_project AND state = 'arriving';
@@ -88,14 +90,14 @@ KEEPING = (
         END LOOP;
     END $$""",
     f"""CREATE FUNCTION {{s}}.bring_payloads_1(p_project integer, p_stream bigint, p_digests bytea[], p_bytes bytea[])
-    RETURNS void LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    RETURNS void LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         UPDATE payloads p SET bytes = b.bytes FROM unnest(p_digests, p_bytes) AS b(digest, bytes)
             WHERE p.stream = p_stream AND p.project = p_project AND p.digest = b.digest
             AND EXISTS (SELECT FROM streams WHERE id = p_stream AND project = p_project AND state = 'arriving');
     END $$""",
     f"""CREATE FUNCTION {{s}}.arrived_1(p_project integer, p_stream bigint) RETURNS void
-    LANGUAGE plpgsql {_DEFINER} AS $$ BEGIN
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 2);
         UPDATE streams s SET state = 'live', version = e.version, hash = e.hash, writer = e.writer,
             writer_seq = e.writer_seq, fence = (SELECT max(fence) FROM events WHERE stream = p_stream)
@@ -104,7 +106,7 @@ KEEPING = (
     END $$""",
     f"""CREATE FUNCTION {{s}}.reindex_1(
         p_project integer, p_stream text, p_head bigint, p_kinds text[], p_keys text[], p_versions bigint[],
-        p_statuses text[]) RETURNS boolean LANGUAGE plpgsql {_DEFINER} AS $$
+        p_statuses text[]) RETURNS boolean LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
     BEGIN
         PERFORM require_level(p_project, 2);
@@ -117,7 +119,7 @@ KEEPING = (
     END $$""",
     # Appends to a stream that somebody follows are announced: NOTIFY makes commits wait for each other.
     f"""CREATE FUNCTION {{s}}.follow_1(p_project integer, p_stream text, p_seconds double precision) RETURNS bigint
-    LANGUAGE plpgsql {_DEFINER} AS $$
+    LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE found bigint;
     BEGIN
         PERFORM require_level(p_project, 1);

@@ -12,12 +12,12 @@ from psycopg import sql
 
 from workpacket.runtime.errors import NewerSchema, StoreUnavailable
 from workpacket.runtime.stores.postgres.access import Access, Connection
-from workpacket.runtime.stores.postgres.functions import ACCESS, APPEND, LEASES
+from workpacket.runtime.stores.postgres.functions import ACCESS, APPENDS, LEASES
 from workpacket.runtime.stores.postgres.jobs import JOBS
 from workpacket.runtime.stores.postgres.keeping import KEEPING
 from workpacket.runtime.stores.postgres.tables import GUARDS, TABLES, row_security
 
-_FIRST: tuple[str, ...] = (*TABLES, *GUARDS, *ACCESS, APPEND, *LEASES, *KEEPING, *JOBS, *row_security())
+_FIRST: tuple[str, ...] = (*TABLES, *GUARDS, *ACCESS, *APPENDS, *LEASES, *KEEPING, *JOBS, *row_security())
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -18,8 +18,8 @@ LEVELS: dict[Right, int] = {"reader": 1, "writer": 2, "keeper": 3}
 
 _FUNCTIONS: dict[Right, tuple[str, ...]] = {
     "reader": ("moment", "my_projects", "open_project_1", "follow_1"),
-    "writer": ("append_1", "acquire_1", "renew_1", "release_1", "arrive_1", "bring_1", "bring_payloads_1", "arrived_1",
-               "reindex_1", "offer_1", "refresh_1", "claim_1", "settle_1", "revive_1"),
+    "writer": ("append_1", "append_last_1", "acquire_1", "renew_1", "release_1", "arrive_1", "bring_1",
+               "bring_payloads_1", "arrived_1", "reindex_1", "offer_1", "refresh_1", "claim_1", "settle_1", "revive_1"),
     "keeper": ("erase_1", "remove_1"),
 }  # fmt: skip
 _READABLE = ("schema_migrations", "projects", "streams", "events", "payloads", "entries", "jobs")

@@ -24,7 +24,7 @@ from workpacket.runtime.stores.admission import (
     require_version,
 )
 from workpacket.runtime.stores.contract import Append, Appended, Lease
-from workpacket.runtime.stores.postgres.access import Connection
+from workpacket.runtime.stores.postgres.access import Connection, Row
 from workpacket.runtime.stores.postgres.arrays import number_array, text_array
 from workpacket.runtime.stores.postgres.reading import ReadablePostgres
 
@@ -32,6 +32,7 @@ _APPEND: LiteralString = (
     "SELECT * FROM {s}.append_1(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, "
     "%s::text[], %s::int[], %s::text[], %s::text[], %b, %s::int[], %s::text[], %s::text[], %s::text[], %s::text[])"
 )
+_APPEND_LAST: LiteralString = _APPEND.replace("append_1(", "append_last_1(")[:-1] + ", %s, %s, %s, %s)"
 _BRING: LiteralString = (
     "SELECT {s}.bring_1(%s, %s, %s::bigint[], %s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::text[], "
     "%s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %b::bytea[], %b::bytea[], %b::bytea[], "
@@ -60,16 +61,26 @@ class PostgresStore(ReadablePostgres):
     # ---- appending -----------------------------------------------------------------------------------------------
 
     def append(self, request: Append) -> Appended:
+        return self._append(request, _APPEND, ())[0]
+
+    def append_last(
+        self, request: Append, job: int, queue: str, holder: str, seconds: float | None
+    ) -> tuple[Appended, Row]:
+        """The append that finishes a job; the row of the job that was claimed with it, or one of nulls."""
+        return self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
+
+    def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
         self.access.require_writable()
         version, previous = self._heads.get(request.stream, (0, GENESIS))
         for _ in range(_TRIES):
             new = events_to_store(request, version, previous)
-            answer = _Answer(*self.access.one(_APPEND, self._asked(request, new, version, previous)))
+            row = self.access.one(statement, (*self._asked(request, new, version, previous), *also))
+            answer = _Answer(*row[:5])
             if answer.outcome == "stored":
                 self._remember(request.stream, new[-1].version, new[-1].hash)
-                return Appended(new, duplicate=False)
+                return Appended(new, duplicate=False), row[5:]
             if answer.outcome in {"key", "repeated"}:
-                return Appended(self._stored_before(request, answer), duplicate=True)
+                return Appended(self._stored_before(request, answer), duplicate=True), row[5:]
             if answer.outcome == "moved":
                 version, previous = answer.version, answer.hash.hex()
             elif answer.outcome != "again":
@@ -131,7 +142,8 @@ class PostgresStore(ReadablePostgres):
 
     def erase(self, digest: str) -> bool:
         self.access.require_writable()
-        return bool(self.access.one("SELECT {s}.erase_1(%s, %b)", (self.project, bytes.fromhex(digest)))[0])
+        asked = (self.project, bytes.fromhex(digest), random_id())
+        return bool(self.access.one("SELECT {s}.erase_1(%s, %b, %s)", asked)[0])
 
     def rebuild_index(self) -> None:
         self.access.require_writable()

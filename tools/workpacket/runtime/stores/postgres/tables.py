@@ -41,7 +41,7 @@ TABLES = (
     """CREATE UNIQUE INDEX event_key ON {s}.events(stream, key) WHERE key IS NOT NULL""",
     # By stream, although the address would do: a result that all runs share must not make them wait for each other.
     """CREATE TABLE {s}.payloads(
-        stream bigint NOT NULL, digest bytea NOT NULL, project integer NOT NULL, bytes bytea,
+        stream bigint NOT NULL, digest bytea NOT NULL, project integer NOT NULL, bytes bytea, erased text,
         PRIMARY KEY (stream, digest))""",
     """CREATE TABLE {s}.entries(
         stream bigint NOT NULL, kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL,

@@ -1,0 +1,112 @@
+"""Whole runs a second through worker processes, beside plain inserts by as many processes on the same server.
+
+Runs and inserts take turns in short rounds, so that both meet the same neighbours and the same disk. Two kinds of runs:
+`empty` ones are two durable records, those of one `step` three. Beside the rates stands the processor time of the
+process that does them: on a machine that others use, that is the figure which stays.
+
+    python bench/postgres_workers.py insert|runs URL QUEUE      (a worker: started by `workers`)
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__)
+for folder in ("tools", "tests"):
+    sys.path.insert(0, str(HERE.parent.parent / folder))
+
+import psycopg  # noqa: E402  # the paths above are needed first
+
+from workpacket.runtime import Run, Runtime  # noqa: E402
+from workpacket.runtime.queue.offering import Offer, Queue  # noqa: E402
+from workpacket.runtime.queue.worker import Worker  # noqa: E402
+from workpacket.runtime.stores.postgres.store import PostgresStore  # noqa: E402
+
+ROUNDS = 5
+EACH = 100  # inserts, and runs, of one process in one round
+TEXT = "x" * 1000
+INSERT = "INSERT INTO floor(data) VALUES (%s)"
+
+
+def empty(run: Run) -> None:
+    pass
+
+
+def step(run: Run) -> None:
+    run.step("work", lambda: {"text": TEXT})
+
+
+TASKS = {"empty": empty, "step": step}
+
+
+def workers(url: str, count: int) -> dict[str, float]:
+    """The table `floor` is there already."""
+    seconds = dict.fromkeys(("inserts", *TASKS), 0.0)
+    processor = dict.fromkeys(seconds, 0.0)
+    store = PostgresStore(url)
+    for turn in range(ROUNDS):
+        for kind in seconds:
+            name = f"{kind} {count} {turn}"
+            if kind in TASKS:
+                for number in range(EACH * count):
+                    Queue(store, name).offer(Offer(kind, key=f"{name} {number}"))
+            took, cost = _crew("runs" if kind in TASKS else "insert", url, name, count)
+            seconds[kind] += took
+            processor[kind] += cost
+    store.close()
+    done = ROUNDS * EACH * count
+    figures: dict[str, float] = {f"{kind}_per_s": round(done / took) for kind, took in seconds.items()}
+    figures |= {f"{kind}_times_inserts": round(seconds["inserts"] / seconds[kind], 2) for kind in TASKS}
+    return figures | {f"{kind}_client_us": round(cost / done * 1e6) for kind, cost in processor.items()}
+
+
+def _crew(what: str, url: str, name: str, count: int) -> tuple[float, float]:
+    """How long `count` processes took, and the processor time of all of them."""
+    words = [sys.executable, str(HERE), what, url, name]
+    crew = [subprocess.Popen(words, stdin=-1, stdout=-1, text=True) for _ in range(count)]
+    spans: list[tuple[float, float, float]] = []
+    for process in crew:
+        assert process.stdout is not None
+        process.stdout.readline()  # it is ready
+    for process in crew:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in crew:
+        told = process.communicate()[0].split()
+        spans.append((float(told[0]), float(told[1]), float(told[2])))
+    return max(end for _, end, _ in spans) - min(began for began, _, _ in spans), sum(cost for _, _, cost in spans)
+
+
+def _insert(url: str) -> None:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=0) as plain:
+        _wait()
+        began, cost = time.monotonic(), time.process_time()
+        for _ in range(EACH):
+            plain.execute(INSERT, (TEXT,))
+        print(began, time.monotonic(), time.process_time() - cost)
+
+
+def _runs(url: str, name: str) -> None:
+    store = PostgresStore(url)
+    worker = Worker(Runtime(store), Queue(store, name), TASKS)
+    _wait()
+    began, cost = time.monotonic(), time.process_time()
+    worker.work(until_empty=True)
+    print(began, time.monotonic(), time.process_time() - cost)
+    store.close()
+
+
+def _wait() -> None:
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "insert":
+        _insert(sys.argv[2])
+    else:
+        _runs(sys.argv[2], sys.argv[3])

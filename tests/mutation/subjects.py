@@ -1,0 +1,39 @@
+"""What is changed, and the tests that have to notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mutation.changes import Change, changes
+
+TESTS = Path(__file__).parents[1]
+PACKAGE = TESTS.parent / "tools" / "workpacket"
+WANTED = 0.90
+
+
+class Group(NamedTuple):
+    """Modules below the package, and the tests of all of them, as files or folders below tests/."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+_APPROVALS = (
+    "allowed_signers base64_strict decide envelope facts fields instants json_input keys legacy opening policy "
+    "policy_files primitives refusal revoked_keys selection sshsig statement trust verify wire words"
+)
+GROUPS = (
+    Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "attacks")),
+    Group(
+        ("runtime/resuming/decide.py", "runtime/resuming/checks.py", "runtime/attempts/effects.py"),
+        ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),
+    ),
+)
+# Of all the tests of a group these say nothing of a module: they run programs of their own for long.
+LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py")
+
+
+def changes_of(module: str) -> Iterator[Change]:
+    return changes((PACKAGE / module).read_text("utf-8"))
