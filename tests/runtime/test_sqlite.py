@@ -677,9 +677,9 @@ def test_eight_processes_write_one_file_without_an_error(path: Path) -> None:
     children = [
         subprocess.Popen([sys.executable, "-c", APPENDER, str(path), name], stdout=subprocess.PIPE) for name in names
     ]
-    assert [child.wait() for child in children] == [0] * 8
     for child in children:
         child.communicate()
+    assert [child.returncode for child in children] == [0] * 8
     store = SQLiteStore(path)
     assert [head.version for head in store.heads()] == [60] * 8
     assert examine(store) == ()
