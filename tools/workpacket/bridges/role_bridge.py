@@ -25,6 +25,7 @@ from workpacket.text.source import Source
 class RoleBridge:
     name = FORM
     lossy: tuple[str, ...] = (
+        "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys behind the seven",
         "a byte order mark",
         "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",

@@ -95,7 +95,8 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
         return refuse(arguments, answer.packet, answer.unmet)
     if arguments.flag("json"):
         changed: list[Json] = list(carried.changed)
-        data: dict[str, Json] = {**answer.data, "changed": changed, "next": answer.then}
+        notes: list[Json] = list(answer.notes)
+        data: dict[str, Json] = {**answer.data, "changed": changed, "notes": notes, "next": answer.then}
         sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
         return exits.OK
     for done in carried.finished:
