@@ -47,7 +47,7 @@ def test_a_process_that_ended_is_dead_even_before_it_is_collected() -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         holder = child.stdout.readline().strip()
-        child.send_signal(signal.SIGKILL)
+        os.kill(child.pid, signal.SIGKILL)  # not `send_signal`, which would collect a child that has ended by then
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has collected it
         assert is_certainly_dead(holder)
     assert is_certainly_dead(holder)

@@ -9,18 +9,14 @@ an eighth of its time. Whether a pattern can be compiled is seen by the test tha
 from __future__ import annotations
 
 import re
-from typing import AnyStr, cast
 
-
-def lazy_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """What `re.compile` gives, to all who only call its methods."""
-    return cast("re.Pattern[AnyStr]", _Later(source, flags))
+TYPE_CHECKING = False  # what type checkers take it for; importing `typing` for it would take longer than the patterns
 
 
 class _Later:
-    """Each method is looked up once and is then an attribute like any other."""
+    """What `re.compile` gives, to all who only call its methods: each is looked up once, and is an attribute then."""
 
-    def __init__(self, source: str | bytes, flags: int) -> None:
+    def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source = source
         self._flags = flags
 
@@ -29,3 +25,11 @@ class _Later:
         found: object = getattr(re.compile(self._source, self._flags), name)
         setattr(self, name, found)
         return found
+
+
+if TYPE_CHECKING:
+    from re import compile as lazy_pattern
+else:
+    lazy_pattern = _Later
+
+__all__ = ["lazy_pattern"]
