@@ -95,8 +95,11 @@ def approvals(session: nox.Session) -> None:
 
 @nox.session
 def proof(session: nox.Session) -> None:
-    """Crash safety, at length; with WORKPACKET_PROOF=bounded the share of it that CI runs."""
+    """Crash safety, at length, and every property with more examples; with WORKPACKET_PROOF=bounded CI's share."""
     run_tests(session, "tests/proof", *session.posargs)
+    if not session.posargs:
+        properties = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
+        session.run("pytest", *properties)
 
 
 @nox.session

@@ -86,6 +86,11 @@ def _many(scratch: Path, packets: int, console: str) -> Iterator[Row]:
     yield row(group, "one verdict, fresh process", lambda: measure(first, root, repeats=3, statuses=(1,)))
     for words in (("approvals", "verify"), ("check", "--no-cache"), ("check",)):
         yield row(group, " ".join(words), partial(measure, [sys.executable, "-c", console, *words], root, repeats=1))
+    check = [sys.executable, "-c", console, "check"]
+    yield row(group, "check, warm", partial(measure, check, root, repeats=5), target="1500 CPU")
+    stub = next((root / ".GOV/task_packets/stubs").glob("*.md"))
+    stub.write_bytes(stub.read_bytes() + b"\n")
+    yield row(group, "check, one stub edited", partial(measure, check, root, repeats=1))
 
 
 def approved(root: Path) -> tuple[Repository, str, Path]:

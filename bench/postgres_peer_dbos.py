@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import statistics
 import sys
-import time
 
 import psycopg
 from dbos import DBOS
+from figures_of_peers import TEXT, beside_the_floor, tell
 
-TEXT = "x" * 1000
 INSERT = "INSERT INTO floor(data) VALUES (%s)"
-floor: list[float] = []
-steps: list[float] = []
 DBOS(config={"name": "peer", "system_database_url": sys.argv[1]})
 
 
@@ -24,29 +19,11 @@ def work(number: int) -> dict[str, object]:
 
 
 @DBOS.workflow()
-def flow() -> int:
+def flow() -> dict[str, float]:
     with psycopg.connect(sys.argv[1], autocommit=True) as plain:
-        for number in range(150):
-            began = time.perf_counter()
-            plain.execute(INSERT, (TEXT,))
-            plain.execute(INSERT, (TEXT,))
-            floor.append(time.perf_counter() - began)
-            began = time.perf_counter()
-            work(number)
-            steps.append(time.perf_counter() - began)
-    return len(steps)
+        return beside_the_floor(lambda: [plain.execute(INSERT, (TEXT,)) for _ in range(2)], work)
 
 
 DBOS.launch()
-flow()
-print(
-    json.dumps(
-        {
-            "median_us": round(statistics.median(steps) * 1e6, 1),
-            "times_floor_median": round(statistics.median(steps) / statistics.median(floor), 2),
-            "times_floor_mean": round(statistics.fmean(steps) / statistics.fmean(floor), 2),
-        }
-    ),
-    flush=True,
-)
+tell(flow())
 os._exit(0)

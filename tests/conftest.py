@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["answers", "skip_gate"]
@@ -14,10 +17,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says more about the machine than about us.
-settings.register_profile("tests", deadline=None)
+settings.register_profile("tests", max_examples=40, deadline=None)
+# `nox -s proof` asks every property more often than `just test` has time for.
+settings.register_profile("proof", max_examples=100, deadline=None)
 # `nox -s fuzz` runs rounds of this profile until its time is up, each with a seed of its own: short rounds, so that a
 # short time is kept to.
 settings.register_profile(
     "fuzz", max_examples=200, derandomize=False, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What collecting makes stays until the end: looking for garbage among it again and again finds none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -132,12 +132,13 @@ def test_every_key_is_compulsory(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", KEYS)
-@pytest.mark.parametrize("value", [0, True, "", "\n", [], {}, ["\n"], [1], [None], "x y\n"])
-def test_no_key_takes_a_value_of_another_form(path: str, value: Any) -> None:
-    if value == [] and path in ("predicate.logHeads", "predicate.scope"):
-        return
+def test_no_key_takes_a_value_of_another_form(path: str) -> None:
+    values: list[Any] = [0, True, "", "\n", {}, ["\n"], [1], [None], "x y\n"]
+    if path not in ("predicate.logHeads", "predicate.scope"):
+        values.append([])
     place = path.replace("subject.0", "subject[0]")
-    assert place in message_of(changed(path, value))
+    for value in values:
+        assert place in message_of(changed(path, value)), value
 
 
 @pytest.mark.parametrize("path", [path for path in KEYS if path != "predicate.spec"])

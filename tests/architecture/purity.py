@@ -67,9 +67,8 @@ class Impurity:
         return f"line {self.line}: {self.what}"
 
 
-def impurities(code: str, layer: str) -> list[Impurity]:
-    """Everything in the module text `code` that a module of the pure layer `layer` must not contain."""
-    tree = ast.parse(code)
+def impurities(tree: ast.Module, layer: str) -> list[Impurity]:
+    """Everything in the module `tree` that a module of the pure layer `layer` must not contain."""
     names = dict(_imported_names(tree))
     innocent = set(_parameters_named_like_builtins(tree)) | set(_imports_within(layer, tree, names))
     found = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,12 @@ def committed_files() -> tuple[Path, ...]:
 
 def python_files(folder: Path) -> list[Path]:
     return [path for path in committed_files() if path.suffix == ".py" and path.is_relative_to(folder)]
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Several tests look at the same trees, which none of them changes."""
+    return ast.parse(path.read_bytes(), filename=relative(path))
 
 
 def relative(path: Path) -> str:

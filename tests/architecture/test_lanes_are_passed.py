@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from architecture.source_tree import PACKAGE, python_files
+from architecture.source_tree import PACKAGE, parsed, python_files
 
 # How many arguments a call has that passes the lanes as its last one.
 CALLS = {
@@ -40,16 +40,16 @@ BUILT_IN_ONLY = {
 CONSTANTS = {"LANES", "SECTIONS", "lane_of_token", "lanes_named"}
 
 
-def forgotten(source: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(source)):
+def forgotten(module: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
             named = {keyword.arg for keyword in node.keywords}
             if len(node.args) < CALLS[node.func.id] and "lanes" not in named:
                 yield node.lineno, node.func.id
 
 
-def taken_for_granted(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+def taken_for_granted(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module == "workpacket.model.lanes":
             yield from (name.name for name in node.names if name.name in CONSTANTS)
 
@@ -57,14 +57,14 @@ def taken_for_granted(source: str) -> Iterator[str]:
 def test_every_call_says_which_lanes_there_are() -> None:
     found = {}
     for path in python_files(PACKAGE):
-        name, source = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")
-        granted = set(taken_for_granted(source)) - {BUILT_IN_ONLY.get(name, "")}
-        if name != "model/lanes.py" and (granted or any(forgotten(source))):
-            found[name] = [*forgotten(source), *granted]
+        name, module = path.relative_to(PACKAGE).as_posix(), parsed(path)
+        granted = set(taken_for_granted(module)) - {BUILT_IN_ONLY.get(name, "")}
+        if name != "model/lanes.py" and (granted or any(forgotten(module))):
+            found[name] = [*forgotten(module), *granted]
     assert found == {}
 
 
 def test_a_call_that_forgets_them_is_found() -> None:
     planted = "def f(facts):\n    return TaskBoard(facts.board), leaving(lane, lanes), is_legal(e, a, b, lanes=x)\n"
-    assert list(forgotten(planted)) == [(2, "TaskBoard")]
-    assert list(taken_for_granted("from workpacket.model.lanes import LANES, Lane\n")) == ["LANES"]
+    assert list(forgotten(ast.parse(planted))) == [(2, "TaskBoard")]
+    assert list(taken_for_granted(ast.parse("from workpacket.model.lanes import LANES, Lane\n"))) == ["LANES"]

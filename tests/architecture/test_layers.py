@@ -18,6 +18,7 @@ from architecture.source_tree import PACKAGE, ROOT
 WRONG_ARROWS = (
     ("errors", "model"),
     ("value", "model"),
+    ("lazy_pattern", "model"),
     ("model", "text"),
     ("model", "git"),
     ("text", "documents"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from architecture.purity import PURE_LAYERS, impurities
-from architecture.source_tree import PACKAGE, python_files, relative
+from architecture.source_tree import PACKAGE, parsed, python_files, relative
 
 PLANTED = {
     "open('x')": "line 1: uses open",
@@ -75,17 +77,17 @@ LEFT_ALONE = (
 
 @pytest.mark.parametrize(("code", "impurity"), PLANTED.items(), ids=PLANTED)
 def test_a_planted_impurity_is_found_at_its_line(code: str, impurity: str) -> None:
-    assert impurity in [str(found) for found in impurities(code, "documents")]
+    assert impurity in [str(found) for found in impurities(ast.parse(code), "documents")]
 
 
 @pytest.mark.parametrize("code", LEFT_ALONE)
 def test_what_only_computes_is_left_alone(code: str) -> None:
-    assert impurities(code, "documents") == []
+    assert impurities(ast.parse(code), "documents") == []
 
 
 def test_the_pure_layers_are_pure() -> None:
     found = {
-        relative(path): [str(impurity) for impurity in impurities(path.read_text("utf-8"), layer)]
+        relative(path): [str(impurity) for impurity in impurities(parsed(path), layer)]
         for layer in PURE_LAYERS
         for path in python_files(PACKAGE / layer)
     }

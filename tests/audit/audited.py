@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import Governed, Result, govern
-from workpacket.cli.main import main
+from lifecycle.governed import Quiet, govern
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.ledger.log import read_log
 from workpacket.model.events import Actor, Event
@@ -27,14 +24,8 @@ BLOCK = """## EVIDENCE
 """
 
 
-class Audited(Governed):
-    """Governed, for fixtures that live longer than one test."""
-
-    def __call__(self, *words: str) -> Result:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.chdir(self.root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main(list(words))
-        return Result(status, out.getvalue(), err.getvalue())
+class Audited(Quiet):
+    """With what tests of an audit look at."""
 
     def packet_path(self, name: str) -> str:
         return f".GOV/task_packets/{name}.md"

@@ -78,6 +78,19 @@ def test_who_knows_that_nobody_is_at_work_takes_the_stages_over(agents: tuple[Ag
     assert first("batch begin auth")[0] == 44
 
 
+def test_a_holder_on_another_machine_is_alive_until_a_person_says_otherwise(
+    scope: Scoped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as there:
+        there.setattr("workpacket.runtime.at_work.process_named", lambda pid: f"elsewhere/{pid}/1/another-boot")
+        scope.done("begin", "auth")
+    assert scope("begin", "auth") == 44
+    assert "elsewhere/" in scope.said
+    assert "--accept holder" in scope.said
+    scope.done("begin", "auth", "--accept", "holder")
+    scope.done("begin", "auth")
+
+
 def test_a_role_has_one_writer_until_it_is_gone(agents: tuple[Agent, Agent]) -> None:
     first, second = agents
     assert first("progress claimed auth backend-eng --team build")[0] == 0

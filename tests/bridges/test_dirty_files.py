@@ -169,6 +169,20 @@ def test_a_role_file_is_read_whole_or_refused_by_place(place: Place, name: str) 
     assert dirt.read or (status != 0 and (place.root / FILE).read_bytes() == data)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("22.01.2026", "2026-01-22"), ("1.2.2026", "2026-02-01"), ("31.02.2026", ""), ("1/2/26", "")],
+)
+def test_a_date_with_dots_is_told_as_it_is_meant(place: Place, written: str, meant: str) -> None:
+    """With strokes nobody can tell, and a day that does not exist is told by an example like any other fault."""
+    (place.root / BATCH_FILE).write_bytes(replaced("2026-01-22T14:30:00Z", written)(BATCH))
+    (found,) = place("check", BATCH_FILE)[1]["findings"]
+    hint = (
+        f"write it as {meant}T00:00:00Z" if meant else "write the day that was meant, in the form 2026-01-31T00:00:00Z"
+    )
+    assert (found["code"], found["hint"]) == ("date_malformed", hint)
+
+
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_batch_checkpoint_is_read_whole_or_refused_by_place(place: Place, name: str) -> None:
     dirt = BATCHES[name]

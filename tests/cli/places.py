@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while not true():
         assert time.monotonic() < ends
         time.sleep(0.02)

@@ -162,7 +162,7 @@ def test_a_step_that_is_told_to_end_stops_its_program(place: Place) -> None:
     step = subprocess.Popen(command, cwd=place.root, env=environment())
     until((place.root / "up").exists)
     place("cancel", "nightly", "--reason", "wrong month")
-    assert step.wait(20) == 130
+    assert step.wait(60) == 130
     assert place("run", "step", run, "next", "--", "true").returncode == 130
 
 

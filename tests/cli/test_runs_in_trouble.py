@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -261,8 +261,8 @@ def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place)
         zombie.send_signal(signal.SIGCONT)
         _, said = zombie.communicate(timeout=60)
     finally:
-        with suppress(ProcessLookupError):
-            zombie.kill()
+        zombie.kill()
+        zombie.communicate()
     assert (zombie.returncode, "(lease_lost)" in said) == (73, True), said
     assert len(place.json("runs", "show", "nightly")["data"]["events"]) == before
     assert place.start("nightly") == "nightly@00000001#2"

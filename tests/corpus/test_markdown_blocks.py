@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,9 @@ def sources() -> list[tuple[Source, int]]:
     return [(source, match.end() if (match := _FRONT_MATTER.match(source.text)) else 0) for source in found]
 
 
+@cache
 def parsed(source: Source, start: int) -> list[Block]:
+    """Once for all tests, none of which changes it."""
     blocks = parse_blocks(source, start)
     assert isinstance(blocks, list), (source.path, blocks)
     return blocks

@@ -116,21 +116,27 @@ def test_formatting_twice_is_formatting_once(laid_out: Path) -> None:
     codes = frozenset(catalogue())
     for kind, source in documents(laid_out):
         once = formatted(source, kind, codes, upgrade=True)
-        assert formatted(once, kind, codes, upgrade=True).encode() == once.encode(), source.path
+        # Where nothing is changed, the second time would be the first one again.
+        if once.encode() != source.encode():
+            assert formatted(once, kind, codes, upgrade=True).encode() == once.encode(), source.path
 
 
-@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
-def test_repairing_changes_only_what_was_reported_and_only_once(laid_out: Path, unsafe: bool) -> None:
+def test_repairing_changes_only_what_was_reported_and_only_once(laid_out: Path) -> None:
+    """With the safe repairs and with all. Where nothing is repaired, once more would be the same once more."""
     codes = frozenset(catalogue())
     for kind, source in documents(laid_out):
         found = load_findings(source.path, examine_bytes(source.path, kind, source.encode()).findings)
-        after = repaired(source, kind, found, codes, unsafe=unsafe)
-        left = load_findings(source.path, examine_bytes(source.path, kind, after.encode()).findings)
-        assert repaired(after, kind, left, codes, unsafe=unsafe).encode() == after.encode(), source.path
         edits = [edit for finding in found if finding.fix for edit in finding.fix.edits]
-        old, new = read_document(kind, source).root, read_document(kind, after).root
-        if old is not None and new is not None:
-            assert untouched_change(old, new, edits) is None, source.path
+        old = read_document(kind, source).root
+        for unsafe in (False, True):
+            after = repaired(source, kind, found, codes, unsafe=unsafe)
+            if after.encode() == source.encode():
+                continue
+            left = load_findings(source.path, examine_bytes(source.path, kind, after.encode()).findings)
+            assert repaired(after, kind, left, codes, unsafe=unsafe).encode() == after.encode(), (source.path, unsafe)
+            new = read_document(kind, after).root
+            if old is not None and new is not None:
+                assert untouched_change(old, new, edits) is None, (source.path, unsafe)
 
 
 def test_what_is_not_repaired_keeps_every_byte(laid_out: Path) -> None:

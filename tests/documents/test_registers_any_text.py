@@ -13,7 +13,8 @@ from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.rules.repair import repair
 from workpacket.rules.rule import DocumentRule
-from workpacket.shell.checking.examining import as_finding, schemas
+from workpacket.shell.checking.examining import as_finding
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -223,6 +225,16 @@ class Governed:
         self.git("merge", "--quiet", "main")
         self.write("src/greet.py", f"print('{name}')\n")
         self.commit("Greet")
+
+
+class Quiet(Governed):
+    """Governed, for fixtures that live longer than one test: what a command says is kept here, not by pytest."""
+
+    def __call__(self, *words: str) -> Result:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(list(words))
+        return Result(status, out.getvalue(), err.getvalue())
 
 
 def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:

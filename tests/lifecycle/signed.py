@@ -62,6 +62,20 @@ class Signed:
         self.governed.refine(name)
         self.governed.done("refine", name, "--present")
 
+    def submitted(self) -> None:
+        """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
+        governed = self.governed
+        self.ready()
+        self.approve()
+        governed.done("activate", NAME)
+        governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
+        governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
+        governed.commit("activated")
+        governed.work(NAME)
+        governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+        governed.write("report.md", "Good.\n")
+        governed.commit("submitted")
+
     def approve(self, gate: str = "activation", who: str = ALICE, *, name: str = NAME, **terms: str) -> str:
         """The digest of the envelope."""
         draft = self.draft(gate, who, name=name, **terms)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
-from lifecycle.signed import ALICE, GATES, MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
+from lifecycle.signed import ALICE, GATES, MALLORY, NAME, VICTOR, Signed, codes_of
 from lifecycle.world import adopted
 from workpacket.documents.policy import Policy
 from workpacket.lifecycle.added_gates import BEARING, added_gates, moves_under
@@ -17,7 +15,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
 from workpacket.plans.drafting import Refused
 from workpacket.plans.turning import block
-from workpacket.shell.checking.examining import schemas
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -145,27 +143,10 @@ def test_policy_show_tells_the_added_gates_and_where_they_stand(governed: Govern
     assert "security: merged" in governed.done("policy", "show").out
 
 
-@pytest.fixture
-def signed(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Signed:
-    if shutil.which("ssh-keygen") is None:
-        pytest.skip("ssh-keygen signs")
-    return Signed(governed, tmp_path_factory.mktemp("keys") / "home")
-
-
 def pending(signed: Signed, on: str = "merged") -> None:
     """Judged and merged; only `merged` is still to be typed, and an operator has to say yes at the gate `security`."""
-    governed = signed.governed
     signed.begin(gates={**GATES, "security": "operator"}, more=gate(on))
-    signed.ready()
-    signed.approve()
-    governed.done("activate", NAME)
-    governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
-    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    governed.commit("activated")
-    governed.work(NAME)
-    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    governed.write("report.md", "Good.\n")
-    governed.commit("submitted")
+    signed.submitted()
 
 
 def accepted(signed: Signed) -> None:

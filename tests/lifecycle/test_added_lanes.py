@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-import shutil
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -333,13 +331,6 @@ def test_whatever_is_declared_the_table_holds_together_or_says_what_is_wrong(dec
         assert [one.token for one in table.named(lane.title)] == [lane.token]
 
 
-@pytest.fixture
-def signed(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Signed:
-    if shutil.which("ssh-keygen") is None:
-        pytest.skip("ssh-keygen signs")
-    return Signed(governed, tmp_path_factory.mktemp("keys") / "home")
-
-
 def in_qa(signed: Signed) -> None:
     """In a lane whose way out an operator has to open."""
     governed = signed.governed
@@ -348,15 +339,7 @@ def in_qa(signed: Signed) -> None:
     signed.begin(gates=gates, more=QA + gate)
     governed.done("board", "sync")
     governed.commit("sections")
-    signed.ready()
-    signed.approve()
-    governed.done("activate", NAME)
-    governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
-    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    governed.commit("activated")
-    governed.work(NAME)
-    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    governed.write("report.md", "Good.\n")
+    signed.submitted()
     governed.done(*PASS)
     governed.commit("judged")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import Governed
+from lifecycle.governed import Governed, Quiet, govern
 from shell.simulated_disk import Fault, Faults, Killed, SimulatedDisk
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
@@ -42,8 +42,15 @@ class Recorded:
     found: dict[str, bytes]
 
 
-def recorded(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorded]:
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recorded]:
     """The plans of a whole life, by command."""
+    root = tmp_path_factory.mktemp("life")
+    with pytest.MonkeyPatch.context() as patch:
+        return recorded(Quiet(root, None, govern(root, patch, None).clock), patch)
+
+
+def recorded(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> dict[str, Recorded]:
     plans: dict[str, Recorded] = {}
     apply = Transaction.apply
 
@@ -92,8 +99,7 @@ WRITING = (
 )  # fmt: skip
 
 
-def test_every_writing_command_is_killed_everywhere(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = recorded(governed, monkeypatch)
+def test_every_writing_command_is_killed_everywhere(plans: dict[str, Recorded]) -> None:
     assert plans.keys() == set(WRITING)
     for command, plan in plans.items():
         before, after = expected(plan)
@@ -106,11 +112,8 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 REFUSALS = {"no_space_left", "disk_failed", "permission_denied", "transaction_unfinished", "file_unreadable"}
 
 
-def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(
-    governed: Governed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(plans: dict[str, Recorded]) -> None:
     """Full, broken, forbidden: each at every call of each command."""
-    plans = recorded(governed, monkeypatch)
     for command in NINE:
         plan = plans[command]
         before, after = expected(plan)
@@ -123,19 +126,15 @@ def test_every_error_of_the_disk_is_said_and_leaves_all_or_nothing(
         assert "before" in ends, command
 
 
-def test_a_second_kill_during_the_recovery_leaves_all_or_nothing(
-    governed: Governed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans = recorded(governed, monkeypatch)
+def test_a_second_kill_during_the_recovery_leaves_all_or_nothing(plans: dict[str, Recorded]) -> None:
     for command in NINE:
         ends = Counter(second_ends(plans[command], every=23))
         assert ends.keys() <= {"before", "after"}, (command, ends)
         assert ends["after"] > 0, command
 
 
-def test_without_a_journal_the_same_proof_fails(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_journal_the_same_proof_fails(plans: dict[str, Recorded]) -> None:
     """The control: files written one after the other, as a command would that knows no transaction."""
-    plans = recorded(governed, monkeypatch)
     for command in NINE:
         plan = plans[command]
         before, after = expected(plan)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import Governed, govern
-from lifecycle.upsets import Quiet
+from lifecycle.governed import Governed, Quiet, govern
 from shell.agents import make_key_file
 from softkeys import SoftKey, make_key
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, NAMESPACE, armor

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from git.scratch import git
-from lifecycle.governed import TOKENS_COUNT, Governed
+from lifecycle.governed import TOKENS_COUNT, Governed, Quiet, govern
 from workpacket.plans.starting import MERGE_DRIVER
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +28,27 @@ LANES = {FIRST: "BLOCKED", SECOND: "IN_PROGRESS", THIRD: "IN_PROGRESS"}
 NEW = "WP-2-Lamp-v1"
 
 
+@pytest.fixture(scope="module")
+def parting(tmp_path_factory: pytest.TempPathFactory) -> Quiet:
+    """Two branches that have moved neighbours on the board, and written on it; `two` is checked out. Made once."""
+    root = tmp_path_factory.mktemp("parted")
+    with pytest.MonkeyPatch.context() as patch:
+        governed = Quiet(root, None, govern(root, patch, None).clock)
+        part(governed)
+    return governed
+
+
 @pytest.fixture
-def parted(governed: Governed) -> Governed:
-    """Two branches that have moved neighbours on the board, and written on it; `two` is checked out."""
+def parted(
+    parting: Quiet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Governed:
+    """A copy for one test."""
+    governed = govern(shutil.copytree(parting.root, tmp_path / "repository"), monkeypatch, capsys)
+    governed.clock.now, governed.clock.count = parting.clock.now, parting.clock.count
+    return governed
+
+
+def part(governed: Governed) -> None:
     governed.begin()
     for name in NAMES:
         governed.activate(name)
@@ -46,7 +65,6 @@ def parted(governed: Governed) -> Governed:
     governed.stub(NEW)
     governed.replace(BOARD, "Another.", "Another, by the second.")
     governed.commit("two")
-    return governed
 
 
 def with_driver(governed: Governed) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 
 import pytest
 
 from lifecycle.governed import Governed, forge
 from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.state import Run
+from workpacket.model.canonical import Json
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
@@ -213,6 +216,17 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
     assert runs(governed) == [(RUN, "")]
 
 
+def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    governed.done("progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
+    told = governed.json("release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
+    assert [note.partition(":")[0] for note in told] == [
+        f"the run {RUN} is unfinished",
+        f"the role in docs/progress/{NAME}-backend.md is open; when its writer is done",
+    ]
+
+
 def test_a_link_that_came_from_another_branch_stops_the_merge(governed: Governed) -> None:
     """The validator's branch knew nothing of the run, so that the verdict was given; it is seen at the end."""
     in_progress(governed)
@@ -349,15 +363,20 @@ def die(*_: object, **__: object) -> None:
     raise Death
 
 
-def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
-    governed: Governed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_progress(governed)
+def killed_at_its_beginning(governed: Governed, monkeypatch: pytest.MonkeyPatch, *, owner: int = 0) -> None:
+    """The link is made, the attempt is not recorded, and nobody is left to give the lease back."""
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
         dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
         with pytest.raises(Death):
-            start(governed, owner=gone())
+            start(governed, owner=owner)
+
+
+def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_progress(governed)
+    killed_at_its_beginning(governed, monkeypatch, owner=gone())
     assert runs(governed) == [(RUN, "")]
     assert doubts(governed) == [f"{RUN} is linked to {NAME} and never began: workpacket runs settle"]
     assert settled(governed) == [("not_begun", RUN)]
@@ -381,11 +400,7 @@ def test_a_link_is_not_settled_away_while_its_run_is_beginning(
 ) -> None:
     """The lease is held by a living process that has not recorded the attempt yet."""
     in_progress(governed)
-    with monkeypatch.context() as dying:
-        dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
-        dying.setattr("workpacket.runtime.attempts.opening.Opening._give_up", die)
-        with pytest.raises(Death):
-            start(governed)
+    killed_at_its_beginning(governed, monkeypatch)
     assert settled(governed) == []
     assert runs(governed) == [(RUN, "")]
 
@@ -451,9 +466,69 @@ def test_a_program_has_its_runs_linked_by_the_bridge(governed: Governed) -> None
             pass
 
 
+def test_a_model_session_is_linked_like_any_run(governed: Governed) -> None:
+    in_progress(governed)
+    session = f"{NAME}/session@s"
+    with governed_runtime() as runtime:
+        with suppress(Death), open_session(runtime, "s", model="m", packet=NAME) as opened:
+            opened.add("user", "hello")
+            assert runs(governed) == [(session, "")]
+            die()
+        assert runs(governed) == [(session, "stopped")]
+        with open_session(runtime, "s", model="m", packet=NAME) as opened:
+            assert runs(governed) == [(session, "")]
+            assert opened.messages
+    assert runs(governed) == [(session, "completed")]
+
+
 def stub(governed: Governed) -> str:
     governed.stub(NEXT)
     return NEXT
+
+
+# ---- the end of a run, as log and store have it ------------------------------------------------------------------
+
+
+def ends(governed: Governed) -> tuple[int, list[str]]:
+    """The exit status of `doctor`, and what it says about how runs ended."""
+    told = governed.json("doctor")
+    (row,) = [check for check in told["data"]["checks"] if check["check"] == "ends of runs"]
+    return told["exit_code"], row["details"]
+
+
+def test_an_end_that_somebody_wrote_by_hand_is_not_that_of_the_stream(governed: Governed) -> None:
+    in_progress(governed)
+    start(governed)
+    (run,) = governed.state(NAME).runs
+    wrong: dict[str, Json] = {"run": RUN, "store": run.store, "outcome": "completed"}
+    forge(governed, NAME, "run.closed", {**wrong, "stream_sha256": "f" * 64, "events": 1})
+    status, (message,) = ends(governed)
+    assert status == 70
+    assert message.startswith(f"{RUN}: by the log of {NAME} it ended as ffffffffffff, and the store has ")
+
+
+def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(governed: Governed) -> None:
+    in_progress(governed)
+    handle = start(governed)
+    place = store_path(governed.root).parent
+    shutil.copytree(place, governed.root / ".git/kept")
+    governed.done("run", "stop", handle)
+    shutil.rmtree(place)
+    shutil.copytree(governed.root / ".git/kept", place)
+    assert ends(governed)[0] == 70
+    assert ends(governed)[1] == [f"{RUN}: by the log of {NAME} it ended with 2 events, and the store has 1"]
+
+
+def test_a_run_that_went_on_or_was_removed_ended_as_the_log_says(governed: Governed) -> None:
+    in_progress(governed)
+    assert governed("run", "stop", start(governed), "--reason", "needs_confirmation").status == 15
+    handle = start(governed)
+    assert ends(governed) == (0, [])
+    governed.done("run", "stop", handle)
+    governed.clock.turn(days=1)
+    governed.done("runs", "prune", "--older-than", "0", "--yes")
+    assert governed.json("runs", "list")["data"]["runs"] == []
+    assert ends(governed) == (0, [])
 
 
 def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed: Governed) -> None:

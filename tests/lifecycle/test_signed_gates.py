@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import SPECIFICATION, Governed, forge
+from lifecycle.governed import SPECIFICATION, forge
 from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
 from workpacket.model.canonical import Json
 
@@ -16,25 +16,10 @@ pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-
 POLICY_FILE = ".GOV/policy/policy.toml"
 
 
-@pytest.fixture
-def signed(governed: Governed, tmp_path_factory: pytest.TempPathFactory) -> Signed:
-    return Signed(governed, tmp_path_factory.mktemp("keys") / "home")
-
-
 def reviewed(signed: Signed) -> None:
     """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
-    governed = signed.governed
     signed.begin()
-    signed.ready()
-    signed.approve()
-    governed.done("activate", NAME)
-    governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
-    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    governed.commit("activated")
-    governed.work(NAME)
-    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    governed.write("report.md", "Good.\n")
-    governed.commit("submitted")
+    signed.submitted()
 
 
 def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: Signed) -> None:
@@ -87,6 +72,28 @@ def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) 
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
     signed.wait(days=-8)
     governed.done("claim", NAME)
+    # The claim has changed the packet; what was waived was said of the text before.
+    assert codes_of(governed, "--base", "main") & {"subject_mismatch", "threshold_unmet", "move_without_gate"} == set()
+
+
+def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(signed: Signed) -> None:
+    """As of a run whose end nobody will ever know, and that is not lost either."""
+    governed = signed.governed
+    reviewed(signed)
+    one, two = (governed.done("run", "start", name, "--packet", NAME).out.strip() for name in ("one", "two"))
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    judged = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
+    assert governed.refused(*judged) == ["run_unfinished", "run_unfinished"]
+    target = one.partition("#")[0]
+    terms = {"rule": "run_unfinished", "reason": "its laptop is at sea", "target": target}
+    signed.approve("waiver", until="2026-03-10T23:59:59Z", **terms)
+    lifting = ("waive", NAME, "run_unfinished", "--until", "2026-03-10", "--reason", terms["reason"])
+    governed.done(*lifting, "--target", target)
+    assert governed.refused(*judged) == ["run_unfinished"]
+    governed.done("run", "stop", two)
+    governed.done(*judged)
+    assert [run.run for run in governed.state(NAME).open_runs] == [target]
+    assert codes_of(governed, "--base", "main") == set()
 
 
 def forged(signed: Signed) -> None:

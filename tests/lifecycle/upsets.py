@@ -8,13 +8,12 @@ what it says. No event stands in the log whose gate had no evidence.
 from __future__ import annotations
 
 import atexit
-import io
 import json
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lifecycle.governed import Governed, Result, govern
+from lifecycle.governed import Quiet, govern
 from lifecycle.mortal import dying
 from shell.simulated_disk import Killed
-from workpacket.cli.main import main
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_log
 from workpacket.ledger.state import PacketState
@@ -86,16 +84,6 @@ def as_often(*, examples: int, steps: int) -> settings:
         report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.too_slow],
     )
-
-
-class Quiet(Governed):
-    """Commands whose output is caught without the help of a test function."""
-
-    def __call__(self, *words: str) -> Result:
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            status = main(list(words))
-        return Result(status, out.getvalue(), err.getvalue())
 
 
 @cache

@@ -19,7 +19,7 @@ class Equivalent(NamedTuple):
 
 
 _LINE = (
-    r"""_LINE = re.compile('(\\S+)[ \\t]+((?:[^\\s"]|"[^"]*")+)[ \\t]+([a-z0-9@.-]+)[ \\t]+([A-Za-z0-9+/=]+)"""
+    r"""_LINE = lazy_pattern('(\\S+)[ \\t]+((?:[^\\s"]|"[^"]*")+)[ \\t]+([a-z0-9@.-]+)[ \\t]+([A-Za-z0-9+/=]+)"""
     r"""(?:[ \\t][^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?')"""
 )
 EQUIVALENT = (

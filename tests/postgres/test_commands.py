@@ -182,11 +182,11 @@ def test_a_worker_that_is_terminated_ends_at_a_boundary_and_another_goes_on(call
     words = [sys.executable, "-c", CONSOLE, "worker", "jobs:TASKS"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     worker = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 20
-    while not (tmp_path / "log").exists() and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while not (tmp_path / "log").exists() and worker.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
     worker.send_signal(signal.SIGTERM)
-    said, complaint = worker.communicate(timeout=20)
+    said, complaint = worker.communicate(timeout=60)
 
     assert (worker.returncode, said) == (0, "0 runs done\n"), complaint
     (job,) = data(call("queue", "list", "--json"))["jobs"]

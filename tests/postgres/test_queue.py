@@ -253,7 +253,7 @@ def test_another_worker_resumes_the_run_of_one_that_was_killed(url: str, queue: 
 
     def worker(what: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", WORKER, url, what]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, timeout=30)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, timeout=60)
 
     died = worker("die")
     assert (died.returncode, died.stdout) == (-signal.SIGKILL, "first\n"), died.stderr

@@ -48,11 +48,11 @@ def test_the_exit_status_of_a_code_is_that_of_its_family() -> None:
         assert reason.exit_code in FAMILY_STATUS.get(reason.family, {reason.exit_code}), reason.code
 
 
-@pytest.mark.parametrize("reason", catalogue().values(), ids=lambda reason: reason.code)
-def test_every_reason_is_written_out(reason: Reason) -> None:
-    assert reason.explanation.endswith(".")
-    assert reason.remedy.endswith(".")
-    assert reason.title[0].isupper()
+def test_every_reason_is_written_out() -> None:
+    def written_out(reason: Reason) -> bool:
+        return reason.explanation.endswith(".") and reason.remedy.endswith(".") and reason.title[0].isupper()
+
+    assert [reason.code for reason in catalogue().values() if not written_out(reason)] == []
 
 
 def test_the_catalogue_is_a_registry() -> None:

@@ -129,13 +129,13 @@ def program_of(store: Path) -> int | None:
 
 
 def until(look: Callable[[], Any]) -> Any:
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + 60
     while time.monotonic() < ends:
         found = look()
         if found is not None:
             return found
         time.sleep(0.05)
-    raise AssertionError("it did not happen within 30 seconds")
+    raise AssertionError("it did not happen within a minute")
 
 
 def damage(store: Path, payload: str) -> None:

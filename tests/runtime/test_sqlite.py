@@ -313,13 +313,18 @@ def test_a_list_of_runs_shows_an_effect_in_doubt_and_one_that_cannot_be_read(
     assert lines["mail"][1] == attention
 
 
+@pytest.mark.parametrize("at_once", [False, True], ids=["one", "many at once"])
 @pytest.mark.parametrize("length", [20, 300], ids=["small", "several pages"])
-def test_an_erased_payload_is_in_no_file_of_the_store(path: Path, length: int) -> None:
+def test_an_erased_payload_is_in_no_file_of_the_store(path: Path, length: int, *, at_once: bool) -> None:
     with closing(SQLiteStore(path)) as store:
         payload = b"what nobody shall read " * length
         news = (NewEvent("a", "{}", payload=payload), NewEvent("b", "{}", payload=b"what stays"))
         first, second = store.append(Append(STREAM, news, "w", 1, "tester", 1, 2)).events
-        assert store.erase(first.payload or "")
+        digest = first.payload or ""
+        if at_once:
+            store.erase_all([digest])
+        else:
+            assert store.erase(digest)
         found = {
             word for file in path.parent.iterdir() for word in (b"nobody", b"what stays") if word in file.read_bytes()
         }
@@ -672,9 +677,9 @@ def test_eight_processes_write_one_file_without_an_error(path: Path) -> None:
     children = [
         subprocess.Popen([sys.executable, "-c", APPENDER, str(path), name], stdout=subprocess.PIPE) for name in names
     ]
-    assert [child.wait() for child in children] == [0] * 8
     for child in children:
         child.communicate()
+    assert [child.returncode for child in children] == [0] * 8
     store = SQLiteStore(path)
     assert [head.version for head in store.heads()] == [60] * 8
     assert examine(store) == ()

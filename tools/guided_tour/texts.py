@@ -35,7 +35,7 @@ WORK_TEXT = f"""set -e
 run=$(workpacket run start translate --packet {NAME} --owner $$ --input "text=$1")
 for language in de fr it; do
     workpacket run step "$run" "$language" -- \\
-        sh -c "echo translating into $language; echo $language >> ../begun; sleep 0.3; echo $1 > src/$language.txt"
+        sh -c "echo $language >> ../begun; echo translating into $language; sleep 1; echo $1 > src/$language.txt"
 done
 workpacket run stop "$run"
 """

@@ -95,6 +95,10 @@ GUARDS: tuple[Guard, ...] = (
     Guard("role: second writer", f"{_ROLE}a_second_instance_may_not_write_until_the_first_is_done",
           "bridges/role_acts.py", "free = present is not None and not at_work(present.holder, self.caller)",
           "free = present is not None"),
+    Guard("role: artifact changed in between",
+          "tests/bridges/test_role_artifacts.py::"
+          "test_a_file_that_changed_since_the_last_milestone_is_said_and_stops_nothing",
+          "bridges/role_artifacts.py", "        if now[path] != digest\n", "        if now[path] is None\n"),
     Guard("commit: crash before the commit", f"{_KILL}[prepared-committed-0]",
           "runtime/commits/checkpoint.py",
           'return None if found is None else self._complete(prepared, found, "found")',

@@ -177,6 +177,16 @@ def ending(found: Governed, before: dict[str, bytes], whole: dict[str, bytes], n
     return "after" if drawn and found("log", "verify").status == 0 else "the log and what is drawn from it differ"
 
 
+def undisturbed(
+    governed: Governed, folder: Path, words: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[tuple[str, int]], dict[str, bytes], dict[str, bytes]]:
+    """Where the command can be struck, and the files as they are before it and after it."""
+    traced = Governed(copy_of(governed, folder / "traced", words), governed.capture, governed.clock)
+    where = places(traced.root, words, folder / "trace")
+    before = put_right(governed, copy_of(governed, folder / "before", words), monkeypatch).files()
+    return where, before, traced.files()
+
+
 @pytest.mark.parametrize(("words", "name", "lane"), COMMANDS, ids=NAMES)
 def test_a_kill_leaves_all_or_nothing(
     template: tuple[Governed, Path],
@@ -186,10 +196,7 @@ def test_a_kill_leaves_all_or_nothing(
     lane: str,
 ) -> None:
     governed, folder = template
-    traced = Governed(copy_of(governed, folder / "traced", words), governed.capture, governed.clock)
-    where = places(traced.root, words, folder / "trace")
-    synced = put_right(governed, copy_of(governed, folder / "before", words), monkeypatch).files()
-    whole = traced.files()
+    where, synced, whole = undisturbed(governed, folder, words, monkeypatch)
     ends: Counter[str] = Counter()
     for number, (call, which) in enumerate(some(where)):
         copy = copy_of(governed, folder / str(number), words)
@@ -216,10 +223,7 @@ def test_an_error_is_said_and_leaves_all_or_nothing(
     if bounded() and (ERRORS.index(error) - NAMES.index(words[0])) % len(ERRORS):
         return  # bounded, each command meets one of the errors
     governed, folder = template
-    traced = Governed(copy_of(governed, folder / "traced", words), governed.capture, governed.clock)
-    where = places(traced.root, words, folder / "trace")
-    synced = put_right(governed, copy_of(governed, folder / "before", words), monkeypatch).files()
-    whole = traced.files()
+    where, synced, whole = undisturbed(governed, folder, words, monkeypatch)
     for number, (call, which) in enumerate(where[len(where) // 2 :][:1] if bounded() else where):
         copy = copy_of(governed, folder / str(number), words)
         done = struck(copy, words, call, which, f"error={error}")

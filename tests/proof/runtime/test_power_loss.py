@@ -19,8 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 import workpacket
 from runtime.damage import quick_folder
 from workpacket.runtime.errors import RuntimeFault
@@ -31,8 +29,6 @@ from workpacket.runtime.testing import STREAM
 PROGRAM = Path(__file__).with_name("recorder_program.py")
 TRACED = "openat,pwrite64,write,fdatasync,fsync,ftruncate,unlink,mkdir"
 LINE = re.compile(r"^\d+ +(?P<call>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)")
-
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,8 +26,6 @@ from runtime.damage import quick_folder
 SERVER = Path(__file__).parents[2] / "runtime" / "kill_server.py"
 STORAGE = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "flock", "mkdir")
 ENVIRONMENT = os.environ | {"KILL_STEPS": "2", "PYTHONPATH": str(Path(workpacket.__file__).parents[1])}
-
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 def server(verb: str, folder: Path, *trace: str) -> subprocess.CompletedProcess[str]:

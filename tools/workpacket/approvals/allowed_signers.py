@@ -16,18 +16,19 @@ from workpacket.approvals.keys import PublicKey, read_key_fields
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 CODE = "signers_malformed"
 
 _PATTERN_CHARACTERS = frozenset("*?!,")
-_LINE = re.compile(
+_LINE = lazy_pattern(
     r'(\S+)[ \t]+((?:[^\s"]|"[^"]*")+)[ \t]+([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/=]+)'
     r"(?:[ \t][^\x00-\x08\x0b-\x1f\x7f]*)?"
 )
-_OPTION = re.compile(r'([a-z-]+)="([^"]*)"(?:,|\Z)')
-_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
-_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z", re.ASCII)
+_OPTION = lazy_pattern(r'([a-z-]+)="([^"]*)"(?:,|\Z)')
+_NAMESPACE = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
+_DATE = lazy_pattern(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z", re.ASCII)
 _OPTIONS = ("namespaces", "valid-after", "valid-before")
 
 

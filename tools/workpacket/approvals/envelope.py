@@ -8,17 +8,17 @@ is the SSHSIG blob, whose base64 is the very body of the armored text `ssh-keyge
 from __future__ import annotations
 
 import hashlib
-import re
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import canonical_bytes
 from workpacket.value import Value
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 SUFFIX = ".dsse.json"
-_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class Envelope(Value):

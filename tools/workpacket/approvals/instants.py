@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from workpacket.lazy_pattern import lazy_pattern
+
 # How far the clocks of a signer and a verifier may disagree.
 CLOCK_SKEW = timedelta(minutes=5)
 
-_FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
+_FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:

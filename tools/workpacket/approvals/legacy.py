@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.instants import CLOCK_SKEW
 from workpacket.approvals.refusal import Refusal
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 REVIEW_PAUSE = timedelta(minutes=5)
@@ -21,7 +22,7 @@ REVIEW_PAUSE = timedelta(minutes=5)
 _WIDEST_ZONE = timedelta(hours=14)
 # People type the date of the day on which they review.
 _LONGEST_LEAD = timedelta(days=1)
-_FORM = re.compile(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
+_FORM = lazy_pattern(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
 
 class LegacyToken(Value):

@@ -26,6 +26,7 @@ from typing import Literal, get_args
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 Hardware = Literal["none", "touch", "pin"]
@@ -41,9 +42,9 @@ POLICY_GATE = "policy"
 OPERATOR = "operator"
 
 _MANY = 1000
-_PARTY = re.compile("|".join(PARTIES))
-_HARDWARE = re.compile("|".join(HARDWARE))
-_LEGACY = re.compile(re.escape(LEGACY_WORDS))
+_PARTY = lazy_pattern("|".join(PARTIES))
+_HARDWARE = lazy_pattern("|".join(HARDWARE))
+_LEGACY = lazy_pattern(re.escape(LEGACY_WORDS))
 
 
 class GatePolicy(Value):

@@ -1,25 +1,18 @@
-"""The three signature schemes, by `cryptography`. Imported only when a signature is really verified."""
+"""The three signature schemes, by `cryptography`. Imported only when a signature is really verified, and then only the
+scheme that it is made by: most are Ed25519.
+"""
 
 from __future__ import annotations
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers
 from workpacket.approvals.wire import Reader
 
-_CURVES: dict[str, tuple[ec.EllipticCurve, hashes.HashAlgorithm]] = {
-    "nistp256": (ec.SECP256R1(), hashes.SHA256()),
-    "nistp384": (ec.SECP384R1(), hashes.SHA384()),
-    "nistp521": (ec.SECP521R1(), hashes.SHA512()),
-}
-_HASHES: dict[str, hashes.HashAlgorithm] = {"sha256": hashes.SHA256(), "sha512": hashes.SHA512()}
-
 
 def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         Ed25519PublicKey.from_public_bytes(point.data).verify(proof, signed)
     except InvalidSignature:
@@ -29,7 +22,16 @@ def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
 
 def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
     """False too for a point that is not on its curve."""
-    curve, algorithm = _CURVES[point.curve]
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+    curves: dict[str, tuple[ec.EllipticCurve, hashes.HashAlgorithm]] = {
+        "nistp256": (ec.SECP256R1(), hashes.SHA256()),
+        "nistp384": (ec.SECP384R1(), hashes.SHA384()),
+        "nistp521": (ec.SECP521R1(), hashes.SHA512()),
+    }
+    curve, algorithm = curves[point.curve]
     numbers = Reader(proof)
     r, s = numbers.positive(), numbers.positive()
     try:
@@ -41,9 +43,13 @@ def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
 
 
 def rsa_holds(numbers: RsaNumbers, hash_name: str, proof: bytes, signed: bytes) -> bool:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    known: dict[str, hashes.HashAlgorithm] = {"sha256": hashes.SHA256(), "sha512": hashes.SHA512()}
     try:
         key = rsa.RSAPublicNumbers(numbers.exponent, numbers.modulus).public_key()
-        key.verify(proof, signed, padding.PKCS1v15(), _HASHES[hash_name])
+        key.verify(proof, signed, padding.PKCS1v15(), known[hash_name])
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -14,6 +14,7 @@ from workpacket.approvals import base64_strict
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
 from workpacket.approvals.refusal import Refusal, Refused
 from workpacket.approvals.wire import Reader, WireFault, string
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 NAMESPACE = "workpacket-approval@v1"
@@ -25,7 +26,7 @@ _HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
 _RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
 _TOUCHED = 0x01
 _VERIFIED = 0x04
-_ARMOR = re.compile(
+_ARMOR = lazy_pattern(
     r"-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]{1,76}\n)+)-----END SSH SIGNATURE-----\n", re.ASCII
 )
 _ARMOR_WIDTH = 70

@@ -13,6 +13,7 @@ from workpacket.approvals.fields import Fields
 from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.value import Value
 
@@ -25,15 +26,15 @@ NONCE_BYTES = 16
 
 DECISIONS = ("approve", "reject", "revoke")
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-PACKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
-REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
-_DECISION = re.compile("|".join(DECISIONS))
-_NONCE = re.compile(r"[0-9a-f]{32}")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
+SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+PACKET = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
+PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
+REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+_DECISION = lazy_pattern("|".join(DECISIONS))
+_NONCE = lazy_pattern(r"[0-9a-f]{32}")
+_TEXT = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
 _CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PREDICATE_TYPE)}
 _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 

@@ -22,8 +22,10 @@ from workpacket.git.revisions import commit_of, current_branch, default_branch, 
 from workpacket.git.rewriting import tree_of
 from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
-from workpacket.shell.checking.examining import schemas
+from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.tree import read_bytes
 from workpacket.text.fault import Fault
+from workpacket.text.limits import DATA
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -70,6 +72,20 @@ class BatchFacts(Value):
         return Preconditions(
             seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
         )
+
+
+def reader_of(root: str) -> Read:
+    """The files of a work tree, for whoever only looks."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_bytes(root, path, DATA.size)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
+
+    return read
 
 
 def folder_named(word: str, read: Read) -> str:

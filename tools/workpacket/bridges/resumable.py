@@ -7,6 +7,7 @@ from typing import Literal
 
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.commit_selection import Selected
+from workpacket.bridges.role_artifacts import ArtifactChange
 from workpacket.bridges.unfinished import UnfinishedRole, unfinished_batches
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model.canonical import Json
@@ -33,6 +34,14 @@ class Stop(Value):
     command: str = ""
 
 
+class Doubt(Value):
+    """What a person may want to look at before it goes on; it stops nothing. `choice` is how to look at it."""
+
+    code: str
+    message: str
+    choice: str
+
+
 class Resumable(Value):
     """`where` is the point it goes on from, `why` what says so; `command` carries it on.
 
@@ -48,6 +57,7 @@ class Resumable(Value):
     task: str = ""
     state: str = ""
     decision: Decision | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -55,9 +65,10 @@ class Resumable(Value):
 
     def as_json(self) -> dict[str, Json]:
         stops: list[Json] = [{"code": one.code, "message": one.message, "command": one.command} for one in self.stops]
+        doubts: list[Json] = [{"code": one.code, "message": one.message, "command": one.choice} for one in self.doubts]
         row: dict[str, Json] = {
             "kind": self.kind, "id": self.id, "where": self.where, "why": self.why, "command": self.command,
-            "task": self.task, "blocked_by": stops,
+            "task": self.task, "blocked_by": stops, "warnings": doubts,
         }  # fmt: skip
         if self.kind in {"run", "session"}:
             row |= {"run": self.id, **({"state": self.state} if self.state else {})}
@@ -125,7 +136,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     return Resumable("batch", f"batch/{folder}", where, why, command, (*conflict, *stale, *problems, *busy), task)
 
 
-def of_role(role: UnfinishedRole) -> Resumable:
+def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resumable:
     fields = role.fields
     names = f"{fields.feature} {fields.agent}"
     commands = {
@@ -147,7 +158,8 @@ def of_role(role: UnfinishedRole) -> Resumable:
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
     id_ = f"role/{fields.feature}/{fields.team}/{fields.agent}"
-    return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task)
+    doubts = tuple(Doubt("artifact_changed", one.message, one.choice) for one in changed)
+    return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task, doubts=doubts)
 
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Stop]) -> Resumable:

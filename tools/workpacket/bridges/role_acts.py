@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from workpacket.bridges import importing
 from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.role_artifacts import digest_of, digests, named_in
 from workpacket.bridges.role_bridge import BRIDGE, foreign_of
 from workpacket.bridges.role_facts import RoleFacts, RoleKey, facts_of, read_folder
-from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState, fields_of
+from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState, artifact_rows, fields_of
 from workpacket.bridges.stream_log import StreamLog
 from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, is_open
 from workpacket.documents.role_writing import advanced, canonical, front_of
@@ -63,6 +64,7 @@ ENDS = frozenset({"done", CLOSED})
 class RoleDesk:
     """One command at work on the checkpoint of one role. `caller` is who writes: agent#instance, or processes."""
 
+    root: str
     runtime: Runtime
     transaction: Transaction
     key: RoleKey
@@ -155,13 +157,14 @@ def settle(desk: RoleDesk) -> Lease:
     return lease
 
 
-def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") -> None:
-    """Write down that the role reached a milestone."""
+def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", artifacts: Sequence[str] = ()) -> None:
+    """Write down that the role reached a milestone. `artifacts` are files that its words do not name."""
     known = MILESTONES.get(milestone) or _UNNAMED[milestone]
     words = " ".join(text.split()) or known.note
     facts = desk.facts
     feature, team, agent = facts.names
-    if not words or len(words) > LONGEST or not words.isprintable():
+    note = _naming(desk, words, artifacts)
+    if not words or len(note) > LONGEST or not note.isprintable():
         message = f"{milestone}: say what happened, in one line of up to {LONGEST} characters"
         raise WorkpacketError("invalid_value", message)
     if facts.closed_by and milestone not in ENDS:
@@ -178,12 +181,30 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "") ->
         "milestone": milestone, "feature": feature, "team": team, "agent": agent, "phase": phase,
         "status": known.status or fields.status or "in_progress",
         "last_action": fields.last_action if milestone == RESUMED else words,
-        "updated": now, "note": f"[{now[11:16]}] {words}", "instance": desk.caller.name,
+        "updated": now, "note": f"[{now[11:16]}] {note}", "instance": desk.caller.name,
+        "artifacts": artifact_rows(_artifacts(desk, note, artifacts)),
     }  # fmt: skip
     _require_writable(desk, data)
     desk.write(desk.record(data, lease))
     if milestone in ENDS:
         desk.runtime.store.release(lease)
+
+
+def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
+    """The note: the words, and the files that they do not name."""
+    missing = [path for path in artifacts if digest_of(desk.root, path) is None]
+    if missing:
+        raise WorkpacketError("invalid_value", f"{missing[0]!r} is no file of this repository", path=missing[0])
+    further = [path for path in dict.fromkeys(artifacts) if path not in named_in([words])]
+    return f"{words} ({', '.join(further)})" if further else words
+
+
+def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str, str]:
+    """What the role has named so far, with its digests of now; a path with a secret in it would not be stored whole."""
+    facts, clean = desk.facts, desk.runtime.settings.redactor.clean_text
+    notes = [item.text for item in facts.document.notes()] if facts.document is not None else []
+    named = (*facts.state.artifacts, *named_in([*notes, note]), *artifacts)
+    return digests(desk.root, (path for path in named if clean(path) == path), facts.path)
 
 
 def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:

@@ -21,7 +21,6 @@ from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 
-
 # What lies beside checkpoints and is known for what it is.
 _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summary", "template": "template"}
 
@@ -29,6 +28,7 @@ _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summar
 class RoleBridge:
     name = FORM
     lossy: tuple[str, ...] = (
+        "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys behind the seven",
         "a byte order mark",
         "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",

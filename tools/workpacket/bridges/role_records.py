@@ -16,6 +16,7 @@ from workpacket.bridges.foreign import stream_named
 from workpacket.bridges.stream_log import Record
 from workpacket.documents.role_progress import KEYS
 from workpacket.documents.role_writing import EMPTY_BODY, noted
+from workpacket.model.canonical import Json
 from workpacket.runtime.records.kinds import Kind
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
@@ -28,7 +29,7 @@ KINDS: Mapping[str, Kind] = {
     **importing.KINDS,
     ADVANCED: Kind(ADVANCED, {
         "milestone": "public", "feature": "scan", "team": "scan", "agent": "scan", "phase": "scan", "status": "public",
-        "last_action": "scan", "updated": "public", "note": "scan", "instance": "scan",
+        "last_action": "scan", "updated": "public", "note": "scan", "instance": "scan", "artifacts": "scan",
     }),
 }  # fmt: skip
 
@@ -52,13 +53,17 @@ class Fields(NamedTuple):
 
 @dataclass(slots=True)
 class RoleState:
-    """`earlier` are the fields that the file may still show because its writer was killed."""
+    """`earlier` are the fields that the file may still show because its writer was killed.
+
+    `artifacts` are the files that the role named, with their digests at its last milestone.
+    """
 
     version: int = 0
     front: dict[str, Plain] = field(default_factory=dict)
     body: str = EMPTY_BODY
     note: str = ""
     earlier: list[Fields] = field(default_factory=list)
+    artifacts: dict[str, str] = field(default_factory=dict)
     _writer: str = ""
 
     @property
@@ -78,6 +83,7 @@ class RoleState:
             self.front |= {key: str(record.data.get(key) or "") for key in KEYS}
             self.note = str(record.data.get("note") or "")
             self.body = with_note(self.body, self.note)
+            self.artifacts = _artifacts(record.data.get("artifacts"))
         self.version = record.version
 
 
@@ -91,6 +97,17 @@ def fold(records: Iterable[Record]) -> RoleState:
 def fields_of(front: Mapping[str, object]) -> Fields:
     """The seven fields that the log and the file have in common."""
     return Fields(*(str(front[key]) if front.get(key) is not None else "" for key in KEYS))
+
+
+def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
+    """Artifacts as a record has them: in rows, since the key of a mapping may look like the name of a secret."""
+    return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
+
+
+def _artifacts(rows: Json) -> dict[str, str]:
+    """None in the records of a time that knew no artifacts."""
+    found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return {str(row["path"]): str(row["sha256"]) for row in found}
 
 
 def with_note(body: str, note: str) -> str:

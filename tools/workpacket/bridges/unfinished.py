@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -45,11 +45,15 @@ def _unfinished(facts: BatchFacts) -> UnfinishedBatch | None:
 
 
 class UnfinishedRole(NamedTuple):
-    """A role with work left. `blocked_by` are the codes of what has to be settled first."""
+    """A role with work left. `blocked_by` are the codes of what has to be settled first.
+
+    `artifacts` are the files that it named, with their digests at its last milestone.
+    """
 
     path: str
     fields: Fields
     blocked_by: tuple[str, ...]
+    artifacts: Mapping[str, str]
 
 
 def unfinished_roles(
@@ -84,4 +88,4 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
         "run_busy": lease is not None and at_work(lease.holder, caller) != "",
     }
     blocked_by = tuple(code for code, stop in stops.items() if stop)
-    return UnfinishedRole(facts.path, facts.fields, blocked_by)
+    return UnfinishedRole(facts.path, facts.fields, blocked_by, facts.state.artifacts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.bridges.batch_acts import begin, complete, end_stages, planned, proposed, view_conflict
 from workpacket.bridges.batch_desk import BatchDesk
-from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
+from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather, reader_of
 from workpacket.bridges.batch_phases import Phase, outcome_named, phase_named
 from workpacket.bridges.batch_staleness import ASPECTS
 from workpacket.cli.governing import words_of
@@ -19,8 +19,6 @@ from workpacket.runtime.at_work import Caller, caller_with
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.transactions.transaction import writing
-from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import DATA
 
 DEFERRABLE = ("medium", "minor", "low", "info", "note")
 
@@ -37,13 +35,7 @@ def carry_out(arguments: Arguments, action: str) -> int:
 
 def _look(arguments: Arguments, action: str, word: str) -> int:
     repository = here()
-    root = str(repository.root)
-
-    def read(path: str) -> bytes | None:
-        try:
-            return read_bytes(root, path, DATA.size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+    read = reader_of(str(repository.root))
 
     with open_runtime() as runtime:
         facts, _ = gather(repository, runtime, read, folder_named(word, read))

@@ -1,4 +1,4 @@
-"""What `approve` looks at before anybody is asked: whether it was approved already, and what would shut the gate anyway.
+"""What `approve` looks at before it asks: whether it was approved already, and what would shut the gate anyway.
 
 Nobody shall read and sign what the gate then refuses for a reason that was there before.
 """

@@ -13,7 +13,7 @@ from workpacket.plans.drafting import Planned, Refused
 from workpacket.plans.facts import Facts
 from workpacket.plans.syncing import hand_edits, move_to, sync
 from workpacket.shell.base.policy import read_base_policy
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import Carried, carry_out, here
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.governing.unmerged import unmerged
@@ -67,7 +67,7 @@ def move_entry(arguments: Arguments) -> int:
     if len(arguments.words) != 3:
         raise usage(arguments.command, "missing_argument", "it needs a WP_ID and a lane")
     repository = here()
-    name = packet_named(find_governed(str(repository.root)), arguments.words[1]).text
+    name = packet_called(str(repository.root), arguments.words[1]).text
     lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
         raise usage(arguments.command, "invalid_value", f"{arguments.words[2]!r} names no lane")

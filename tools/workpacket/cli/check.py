@@ -49,12 +49,16 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
         return check_and_render(arguments, workspace, files, cache)
 
-    of_more_than_files = arguments.value("base") or (not arguments.words and approvals_here(workspace.root))
-    if of_more_than_files or left_between_files(workspace.git_dir):
-        # Approvals rest on a branch that moves and on the clock, of which no state of files tells; and what a command
-        # left unfinished shows in the journal before it shows in any document.
+    if arguments.value("base") or left_between_files(workspace.git_dir):
+        # What a revision named for this once says, and what a command left unfinished, is asked every time.
         return show_fresh(compute())
-    return show(arguments, workspace, files, cache, compute)
+    if arguments.words or not approvals_here(workspace.root):
+        return show(arguments, workspace, files, cache, compute)
+    if not cache.is_open:
+        return show_fresh(compute())
+    from workpacket.shell.approvals.deciding import deciding
+
+    return show(arguments, workspace, files, cache, compute, lambda: deciding(workspace.root))
 
 
 def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:

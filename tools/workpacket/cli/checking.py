@@ -60,7 +60,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         if arguments.words:  # of the whole repository this was looked at with everything else
             made = activated_among(workspace.root, kinds)
             checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
-    checked.findings += approval_findings(arguments, workspace, claimed=checked.rests_on_people)
+    told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
+    checked.findings += told.findings
     findings = selected(checked.findings)
     unsafe = arguments.flag("unsafe-fixes")
     if arguments.flag("diff"):
@@ -78,8 +79,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
-        approvals = approval_findings(arguments, workspace, claimed=checked.rests_on_people)
-        findings = selected([*checked.findings, *approvals])
+        told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
+        findings = selected([*checked.findings, *told.findings])
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
@@ -88,8 +89,9 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         fail_on=_severity(arguments.value("fail-on", "error")),
     )
     status = exit_status(outcome, reasons)
-    lasts = not (repairs or base or checked.passing or checked.rests_on_people)
-    return Output(render(arguments, outcome, status, reasons, style), status, checked.extras, repeatable=lasts)
+    lasts = not (repairs or base or checked.passing or told.passing)
+    extras = [*checked.extras, *told.extras]
+    return Output(render(arguments, outcome, status, reasons, style), status, extras, repeatable=lasts)
 
 
 def render(
@@ -146,23 +148,31 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
     return line
 
 
-def approval_findings(arguments: Arguments, workspace: Workspace, *, claimed: bool) -> list[Finding]:
+def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, *, claimed: bool) -> Checked:
     """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named.
 
     `claimed`: the log has events that rest on people, so it is asked even where the policy says nothing of them.
     """
     base = arguments.value("base")
-    if not base and (arguments.words or not (claimed or approvals_here(workspace.root))):
-        return []
+    governed = approvals_here(workspace.root)
+    if not base and (arguments.words or not (claimed or governed)):
+        return Checked([], [])
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
     from workpacket.shell.approvals.check import append_only, check_approvals
+    from workpacket.shell.approvals.deciding import READ_FROM
     from workpacket.shell.approvals.facts import open_approvals
+    from workpacket.shell.approvals.sound_before import Memory
     from workpacket.shell.moment import moment
 
+    memory = Memory(cache.sound()) if cache.is_open and not base else None
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
-        return [*check_approvals(approvals), *(append_only(approvals) if base else ())]
+        findings = [*check_approvals(approvals, memory), *(append_only(approvals) if base else ())]
+        if memory is not None:
+            cache.remember_sound(memory.sound - memory.known, in_use=len(memory.sound))
+        # Who remembers an output asks beforehand what decides, and only where approvals are to be seen.
+        return Checked(findings, list(READ_FROM), passing=approvals.by_clock or not governed)
 
 
 def _left_between_files(workspace: Workspace) -> list[Finding]:

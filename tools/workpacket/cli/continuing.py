@@ -42,7 +42,7 @@ def carry_on(arguments: Arguments) -> int:
     for one in chosen:
         row = one.as_json()
         try:
-            said = _do(arguments, one)
+            said = [*(doubt.message for doubt in one.doubts), *_do(arguments, one)]
         except WorkpacketError as error:  # the others go on all the same
             status = status or catalogue()[error.code].exit_code
             text += render_refusal(one.id, error.code, error.message)
@@ -101,7 +101,8 @@ def _listed(arguments: Arguments, found: Sequence[Resumable]) -> int:
 
 def _row(one: Resumable) -> WorkRow:
     stops = [StopRow(stop.code, stop.message, stop.command or catalogue()[stop.code].remedy) for stop in one.stops]
-    return WorkRow(one.id, one.where, one.why, one.command, tuple(stops))
+    doubts = [StopRow(doubt.code, doubt.message, doubt.choice) for doubt in one.doubts]
+    return WorkRow(one.id, one.where, one.why, one.command, tuple(stops), tuple(doubts))
 
 
 def _do(arguments: Arguments, one: Resumable) -> list[str]:

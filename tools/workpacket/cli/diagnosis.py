@@ -101,11 +101,14 @@ def _links(runtime: Runtime) -> Iterator[CheckRow]:
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
+    from workpacket.bridges.closed_runs import differing_ends
     from workpacket.bridges.run_links import disagreements
     from workpacket.cli.runs_linking import choice_about
 
-    found = [f"{one.message}: {choice_about(one)}" for one in disagreements(find_repository(tree), runtime)]
+    repository = find_repository(tree)
+    found = [f"{one.message}: {choice_about(one)}" for one in disagreements(repository, runtime)]
     yield CheckRow("links to packets", "warn" if found else "pass", "run_links_disagree" if found else "", found)
+    yield _row("ends of runs", [("log_damaged", one) for one in differing_ends(repository, runtime.store)])
 
 
 def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from workpacket.cli.options import Arguments, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -23,7 +24,6 @@ from workpacket.shell.approvals.asking import Question
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import Carried, carry_out, here
 from workpacket.shell.identity import KINDS, acting
-from workpacket.shell.work_done import branch_here
 
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
@@ -70,7 +70,7 @@ def packet_command(
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    command, branch = arguments.command.name, branch_here(repository)
+    command, branch = arguments.command.name, current_branch(repository) or ""
 
     def decide_here(facts: Facts) -> Answer:
         packet = packet_of(facts, name)
@@ -95,7 +95,8 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
         return refuse(arguments, answer.packet, answer.unmet)
     if arguments.flag("json"):
         changed: list[Json] = list(carried.changed)
-        data: dict[str, Json] = {**answer.data, "changed": changed, "next": answer.then}
+        notes: list[Json] = list(answer.notes)
+        data: dict[str, Json] = {**answer.data, "changed": changed, "notes": notes, "next": answer.then}
         sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
         return exits.OK
     for done in carried.finished:

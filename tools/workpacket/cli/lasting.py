@@ -7,12 +7,16 @@ from importlib import import_module
 
 from workpacket.cli.remembered import Output, show
 from workpacket.cli.workspace import open_workspace
+from workpacket.documents.places import ROOTS
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.cli.options import Arguments
+
+# What lies below .GOV is described as whole folders (`looked_at`), which takes half as long for ten thousand files.
+_ELSEWHERE = tuple(folder for folder in ROOTS if folder != ".GOV")
 
 
 def lasting(arguments: Arguments, module: str) -> int:
@@ -32,6 +36,6 @@ def lasting(arguments: Arguments, module: str) -> int:
                 gc.enable()
 
     try:
-        return show(arguments, workspace, find_documents(workspace.root), cache, compute)
+        return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute)
     finally:
         cache.close()

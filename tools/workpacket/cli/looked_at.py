@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from workpacket.cli.looking import NOBODY
 from workpacket.cli.progress import progress_bar
 from workpacket.cli.remembered import Output
+from workpacket.documents.places import PLACES
 from workpacket.git.repository import Repository
 from workpacket.plans.facts import Facts
 from workpacket.shell.checking.cache import MANY
@@ -16,6 +17,9 @@ from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
+
+# The folders of all documents below .GOV, with everything that lies in them.
+_DOCUMENTS = sorted({f"{'/'.join(place.split('/')[:2])}/" for place, _ in PLACES if place.startswith(".GOV/")})
 
 
 def everything(repository: Repository) -> Facts:
@@ -48,4 +52,4 @@ def output(repository: Repository, text: str, *, lasts: bool = True, also: Seque
     folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
     extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in (*map(str, places), *also)]
     extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
-    return Output(text, 0, [LOG_STATE, *extras], repeatable=lasts and not unfinished(repository))
+    return Output(text, 0, [LOG_STATE, *_DOCUMENTS, *extras], repeatable=lasts and not unfinished(repository))

@@ -16,7 +16,7 @@ from workpacket.git.worktrees import add_branch, add_worktree, branch_names
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.plans.facts import PacketFacts
 from workpacket.plans.working import prepare, prepare_unmet
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.transactions.transaction import refuse_during_merge
@@ -25,10 +25,10 @@ from workpacket.shell.transactions.transaction import refuse_during_merge
 def run(arguments: Arguments) -> int:
     repository = here()
     refuse_during_merge(repository)
-    governed = find_governed(str(repository.root))
-    name = packet_named(governed, words_of(arguments, 1, "WP_ID")[0]).text
+    root = str(repository.root)
+    name = packet_called(root, words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    base_packet = packet_named(governed, arguments.value("base")).text if arguments.flag("base") else ""
+    base_packet = packet_called(root, arguments.value("base")).text if arguments.flag("base") else ""
     facts = gather(repository, [name, *([base_packet] if base_packet else [])], actor)
     unmet = prepare_unmet(facts, facts.packets[name])
     if unmet:

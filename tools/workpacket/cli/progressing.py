@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from workpacket.bridges.role_acts import CLOSED, RoleDesk, adopt, notes_in, open_roles, reach, restore
+from workpacket.bridges.role_artifacts import ArtifactChange, changes
 from workpacket.bridges.role_facts import FOLDER, RoleFacts, RoleKey, read_folder, scan_roles
 from workpacket.bridges.unfinished import UnfinishedRole, unfinished_roles
 from workpacket.cli.options import Arguments, usage
@@ -60,7 +61,8 @@ def _write(arguments: Arguments, action: str) -> int:
         elif action == "restore":
             restore(desk)
         else:
-            reach(desk, action, text="".join(words[2:]), phase=arguments.value("phase"))
+            artifacts = arguments.all_of("artifact")
+            reach(desk, action, text="".join(words[2:]), phase=arguments.value("phase"), artifacts=artifacts)
         facts = desk.facts
     data: dict[str, Json] = {**_as_json(facts), "said": list(desk.said)}
     return answer(arguments, _line(facts, desk.said), data)
@@ -71,7 +73,7 @@ def desk_of(
 ) -> RoleDesk:
     phases = read_settings(str(repository.root)).phases
     lanes = lanes_for(str(repository.root), (key.feature,))
-    return RoleDesk(runtime, transaction, key, caller_of(arguments, key.agent), lanes, phases)
+    return RoleDesk(str(repository.root), runtime, transaction, key, caller_of(arguments, key.agent), lanes, phases)
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
@@ -136,17 +138,25 @@ def _list(arguments: Arguments) -> int:
         scanned, unread = roles_here(repository, runtime)
     team = arguments.value("team")
     roles = unfinished_roles(scanned, team)
-    text = "".join(f"{escape(_listed(role))}\n" for role in roles) or "no role has work left\n"
+    changed = {role.path: changes(str(repository.root), role.artifacts) for role in roles}
+    text = "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has work left\n"
     text += "".join(f"{escape(path)}: cannot be read ({code})\n" for path, code in unread)
     rows: list[Json] = [
-        {"path": role.path, **role.fields._asdict(), "blocked_by": list(role.blocked_by)} for role in roles
+        {
+            "path": role.path,
+            **role.fields._asdict(),
+            "blocked_by": list(role.blocked_by),
+            "changed_artifacts": [one.path for one in changed[role.path]],
+        }
+        for role in roles
     ]
     stray: list[Json] = [{"path": path, "code": code} for path, code in unread]
     return answer(arguments, text, {"team": team, "roles": rows, "unread": stray})
 
 
-def _listed(role: UnfinishedRole) -> str:
+def _listed(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> str:
     stops = f" [{', '.join(role.blocked_by)}]" if role.blocked_by else ""
+    stops += "".join(f"; {one.message}" for one in changed)
     fields = role.fields
     where = f"{fields.phase}, {fields.status}, {fields.last_action}"
     return f"{fields.feature} {fields.agent} ({fields.team}): {where}{stops}"
@@ -159,4 +169,5 @@ def _line(facts: RoleFacts, said: list[str]) -> str:
 
 
 def _as_json(facts: RoleFacts) -> dict[str, Json]:
-    return {"path": facts.path, **facts.fields._asdict(), "version": facts.state.version}
+    artifacts: list[Json] = list(facts.state.artifacts)
+    return {"path": facts.path, **facts.fields._asdict(), "version": facts.state.version, "artifacts": artifacts}

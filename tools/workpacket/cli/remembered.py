@@ -42,19 +42,30 @@ class Output:
         self.repeatable = repeatable
 
 
-def show(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, compute: Callable[[], Output]) -> int:
-    """Writes the output of the command, computed only if any file differs from the last time."""
+def show(
+    arguments: Arguments,
+    workspace: Workspace,
+    files: Files,
+    cache: Cache,
+    compute: Callable[[], Output],
+    deciding: Callable[[], tuple[str, ...] | None] = tuple,
+) -> int:
+    """Writes the output of the command, computed only if any file differs from the last time.
+
+    `deciding` tells what else it rests on; None for what cannot be told.
+    """
     started = time.time_ns()
+    decides = deciding()
     # In this form even names that are not UTF-8 can be stored.
-    request = repr((workspace.root, workspace.here, arguments.command.name, arguments.given, terminal()))
-    shown = cache.shown(request)
+    request = repr((workspace.root, workspace.here, arguments.command.name, arguments.given, terminal(), decides))
+    shown = cache.shown(request) if decides is not None else None
     if shown is not None and _is_as_it_was(workspace.root, files, shown):
         sys.stdout.write(shown.output)
         return shown.status
     output = compute()
     sys.stdout.write(output.text)
     extras = sorted({*SETTINGS_FILES, *output.extras})
-    if output.repeatable:
+    if output.repeatable and decides is not None and deciding() == decides:
         looked_at = [*files, *_single(workspace.root, extras)]
         folders = [describe(workspace.root, folder) for folder in _folders(extras)]
         # Whether all had been left alone for a while when it was read: git's rule for racily clean entries.

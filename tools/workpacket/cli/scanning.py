@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from workpacket.bridges.batch_facts import FOLDERS, gather
+from workpacket.bridges.batch_facts import FOLDERS, gather, reader_of
 from workpacket.bridges.commit_bridge import BRIDGE
 from workpacket.bridges.commit_selection import CommitSelection, sidecar_files
 from workpacket.bridges.foreign import Foreign
@@ -26,6 +26,7 @@ from workpacket.bridges.resumable import (
     of_session,
     of_step,
 )
+from workpacket.bridges.role_artifacts import changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.bridges.unfinished import unfinished_roles
 from workpacket.cli.progressing import roles_here
@@ -107,15 +108,7 @@ def _scopes(root: str) -> Iterator[str]:
 
 def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterator[Resumable]:
     root = str(repository.root)
-
-    def read(path: str) -> bytes | None:
-        try:
-            return read_bytes(root, path, DATA.size)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
-
+    read = reader_of(root)
     for folder in _scopes(root):
         try:
             facts, _ = gather(repository, runtime, read, folder)
@@ -129,7 +122,8 @@ def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterat
 
 def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> Iterator[Resumable]:
     scanned, unread = roles_here(repository, runtime)
-    yield from map(of_role, unfinished_roles(scanned, team, caller))
+    for role in unfinished_roles(scanned, team, caller):
+        yield of_role(role, changes(str(repository.root), role.artifacts))
     for path, code in unread:
         yield _refused("role", path, WorkpacketError(code, path, hint=f"workpacket check {path}"))
 

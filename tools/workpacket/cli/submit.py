@@ -10,7 +10,7 @@ from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.reviewing import record_evidence, submit
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.governing.evidence import numbered, prove
 from workpacket.shell.governing.gathering import gather
@@ -21,7 +21,7 @@ from workpacket.shell.work_done import work_done
 def run(arguments: Arguments) -> int:
     repository = here()
     refuse_during_merge(repository)
-    name = packet_named(find_governed(str(repository.root)), words_of(arguments, 1, "WP_ID")[0]).text
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Commands that prove something may take long; nobody else has to wait for them.
     evidence = _evidence(arguments, repository, gather(repository, [name], actor).packets[name])

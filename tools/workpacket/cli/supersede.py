@@ -7,12 +7,12 @@ from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.team_claims import in_step
 from workpacket.plans.turning import supersede
-from workpacket.shell.governed_files import find_governed, packet_named
+from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 
 
 def run(arguments: Arguments) -> int:
-    by = packet_named(find_governed(str(here().root)), required(arguments, "by")).text
+    by = packet_called(str(here().root), required(arguments, "by")).text
     reason = arguments.value("reason")
     return in_step(
         arguments,

@@ -26,6 +26,5 @@ def names_passage(name: str) -> bool:
     """
     words = _WORD.findall(name.casefold())
     empty = _NONE | _LATER
-    return bool(words) and not (
-        all(word in empty or word in _FILLING for word in words) and not empty.isdisjoint(words)
-    )
+    says_none = all(word in empty or word in _FILLING for word in words) and not empty.isdisjoint(words)
+    return bool(words) and not says_none

@@ -14,23 +14,24 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 
 Span = tuple[int, int]
 
 # The form that is written; read first because nearly every line has it.
-_CANONICAL = re.compile(r"- \*\*\[(?P<id>WP-[A-Za-z0-9.-]*[A-Za-z0-9])\]\*\* - \[(?P<token>[A-Z_]+)\](?![(\[])")
-_BEGINNING = re.compile(
+_CANONICAL = lazy_pattern(r"- \*\*\[(?P<id>WP-[A-Za-z0-9.-]*[A-Za-z0-9])\]\*\* - \[(?P<token>[A-Z_]+)\](?![(\[])")
+_BEGINNING = lazy_pattern(
     r"(?P<indent>[ \t]*)(?:[-*+\u2022]|[0-9]{1,9}[.)])[ \t]*(?:\[[ xX]\][ \t]+)?"
     r"(?P<open>[*_~`]*)(?:\\?\[(?P<bracketed>[^\[\]]*?)\\?\](?:\([^()\s]*\))?|(?P<plain>(?i:WP)[-_0-9][-\w.{}<>]*))"
     r"(?P<close>[*_~`]*)"
 )
-_SEPARATOR = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014:|=>\u2192]+|[*_~]+)(?=[\s\[*_`~(]|\Z)[ \t]*)*")
-_BRACKETED_TOKEN = re.compile(r"[*_~`(]*\\?\[(?P<token>[^\[\]]*?)\\?\](?:\([^()\s]*\))?(?!\w)[*_~`)]*")
-_EXAMPLE = re.compile(r"WP_?ID\b|[{}<>]|\.\.\.", re.IGNORECASE)
-_TOKEN_LIKE = re.compile(r"[A-Z][A-Z_ ]+\Z")
-_ID_LIKE = re.compile(r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->")
+_SEPARATOR = lazy_pattern(r"[ \t]*(?:(?:[-\u2013\u2014:|=>\u2192]+|[*_~]+)(?=[\s\[*_`~(]|\Z)[ \t]*)*")
+_BRACKETED_TOKEN = lazy_pattern(r"[*_~`(]*\\?\[(?P<token>[^\[\]]*?)\\?\](?:\([^()\s]*\))?(?!\w)[*_~`)]*")
+_EXAMPLE = lazy_pattern(r"WP_?ID\b|[{}<>]|\.\.\.", re.IGNORECASE)
+_TOKEN_LIKE = lazy_pattern(r"[A-Z][A-Z_ ]+\Z")
+_ID_LIKE = lazy_pattern(r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]", re.IGNORECASE)
+_COMMENT = lazy_pattern(r"<!--.*?-->")
 
 
 class EntrySyntax(NamedTuple):

@@ -10,19 +10,20 @@ import re
 from collections.abc import Iterable, Iterator
 
 from workpacket.documents.document import Text
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-_LINE = re.compile(
+_LINE = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?\**"
     r"(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
     r"(?P<value>[^\r\n]*?)[ \t]*(?=[\r\n]|\Z)",
     re.MULTILINE,
 )
-_MAPPED = re.compile(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z", re.DOTALL)
-_QUOTED = re.compile(r"[*_]*`([^`]+)`")
-_PLACEHOLDER = re.compile(r"<[^<>]+>")
-_UNFILLED = re.compile(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
+_MAPPED = lazy_pattern(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z", re.DOTALL)
+_QUOTED = lazy_pattern(r"[*_]*`([^`]+)`")
+_PLACEHOLDER = lazy_pattern(r"<[^<>]+>")
+_UNFILLED = lazy_pattern(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
 
 
 class EvidenceBlock(Value):

@@ -9,12 +9,13 @@ from workpacket.documents.document import TextAt
 from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import leading_id
 from workpacket.text.node import Node
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
-_FENCE_LINE = re.compile(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
+_FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"

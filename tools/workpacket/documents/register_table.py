@@ -15,16 +15,17 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 from workpacket.documents.document import Document, Text
 from workpacket.documents.layout import heading_key
 from workpacket.documents.visible_lines import Line, visible_lines
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.line_syntax import row_cells
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-_DASHES = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_DASHES = lazy_pattern(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 # What ends a table although no blank line comes before it.
-_OTHER_BLOCK = re.compile(
+_OTHER_BLOCK = lazy_pattern(
     r"[ \t]*(?:#{1,6}[ \t]|>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|`{3}|~{3}|<|([-*_])[ \t]*(?:\1[ \t]*){2,}\Z)"
 )
-_LINK = re.compile(r"\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]*)\)\Z")
+_LINK = lazy_pattern(r"\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]*)\)\Z")
 _EMPHASIS = "`*_"
 _MARKS = frozenset("`*_[")
 

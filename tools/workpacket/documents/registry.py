@@ -16,6 +16,7 @@ from workpacket.documents.register_table import RegisterDocument, Row, Table, pl
 from workpacket.documents.summary import RegistryRow as RowSummary
 from workpacket.documents.summary import RegistrySummary
 from workpacket.documents.task_board import section_named
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import BUILT_IN, LaneTable, Section
 from workpacket.text.node import Node
@@ -27,10 +28,10 @@ _KEYS = (
     ("task_board", "board"),
     ("notes", "note", "remarks"),
 )
-_ROW_START = re.compile(r"[`*\[]*WP-")
-_ACTIVE = re.compile(r"active[ \t]*=[ \t]*`?(?P<id>[^\s`()]+)", re.IGNORECASE)
-_SUPERSEDES = re.compile(r"supersedes?[ \t]*[:=](?P<ids>.*)", re.IGNORECASE | re.DOTALL)
-_FROM_STUB = re.compile(r"activated from stub[ \t]*:?[ \t]*`?(?P<path>[^\s`]+)", re.IGNORECASE)
+_ROW_START = lazy_pattern(r"[`*\[]*WP-")
+_ACTIVE = lazy_pattern(r"active[ \t]*=[ \t]*`?(?P<id>[^\s`()]+)", re.IGNORECASE)
+_SUPERSEDES = lazy_pattern(r"supersedes?[ \t]*[:=](?P<ids>.*)", re.IGNORECASE | re.DOTALL)
+_FROM_STUB = lazy_pattern(r"activated from stub[ \t]*:?[ \t]*`?(?P<path>[^\s`]+)", re.IGNORECASE)
 
 
 class Token:

@@ -15,6 +15,7 @@ from workpacket.documents.document import Text, TextAt, without_quotes
 from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import lane_of_token
 from workpacket.text.fields import Item
 
@@ -30,8 +31,8 @@ Note = Literal["checkpoint", "older_checkpoint", "summary", "cost_summary", "tem
 _TELLING = ("team", "agent", "phase", "last_action", "updated")
 _ENOUGH = 3
 _CHECKPOINT_TYPES = frozenset({"checkpoint", "progress_checkpoint"})
-_COST = re.compile(r"(?:\A|[-_])cost[-_]summary\Z")
-_SUMMARY = re.compile(r"(?:\A|(?P<before>[A-Za-z0-9]+)?[-_])summary\Z")
+_COST = lazy_pattern(r"(?:\A|[-_])cost[-_]summary\Z")
+_SUMMARY = lazy_pattern(r"(?:\A|(?P<before>[A-Za-z0-9]+)?[-_])summary\Z")
 # Summaries of a part of the work; the feature goes on after them.
 _STAGES = frozenset(
     [
@@ -39,7 +40,7 @@ _STAGES = frozenset(
         *("session", "spec", "stories", "story", "testing"),
     ]
 )
-_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\])?\s*\Z")
+_PLACEHOLDER = lazy_pattern(r"\s*(?:<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\])?\s*\Z")
 
 
 class RoleProgress(FrontedDocument):

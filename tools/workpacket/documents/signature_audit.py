@@ -6,12 +6,12 @@ token was given for is said in the purpose or in the notes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from workpacket.documents.document import Text
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
 from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -25,7 +25,7 @@ _KEYS = (
     ("notes", "note", "remarks"),
 )
 _NAMES = ("signature", "used_by", "date_time", "purpose", "spec_version", "notes")
-_ROW_START = re.compile(r"[`*]*[a-z]+[0-9]{12}\b")
+_ROW_START = lazy_pattern(r"[`*]*[a-z]+[0-9]{12}\b")
 
 
 class AuditRow:

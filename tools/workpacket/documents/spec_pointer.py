@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from workpacket.documents.document import Document, TextAt
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
 # The file is prose. The specification is the Markdown file that it names: in bold, in backticks, as a link or bare.
-_FILE = re.compile(r"(?<![\w/.-])(?P<path>(?:[\w.-]+/)*[\w.-]+\.md)\b")
+_FILE = lazy_pattern(r"(?<![\w/.-])(?P<path>(?:[\w.-]+/)*[\w.-]+\.md)\b")
 _OWN_NAME = "SPEC_CURRENT.md"
 
 

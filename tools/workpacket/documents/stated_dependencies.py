@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.blocks import Block, walk
 from workpacket.text.keys import normal_key
 from workpacket.text.source import Source
@@ -19,20 +20,20 @@ from workpacket.text.source import Source
 Way = Literal["command", "sentence", "none"]
 
 _ID = r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,76}--)?WP[0-9]{2,9}"
-_COMMAND = re.compile(rf"\bimplement\s+(?P<own>WP[0-9]{{2,9}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
+_COMMAND = lazy_pattern(rf"\bimplement\s+(?P<own>WP[0-9]{{2,9}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
 # What may stand between words, at most and at least; bounded, so that no text takes long.
 _GAP = r"[\s*_`>]{0,40}"
 _SPACE = r"[\s*_`>]{1,40}"
 _SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,9}})){_SPACE}"
 _VERB = rf"depends{_SPACE}(?:only{_SPACE})?(?:up)?on\b|dependenc(?:y|ies)\b(?={_GAP}:)"
 _BEGIN = rf"\A|(?<=[.;:!?(,\u2014\u2013])|\n(?={_GAP}[-*+>])"
-_SENTENCE = re.compile(
+_SENTENCE = lazy_pattern(
     rf"(?:{_BEGIN})[\s*_`>()+-]{{0,40}}(?:{_SUBJECT})?(?:{_VERB}){_GAP}:?{_GAP}(?:its{_SPACE}predecessors?{_SPACE})?",
     re.IGNORECASE,
 )
-_ONE = re.compile(rf"(?P<first>{_ID})(?: ?[-\u2013\u2014]{{1,2}} ?(?P<last>WP[0-9]{{2,9}}))?(?![\w-]{{0,80}}\w)")
-_BETWEEN = re.compile(rf"{_GAP}(?:\([^()]{{0,200}}\){_GAP})?(?:(?:,|\+|&|/|and\b|;){_GAP}){{1,3}}")
-_NONE = re.compile(r"(?:none|nothing|no other|n/a|[\u2014\u2013-])(?:[\s*_.,;(]|\Z)", re.IGNORECASE)
+_ONE = lazy_pattern(rf"(?P<first>{_ID})(?: ?[-\u2013\u2014]{{1,2}} ?(?P<last>WP[0-9]{{2,9}}))?(?![\w-]{{0,80}}\w)")
+_BETWEEN = lazy_pattern(rf"{_GAP}(?:\([^()]{{0,200}}\){_GAP})?(?:(?:,|\+|&|/|and\b|;){_GAP}){{1,3}}")
+_NONE = lazy_pattern(r"(?:none|nothing|no other|n/a|[\u2014\u2013-])(?:[\s*_.,;(]|\Z)", re.IGNORECASE)
 _MOST_IN_A_RANGE = 99
 _HEADINGS = frozenset({"dependencies", "depends_on"})
 

@@ -16,16 +16,17 @@ from workpacket.documents.layout import heading_key
 from workpacket.documents.summary import BoardEntry as EntrySummary
 from workpacket.documents.summary import BoardSummary
 from workpacket.documents.visible_lines import Line, visible_lines
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable, Section
 from workpacket.text.line_syntax import heading_words
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
+_HEADING = lazy_pattern(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
+_RULE = lazy_pattern(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _DEEPEST_END = 2
-_DETAIL = re.compile(r"(?:^|(?<=[\s;,|(]))(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
+_DETAIL = lazy_pattern(r"(?:^|(?<=[\s;,|(]))(?P<key>branch|coder|last_sync)[*_`]*[ \t]*:[*_`]*[ \t]*", re.IGNORECASE)
 
 ACTIVE_DETAILS = ("branch", "coder", "last_sync")
 

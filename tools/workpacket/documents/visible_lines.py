@@ -7,13 +7,13 @@ and no entry. A fence or a comment that is never closed hides nothing, since one
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.source import Source
 
-_FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
+_FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
 _COMMENT_START = "<!--"
 _COMMENT_END = "-->"
 

@@ -15,22 +15,23 @@ from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.stated_dependencies import Stated, stated_dependencies
 from workpacket.documents.structured import items_of_section, walk_items
 from workpacket.documents.summary import Mention, PackageSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fields import Item
 
 # Names that lanes had before, and what they are called now.
 OLDER_LANES = {"doing": "in_progress"}
 
-_FILE_ID = re.compile(r"WP[0-9]+(?![0-9])")
-_SHORT_ID = re.compile(r"WP[0-9]{2,}\Z")
-_SCOPED_ID = re.compile(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
-_SUBTASK = re.compile(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
-_SUBTASK_HEADING = re.compile(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
+_FILE_ID = lazy_pattern(r"WP[0-9]+(?![0-9])")
+_SHORT_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
+_SCOPED_ID = lazy_pattern(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
+_SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
+_SUBTASK_HEADING = lazy_pattern(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
 # A line that is about a subtask: its heading, or a list item or paragraph that begins with its id.
-_SUBTASK_LINE = re.compile(
+_SUBTASK_LINE = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
-_LIST_IN_TEXT = re.compile(r"[^\s,\[\]'\"]+")
+_LIST_IN_TEXT = lazy_pattern(r"[^\s,\[\]'\"]+")
 
 
 class WorkPackage(FrontedDocument):

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 _SETTINGS = r"^(init\.defaultbranch|user\.name)$"
 _STEERING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
-_BARE = re.compile(rb"^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?$", re.MULTILINE | re.IGNORECASE)
-_UNUSUAL = re.compile(rb"^\s*(?:worktree\s*=|worktreeconfig|\[include)", re.MULTILINE | re.IGNORECASE)
+_BARE = lazy_pattern(rb"^\s*bare\s*(?:=\s*(?:true|yes|on|1)\s*)?$", re.MULTILINE | re.IGNORECASE)
+_UNUSUAL = lazy_pattern(rb"^\s*(?:worktree\s*=|worktreeconfig|\[include)", re.MULTILINE | re.IGNORECASE)
 
 
 class Repository(Value):

@@ -8,8 +8,9 @@ from workpacket.git.changes import changed_paths, patch_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import merge_base
 from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
 
-_REVERTED = re.compile(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
+_REVERTED = lazy_pattern(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
 # A command line has room for so many names; the commits looked at are those that touch any of them.
 _PATHS = 200
 

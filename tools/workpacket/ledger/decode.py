@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Container
 from typing import Any, Final
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.faults import fault
 from workpacket.ledger.upcast import FORMAT, Format
 from workpacket.model.event_schema import event_misfit
@@ -21,7 +21,7 @@ from workpacket.model.findings import Finding
 
 LARGEST_EVENT: Final = 256 * 1024
 
-_EVENT_NAME = re.compile(r"[0-9a-f]{64}\.json")
+_EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
 _decode_json = json.JSONDecoder().decode
 # The canonical form of values inside the profile, and the shapes allow no others; see `model.canonical`.
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

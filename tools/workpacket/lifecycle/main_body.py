@@ -6,13 +6,13 @@ says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from workpacket.documents.visible_lines import visible_lines
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.source import Source
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+_HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:

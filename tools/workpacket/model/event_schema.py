@@ -29,7 +29,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
     "subjects": array(
-        "the files that changed with it",
+        "the files that changed with it, or that it was said of",
         record(
             "one file, before and after; null where there was none",
             {"path": PATH, "prev": nullable(DIGEST), "sha256": nullable(DIGEST)},

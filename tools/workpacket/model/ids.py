@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from workpacket.lazy_pattern import lazy_pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, NoReturn, TypeAlias
@@ -24,15 +26,15 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 80
 
-_PACKET = re.compile(
+_PACKET = lazy_pattern(
     r"WP-(?P<phase>[0-9]+|[A-Z][A-Z0-9]*)"
     r"-(?P<slug>[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*?)"
     r"(?:-v(?P<revision>[1-9][0-9]*))?\Z"
 )
-_PACKAGE = re.compile(r"(?:(?P<mission>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*)--)?(?P<short>WP[0-9]{2,})\Z")
+_PACKAGE = lazy_pattern(r"(?:(?P<mission>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*)--)?(?P<short>WP[0-9]{2,})\Z")
 
 # An id in a field ends at a blank, a parenthesis or a tag. What goes on otherwise is one longer word, which is no id.
-_LEADING = re.compile(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?(?=[\s(<]|\Z)")
+_LEADING = lazy_pattern(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?(?=[\s(<]|\Z)")
 
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]

@@ -9,10 +9,10 @@ that the policy adds to them. `BUILT_IN` is for what is the same everywhere.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Final
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -98,8 +98,8 @@ ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 # The way of a packet on which nothing goes wrong. Lanes are added between two that follow one another here.
 WAY: Final = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "VALIDATED")
 
-_WORD = re.compile(r"[A-Za-z]+")
-_BRACKETED = re.compile(r"\[([A-Za-z_ ]+)\]")
+_WORD = lazy_pattern(r"[A-Za-z]+")
+_BRACKETED = lazy_pattern(r"\[([A-Za-z_ ]+)\]")
 
 
 class AddedLane(Value):

@@ -8,10 +8,10 @@ what `explain`, the documentation and the exit status read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
 from workpacket.value import Value
 
@@ -36,7 +36,7 @@ Family = Literal[
 # What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not read.
 UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment", "reading"})
 
-_CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
+_CODE = lazy_pattern(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 
 class Reason(Value):

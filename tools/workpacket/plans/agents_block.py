@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 AGENTS = "AGENTS.md"
 BEGIN = "<!-- workpacket:begin; written by `workpacket init`, compared by `workpacket init --check` -->"
 END = "<!-- workpacket:end -->"
-_MARK = re.compile(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)", re.MULTILINE)
+_MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)", re.MULTILINE)
 
 
 class Block(Value):

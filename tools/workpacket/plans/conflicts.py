@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
@@ -18,15 +19,15 @@ from workpacket.text.source import Source
 # Of these, lines that both sides wrote are all kept: an entry that then stands twice is put right from the log.
 KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
 
-_CONFLICT = re.compile(
+_CONFLICT = lazy_pattern(
     r"^<{7}(?: [^\r\n]*)?(?:\r\n|\n|\r)(?P<ours>.*?)"
     r"(?:^\|{7}(?: [^\r\n]*)?(?:\r\n|\n|\r).*?)?"
     r"^={7}(?:\r\n|\n|\r)(?P<theirs>.*?)"
     r"^>{7}(?: [^\r\n]*)?(?:\r\n|\n|\r|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_MARKS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
-_STATUS = re.compile(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
+_MARKS = lazy_pattern(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
+_STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
 
 
 def without_conflicts(source: Source) -> Source:

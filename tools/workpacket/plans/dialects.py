@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import lanes_named
 
 Dialect = Literal["handshake", "spec-kitty", "plain"]
@@ -40,8 +41,8 @@ _HANDSHAKE_FOLDERS = (
     ("`gov.just`", "recipes for just"),
 )
 
-_RECIPE = re.compile(r'^([a-z-]+) \*arguments:\n    @workpacket (.+?) "\$@"$', re.MULTILINE)
-_CALL = re.compile(r"`just ([a-z-]+)")
+_RECIPE = lazy_pattern(r'^([a-z-]+) \*arguments:\n    @workpacket (.+?) "\$@"$', re.MULTILINE)
+_CALL = lazy_pattern(r"`just ([a-z-]+)")
 
 
 def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]], *, missions: bool) -> Dialect:

@@ -49,6 +49,7 @@ class Draft:
         self._after: dict[str, Source] = {}
         self._happenings: list[tuple[PacketFacts, Happening]] = []
         self._seen: dict[str, FileSeen | FolderSeen] = {}
+        self._about: dict[str, str] = {}
 
     def file(self, path: str, source: Source | None) -> Source | None:
         """The file as it stands in this draft; `source` is how it was found."""
@@ -70,6 +71,11 @@ class Draft:
     def rests_on(self, path: str, source: Source | None) -> None:
         """The plan holds only as long as this file stays as it was found."""
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
+
+    def is_about(self, source: Source) -> None:
+        """What happens leaves this file as it is, and says which text it was said of: the file may change later."""
+        self.rests_on(source.path, source)
+        self._about[source.path] = source.digest
 
     def happened(self, packet: PacketFacts, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
         self._happenings.append((packet, Happening(kind, data, attest=attest)))
@@ -105,6 +111,7 @@ class Draft:
                 for change in changes
                 if change.path in own and name not in last
             ]
+            subjects += [Subject(path, text, text) for path, text in self._about.items() if path in own]
             placed = Happening(happening.type, happening.data, subjects, happening.attest)
             event = next_event(writer, name, placed, after=after)
             last[name] = [event]

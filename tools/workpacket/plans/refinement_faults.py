@@ -11,7 +11,7 @@ from workpacket.documents.refinement_text import OPEN
 from workpacket.documents.summary import RefinementSummary
 from workpacket.documents.visible_lines import visible_lines
 from workpacket.model.findings import Finding
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.refinement_rules import REFINEMENT_RULES
 from workpacket.rules.specification import anchor_problem
 from workpacket.text.source import Source
 
@@ -34,7 +34,7 @@ def refinement_faults(
 
 @cache
 def _mild_rules() -> frozenset[str]:
-    return frozenset(rule.code() for rule in RULES if rule.strict_severity != "error")
+    return frozenset(rule.code() for rule in REFINEMENT_RULES if rule.strict_severity != "error")
 
 
 def _is_error(code: str) -> bool:

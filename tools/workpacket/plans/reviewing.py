@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.linking import reminders, unfinished_runs
 from workpacket.lifecycle.moving import forward_command, move_unmet
@@ -20,7 +20,7 @@ from workpacket.plans.passing import added_unmet
 from workpacket.plans.standing import whose_branch
 from workpacket.value import Value
 
-_TODO = re.compile(r"TODO\b")
+_TODO = lazy_pattern(r"TODO\b")
 
 
 class Work(Value):

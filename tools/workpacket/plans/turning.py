@@ -101,6 +101,8 @@ def waive(
     if unmet:
         return Refused(name, unmet)
     draft = Draft(command, facts)
+    if packet.packet_source is not None:
+        draft.is_about(packet.packet_source)
     data: dict[str, Json] = {"rule": rule, "reason": reason, "expires_at": expires_at}
     data |= {"target": target} if target else {}
     draft.happened(packet, kind, data, satisfying(given))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from workpacket.report.door import escape, escape_lines
-from workpacket.report.style import PLAIN, Style
+from workpacket.report.style import PLAIN, Role, Style
 
 
 class StopRow(NamedTuple):
@@ -21,6 +21,7 @@ class WorkRow(NamedTuple):
     why: str
     command: str
     stops: tuple[StopRow, ...]
+    doubts: tuple[StopRow, ...] = ()
 
 
 def render_work(
@@ -32,14 +33,19 @@ def render_work(
             f"{f'{number:>2}' if numbered else ' '} {style.paint(escape(row.id), 'code')}  {escape(row.where)}"
         )
         lines.append(f"    {escape(row.why)}")
+        lines += _reasons(row.doubts, "warning", style)
         lines.append(f"    {style.paint('help:', 'help')} {escape(row.command)}")
     lines += [style.paint("stopped:", "warning")] if stopped else []
     for row in stopped:
         lines.append(f"  {style.paint(escape(row.id), 'code')}  {escape(row.where)}")
-        for stop in row.stops:
-            lines.append(f"    {style.paint(stop.code, 'error')}: {escape(stop.message)}")
-            lines.append(f"    {style.paint('help:', 'help')} {escape(stop.remedy)}")
+        lines += [*_reasons(row.stops, "error", style), *_reasons(row.doubts, "warning", style)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _reasons(rows: Sequence[StopRow], role: Role, style: Style) -> Iterator[str]:
+    for row in rows:
+        yield f"    {style.paint(row.code, role)}: {escape(row.message)}"
+        yield f"    {style.paint('help:', 'help')} {escape(row.remedy)}"
 
 
 def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:

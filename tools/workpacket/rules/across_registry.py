@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.rules.repository import Repository
@@ -15,7 +15,7 @@ from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
 _ARCHIVE = frozenset({_SUPERSEDED, "ABANDONED"})
-_REVISION = re.compile(r"-v[1-9][0-9]*\Z")
+_REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 
 
 def _headings(lanes: LaneTable) -> dict[str, str]:

@@ -6,19 +6,19 @@ scoped ids (`<mission>--WP07`), which is how a package of another mission is tol
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from workpacket.documents.summary import Mention, PackageSummary
 from workpacket.documents.work_package import mission_of
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import RepositoryRule
 
-_NUMBER = re.compile(r"WP([0-9]{1,9})\Z")
-_PACKAGE_ID = re.compile(r"WP[0-9]{2,}\Z")
+_NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
+_PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 
 
 class Package(NamedTuple):

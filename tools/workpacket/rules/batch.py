@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,13 +9,14 @@ from workpacket.documents.batch import OPEN_GROUPS, BatchCheckpoint, BatchTasks
 from workpacket.documents.batch_plan import STATUSES, ProblemCode, plan
 from workpacket.documents.batch_yaml import ISSUE_FIELDS, TaskEntry, status_word
 from workpacket.documents.document import Text
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 from workpacket.text.plain_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
-_NUMBER = re.compile(r"[0-9]+\Z")
+_NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
 class CheckpointRule(DocumentRule[BatchCheckpoint]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.model.findings import Edit
@@ -122,6 +121,8 @@ class BoardTokenUnknown(BoardRule):
                 yield self.fault(token.span, message, hint="write one of them")
                 continue
             known = [ACTIVE_TOKEN, *document.lanes.tokens]
+            from difflib import get_close_matches
+
             close = get_close_matches(token.value.upper(), known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
             yield self.fault(token.span, f"[{token.value}] stands for no lane", hint=hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from workpacket.documents.layout import heading_key
 from workpacket.documents.task_board import BoardSection, TaskBoard
@@ -116,6 +115,8 @@ def _is_optional(section: Section) -> bool:
 
 def _meant(title: str, lanes: LaneTable) -> str:
     keys = {heading_key(section.heading): section.heading for section in lanes.sections}
+    from difflib import get_close_matches
+
     close = get_close_matches(heading_key(title), keys, n=1)
     return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries into the section of their lane"
 

@@ -7,12 +7,13 @@ from functools import cache
 from itertools import islice
 
 from workpacket.documents.document import Document
-from workpacket.model.findings import Finding
+from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.files import Files
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
 from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet, Violation
+from workpacket.text.source import Source
 
 # A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
 MOST_OF_A_KIND = 1_000
@@ -45,6 +46,25 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
         faults.append(Fault("rule_not_run", first.start, first.end, message))
     faults.sort(key=lambda fault: (fault.start, fault.end))
     return faults
+
+
+def placed_finding(source: Source, fault: Fault, confidence: Confidence = "certain") -> Finding:
+    """A fault, at its line and column. Its severity is set by grading."""
+    line, column = source.line_and_column(max(fault.start, 0))
+    end_line, end_column = source.line_and_column(max(fault.end, fault.start, 0))
+    return Finding(
+        fault.code,
+        "error",
+        source.path,
+        line,
+        column,
+        fault.message,
+        fault.hint,
+        fault.fix,
+        confidence,
+        end_line,
+        end_column,
+    )
 
 
 @cache

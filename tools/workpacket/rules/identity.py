@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import Document, Text
 from workpacket.documents.structured import StructuredDocument, items_of_section, walk_items
 from workpacket.documents.work import WorkDocument
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
 from workpacket.rules.rule import DocumentRule
@@ -15,14 +15,16 @@ from workpacket.text.fault import Fault
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
-PLACEHOLDER = re.compile(
+PLACEHOLDER = lazy_pattern(
     r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
-_LIKE_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
-_NOT_APPLICABLE = re.compile(r"(?i:n/?a|none|not applicable)\b")
-_HINT_BEHIND_COMMIT = re.compile(r"\A[0-9a-f]{40,64}([ \t]+[(<].*)\Z")
-_IN_TITLE = re.compile(r"<[A-Z_]*WP_ID>")
+_LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
+# With dots the day comes first wherever dates are written so; with strokes nobody can tell.
+_WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
+_NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
+_HINT_BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}([ \t]+[(<].*)\Z")
+_IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
@@ -166,9 +168,15 @@ class DateMalformed(DocumentRule[Document]):
             if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
                 why = date(value) if _LIKE_A_DATE.match(value) else date_time(value)
                 message = f"{name} {value!r} {why}"
-                yield self.fault(
-                    text.span, message, hint="write the day that was meant, in the form 2026-01-31T00:00:00Z"
-                )
+                yield self.fault(text.span, message, hint=_how_to_write(value))
+
+
+def _how_to_write(value: str) -> str:
+    match = _WITH_DOTS.match(value)
+    day = f"{match['year']}-{match['month']:0>2}-{match['day']:0>2}" if match else ""
+    if day and not date(day):
+        return f"write it as {day}T00:00:00Z"
+    return "write the day that was meant, in the form 2026-01-31T00:00:00Z"
 
 
 class SignatureMalformed(DocumentRule[StructuredDocument]):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.packet import Packet
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import walk
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
 
-_EVIDENCE_PLACE = re.compile(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
+_EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what is to be written.
 _EVIDENCE_FORM = "path/to/file:line"
-_TODO = re.compile(r"\bTODO\b")
+_TODO = lazy_pattern(r"\bTODO\b")
 
 
 class PacketRule(DocumentRule[Packet]):

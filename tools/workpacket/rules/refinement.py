@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.anchor_name import names_passage
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 
-_WORD = re.compile(r"[A-Za-z]+")
+_WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
-_FILL_IN = re.compile(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
+_FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
 class RefinementRule(DocumentRule[Refinement]):

@@ -10,6 +10,7 @@ from typing import cast
 from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.summary import RoleSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit, Finding
 from workpacket.rules.files import Files
 from workpacket.rules.repository import Repository
@@ -19,7 +20,7 @@ from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
-_TIME = re.compile(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
+_TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
 # Words that people write for a status, besides other spellings of it.
 _MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
@@ -15,7 +15,7 @@ from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
-_LINE_NUMBER = re.compile(r"[0-9]{1,9}\Z")
+_LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
 
 
 class SpecificationRule(ReferenceRule):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
 
-_SPEC_TARGET = re.compile(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
+_SPEC_TARGET = lazy_pattern(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
 _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"
-_COVERAGE = re.compile(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_LINES}(?:,{_LINES})*\Z")
-_LINE_RANGE = re.compile(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
-_NO_COVERAGE = re.compile(r"(?i:none|n/?a)\Z")
+_COVERAGE = lazy_pattern(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_LINES}(?:,{_LINES})*\Z")
+_LINE_RANGE = lazy_pattern(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
+_NO_COVERAGE = lazy_pattern(r"(?i:none|n/?a)\Z")
 _DEEPEST = 3
 # What people type for a box that Markdown does not take for one.
-_DRAWN_BOX = re.compile(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
+_DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
 # Lanes that a stub may be in without being a packet.
 CANONICAL_LANE = "STUB"

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 
 from workpacket.documents.document import Document
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import DROP_BOM
 from workpacket.text.fault import Fault
 
-_LONE_SURROGATES = re.compile("[\udc80-\udcff]+")
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+_LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
+_CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]+")
-_CONFLICT = re.compile(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
-_HOME = re.compile(
+_BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
+_CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
+_HOME = lazy_pattern(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
 )
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
@@ -24,11 +25,11 @@ _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 _NOBODY = frozenset(
     {"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "shared", "public", "..."}
 )
-_BLANK_END = re.compile(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
-_OTHER_EOL = re.compile(r"\r\n|\r(?!\n)")
+_BLANK_END = lazy_pattern(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
+_OTHER_EOL = lazy_pattern(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
 # being what a lead byte looks like.
-_MOJIBAKE = re.compile(
+_MOJIBAKE = lazy_pattern(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]+"
 )
 _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from workpacket.documents.structured import PlacedSection, body_of
 from workpacket.documents.stub import Stub
 from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.text.formats import date
 from workpacket.text.outline import Section
@@ -16,7 +15,7 @@ from workpacket.text.source import Source
 _MAPPED = frozenset(
     {"metadata", "why", "anchors", "roadmap_pointer", "intent", "scope", "acceptance_criteria", "dependencies", "risks"}
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}")
 
 
 def upgraded(source: Source) -> Source | None:

@@ -9,7 +9,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
 from workpacket.rules.settings import PROJECT, SETTINGS, Settings, settings_of
-from workpacket.shell.checking.examining import schemas
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.node import Node

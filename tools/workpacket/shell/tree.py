@@ -9,7 +9,7 @@ from workpacket.documents.places import ROOTS, SKIPPED_FOLDERS, kind_of_name, na
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -36,10 +36,10 @@ class Found:
         self.problem = problem
 
 
-def find_documents(root: str) -> list[Found]:
+def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
     """Every governance document below `root`, by path. A link in the place of a document or folder is a problem."""
     found: list[Found] = []
-    for folder in ROOTS:
+    for folder in folders:
         found.extend(_walk(root, folder))
     found.sort(key=lambda file: file.path)
     return found

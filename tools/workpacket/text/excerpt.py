@@ -6,11 +6,12 @@ space is folded and escapes are read; every other character counts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_ELLIPSIS = re.compile(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
+from workpacket.lazy_pattern import lazy_pattern
+
+_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
+_ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 
 def contains_token(lines: Sequence[str], token: str) -> bool:

@@ -13,9 +13,9 @@ Nothing is interpreted: hints left behind a value, quotation marks and placehold
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.keys import normal_key
 from workpacket.text.labels import Span, first_label, later_label
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _OWNED = ("bullet_list", "ordered_list", "fence")
-_BOX = re.compile(r"\[([ xX])\](?:[ \t]+|\Z)")
+_BOX = lazy_pattern(r"\[([ xX])\](?:[ \t]+|\Z)")
 
 
 class Field:

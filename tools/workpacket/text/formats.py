@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId
 
 FormatCheck = Callable[[str], str]
@@ -20,16 +21,16 @@ MAX_PATH = 240
 _DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
 _ZONE = r"(?:[Zz]|(?P<zone>[+-][0-9]{2}:[0-9]{2}))"
-_DATE_ONLY = re.compile(rf"{_DATE}\Z")
-_DATE_TIME = re.compile(rf"{_DATE}[Tt]{_CLOCK}:(?P<second>[0-9]{{2}})(?:\.[0-9]+)?{_ZONE}\Z")
-_LEGACY_SIGNATURE = re.compile(
+_DATE_ONLY = lazy_pattern(rf"{_DATE}\Z")
+_DATE_TIME = lazy_pattern(rf"{_DATE}[Tt]{_CLOCK}:(?P<second>[0-9]{{2}})(?:\.[0-9]+)?{_ZONE}\Z")
+_LEGACY_SIGNATURE = lazy_pattern(
     r"[a-z]+(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{4})(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})\Z"
 )
-_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
-_LOWER_HEX = re.compile(r"[0-9a-f]+\Z")
-_DRIVE = re.compile(r"[A-Za-z]:")
-_DOUBTFUL_PATH = re.compile(r"\A(?:[/~]|[A-Za-z]:|\Z)|\.\.|[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UUID = lazy_pattern(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
+_LOWER_HEX = lazy_pattern(r"[0-9a-f]+\Z")
+_DRIVE = lazy_pattern(r"[A-Za-z]:")
+_DOUBTFUL_PATH = lazy_pattern(r"\A(?:[/~]|[A-Za-z]:|\Z)|\.\.|[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNPRINTABLE = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 _MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MINUTES_A_DAY = 24 * 60

@@ -6,8 +6,7 @@ both, a byte order mark may stand before, and the line ends may be of any kind. 
 
 from __future__ import annotations
 
-import re
-
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded
@@ -16,9 +15,9 @@ from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value
 
 _LINE_END = r"[ \t]*(?:\r\n|\r|\n|\Z)"
-_OPENING = re.compile(rf"---{_LINE_END}")
-_CLOSING = re.compile(rf"(?:---(?<=[\r\n]---)|\.\.\.(?<=[\r\n]\.\.\.)){_LINE_END}")
-_LATE = re.compile(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
+_OPENING = lazy_pattern(rf"---{_LINE_END}")
+_CLOSING = lazy_pattern(rf"(?:---(?<=[\r\n]---)|\.\.\.(?<=[\r\n]\.\.\.)){_LINE_END}")
+_LATE = lazy_pattern(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
 class FrontMatter(Value):

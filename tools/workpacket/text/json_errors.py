@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-_WHOLE_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
-_COMMENT = re.compile(r"//|/\*|#")
+_WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_COMMENT = lazy_pattern(r"//|/\*|#")
 
 # What people write for a value, what to tell them, and under which code; the first that fits counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (

@@ -6,21 +6,21 @@ on as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 
 CODE = "just_parameter_pasted"
 
 _DEFAULT = r"=(?:'[^']*'|\"[^\"]*\"|[^\s:'\"]+)"
-_HEADER = re.compile(rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)")
-_PARAMETER = re.compile(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
+_HEADER = lazy_pattern(rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)")
+_PARAMETER = lazy_pattern(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
 # Four braces stand for two that are meant as they are.
-_PASTED = re.compile(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
-_WORD = re.compile(r"[A-Za-z_][\w-]*")
-_QUOTED = re.compile(r"\bquote\([^()]*\)")
+_PASTED = lazy_pattern(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
+_WORD = lazy_pattern(r"[A-Za-z_][\w-]*")
+_QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
 
 
 def pasted_parameters(source: Source) -> Iterator[Fault]:

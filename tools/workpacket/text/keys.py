@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-_ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-_NO_WORD = re.compile(r"[\W_]+")
+from workpacket.lazy_pattern import lazy_pattern
+
+_ASIDE = lazy_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
+_NO_WORD = lazy_pattern(r"[\W_]+")
 
 
 @lru_cache(maxsize=4096)

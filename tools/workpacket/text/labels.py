@@ -11,23 +11,22 @@ that wrap.
 
 from __future__ import annotations
 
-import re
-
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.line_syntax import BLANKS, trimmed
 
 Span = tuple[int, int]
 
 _MOST_WORDS = 6
 _ASIDE = r"\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]"
-_ASIDES = re.compile(_ASIDE)
-_LABEL = re.compile(
+_ASIDES = lazy_pattern(_ASIDE)
+_LABEL = lazy_pattern(
     rf"(\*{{1,3}}|__|`)?(\w(?:[\w ./&+#'@-]|{_ASIDE}){{0,80}}?)"  # the mark and the key
     # The mark is closed before the colon, behind it, or not here.
     # A mark behind the colon ends the label even if no blank follows.
     rf"(?:\1(?: ?(?:{_ASIDE})){{0,2}}[ \t]*:()(?=[ \t]|\Z)|:\1()|[ \t]*:(?=[ \t]|\Z))"
 )
-_TIGHT_LABEL = re.compile(r"()([A-Z][A-Z0-9_]{2,}):()(?=[^\s:/\\])")
-_LATER_KEY = re.compile(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_ASIDE}))*\Z")
+_TIGHT_LABEL = lazy_pattern(r"()([A-Z][A-Z0-9_]{2,}):()(?=[^\s:/\\])")
+_LATER_KEY = lazy_pattern(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_ASIDE}))*\Z")
 
 
 def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from workpacket.lazy_pattern import lazy_pattern
 
 BLANKS = " \t"
 
 # What markdown-it trims from a table row before it looks for the outer pipes.
 _ROW_TRIM = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_CELL_BORDER = lazy_pattern(r"(?<!\\)\|")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:

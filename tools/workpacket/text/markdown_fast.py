@@ -14,9 +14,10 @@ content began; a paragraph also takes lines indented less, as long as they begin
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.text.angle_lines import begins_no_html
 from workpacket.text.blocks import MAX_DEPTH, Block, node_count
 from workpacket.text.line_syntax import heading_words
 from workpacket.text.plain_runs import fenced_lines, table_rows
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from workpacket.text.source import Source
 
 _BLANKS = " \t\r"  # what may end a line: no other carriage return is left when the scan begins
-_RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
-_BULLET = re.compile(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
-_NUMBER = re.compile(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")
-_NUMBER_WITH_BLANK = re.compile(r"[0-9]{1,9}[.)][ \t]")
-_NO_DEFINITION = re.compile(r"\[[^\[\]\\]*(?:\[|\](?!:))")
+_RULE = lazy_pattern(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
+_BULLET = lazy_pattern(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
+_NUMBER = lazy_pattern(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")
+_NUMBER_WITH_BLANK = lazy_pattern(r"[0-9]{1,9}[.)][ \t]")
+_NO_DEFINITION = lazy_pattern(r"\[[^\[\]\\]*(?:\[|\](?!:))")
 _MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each stands in a list, and both are levels of the tree
 
 
@@ -126,6 +127,11 @@ class _Scan:
     def _read_equals_sign(self, body: str, column: int, offset: int) -> None:
         if self._paragraph is not None and not body.strip("="):
             raise _NotPlain  # the underline of a heading
+        self._read_words(body, column, offset)
+
+    def _read_angle(self, body: str, column: int, offset: int) -> None:
+        if not begins_no_html(body):
+            raise _NotPlain
         self._read_words(body, column, offset)
 
     def _read_nothing(self, _body: str, _column: int, _offset: int) -> None:
@@ -280,7 +286,7 @@ _READERS: dict[str, Callable[[_Scan, str, int, int], None]] = {
     ":": _Scan._read_colon,
     "=": _Scan._read_equals_sign,
     "[": _Scan._read_bracket,
-    "<": _Scan._read_nothing,
+    "<": _Scan._read_angle,
     ">": _Scan._read_nothing,
     "\t": _Scan._read_nothing,
     **dict.fromkeys("0123456789", _Scan._read_number),

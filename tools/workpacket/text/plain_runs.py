@@ -6,12 +6,11 @@ the column `inside` at which its container begins. They give None when the block
 
 from __future__ import annotations
 
-import re
-
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.line_syntax import row_cells
 
 _BLANKS = " \t\r"
-_DELIMITER_ROW = re.compile(r"(?!-(?: |\Z))\|? *:?-+:? *(?:\| *:?-+:? *)*\|?\Z")
+_DELIMITER_ROW = lazy_pattern(r"(?!-(?: |\Z))\|? *:?-+:? *(?:\| *:?-+:? *)*\|?\Z")
 _MOST_MISSING_CELLS = 65_536  # markdown-it ends a table for whose short rows it would have to make up more cells
 
 

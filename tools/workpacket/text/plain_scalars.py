@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
@@ -31,7 +32,7 @@ _WORDS: dict[str, bool | None] = {
     "False": False,
     "FALSE": False,
 }
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,14})\Z")
+_INTEGER = lazy_pattern(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 
 # What YAML 1.1 or the core schema of YAML 1.2 makes of text that is text to us, most telling name first.
 _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (

@@ -9,10 +9,10 @@ reads is worse than none. These are faults of the package, not of a user's docum
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.formats import FORMATS
 from workpacket.text.schema_patterns import UnusablePattern, translate
 from workpacket.value import Value
@@ -23,7 +23,7 @@ Read: TypeAlias = Callable[[str], bytes]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SHARED = "common"
 
-REFERENCE = re.compile(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name>[A-Za-z0-9_-]+)\Z")
+REFERENCE = lazy_pattern(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name>[A-Za-z0-9_-]+)\Z")
 
 HEADER = frozenset(["$schema", "$id", "$comment", "$defs"])
 ANNOTATIONS = frozenset(["title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly"])

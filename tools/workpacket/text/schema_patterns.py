@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from workpacket.lazy_pattern import lazy_pattern
+
 _DIGITS = "0-9"
 _WORD = "A-Za-z0-9_"
 _SPACE = r"\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -23,7 +25,7 @@ _LINE_ENDS = r"\n\r\u2028\u2029"
 _SYNTAX = frozenset(r"^$\.*+?()[]{}|/")
 _CONTROLS = frozenset("tnvfr")
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""
     (?P<set> \[ (?: \\. | [^\]\\] )* \] )
   | (?P<open> \( (?: \?: | (?!\?) ) )
@@ -39,7 +41,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_MEMBER = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.DOTALL)
+_MEMBER = lazy_pattern(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.DOTALL)
 
 
 class UnusablePattern(ValueError):

@@ -8,12 +8,13 @@ people see them as line and column, both counted from 1, a column being one char
 from __future__ import annotations
 
 import hashlib
-import re
 from bisect import bisect_right
+
+from workpacket.lazy_pattern import lazy_pattern
 
 BOM = "\ufeff"
 _BOM_BYTES = b"\xef\xbb\xbf"
-_LINE_END = re.compile(r"\r\n?|\n")
+_LINE_END = lazy_pattern(r"\r\n?|\n")
 
 
 class Source:

@@ -11,15 +11,16 @@ import re
 import tomllib
 from typing import Any
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node, Scalar
 from workpacket.text.source import Source
 
-_NOTHING = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
-_KEY_PART = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
-_DOT = re.compile(r"[ \t]*\.[ \t]*")
-_SCALAR = re.compile(
+_NOTHING = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*+")
+_KEY_PART = lazy_pattern(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
+_DOT = lazy_pattern(r"[ \t]*\.[ \t]*")
+_SCALAR = lazy_pattern(
     r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']|\'(?!\'\'))*+\'{3,5}|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\''''
     r"""|[0-9]{4}-[0-9]{2}-[0-9]{2}[ ][0-9]{2}:[^\s,\]}#]+|[^\s,\]}#]+""",
     re.DOTALL,

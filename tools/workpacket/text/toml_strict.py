@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
@@ -16,15 +17,15 @@ from workpacket.text.node import Node
 from workpacket.text.source import Source
 
 # What nests, what hides brackets and dots, and what ends a dotted key.
-_NESTING = re.compile(
+_NESTING = lazy_pattern(
     r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']|\'(?!\'\'))*+\'{3,5}'''
     r"""|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}.\n,=]""",
     re.DOTALL,
 )
-_PLACE = re.compile(
+_PLACE = lazy_pattern(
     r"(?P<problem>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)\Z", re.DOTALL
 )
-_ENDLESS_NUMBER = re.compile(r"[0-9_]{1000,}")
+_ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 
 def load_toml(source: Source, limits: Limits = DATA) -> Loaded:

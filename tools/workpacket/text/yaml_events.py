@@ -15,17 +15,18 @@ This module imports `yaml`, which costs more than reading a file with it; `yaml_
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import yaml
 
+from workpacket.lazy_pattern import lazy_pattern
+
 Event: TypeAlias = Any
 """An event of PyYAML: its stubs call the marks optional, and no parser leaves them out."""
 
 STAND_IN = "\U0010ffff"
-_TEXTUAL_QUESTION_MARK = re.compile(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
+_TEXTUAL_QUESTION_MARK = lazy_pattern(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
 
 LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 

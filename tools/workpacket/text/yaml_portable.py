@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit, Fix
 from workpacket.text.fault import Fault
 
@@ -25,12 +26,12 @@ Scalar: TypeAlias = tuple[int, int, bool]
 
 # Most texts hold none of these; only one that does is looked at scalar by scalar. Each begins with a character of its
 # own, for which a text is searched faster than for what may stand before it.
-_SUSPECT = re.compile(
+_SUSPECT = lazy_pattern(
     r"\t|#(?<=\S#)|:(?=[,\[\]{}])|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])"
 )
-_BETWEEN_SCALARS = re.compile(r"#[^\r\n]*+|\t++|[?:]")
-_LONE_QUESTION_MARK = re.compile(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
-_BLOCK = re.compile(
+_BETWEEN_SCALARS = lazy_pattern(r"#[^\r\n]*+|\t++|[?:]")
+_LONE_QUESTION_MARK = lazy_pattern(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
+_BLOCK = lazy_pattern(
     r"[|>](?P<marks>[-+0-9]*)(?P<rest>[^\r\n]*)(?:\r\n|\r|\n)?(?P<lead>[ \r\n]*+)(?P<tab>\t)?",
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.text.node import Node, Plain, Scalar
 from workpacket.text.plain_scalars import read_otherwise
@@ -24,16 +25,16 @@ from workpacket.value import Value
 
 Edits: TypeAlias = "tuple[Edit, ...]"
 
-_BLOCK_MARK = re.compile(r"[|>][-+0-9]*")
-_FIRST_INDENTATION = re.compile(r"^( +)\S", re.MULTILINE)
-_COLON = re.compile(r"[ \t]*:")
-_BETWEEN_ITEMS = re.compile(r"[ \t]*,[ \t]*\Z")
-_COMMA = re.compile(r"\s*,[ \t]*")
-_LAST_COMMA = re.compile(r",\s*\Z")
+_BLOCK_MARK = lazy_pattern(r"[|>][-+0-9]*")
+_FIRST_INDENTATION = lazy_pattern(r"^( +)\S", re.MULTILINE)
+_COLON = lazy_pattern(r"[ \t]*:")
+_BETWEEN_ITEMS = lazy_pattern(r"[ \t]*,[ \t]*\Z")
+_COMMA = lazy_pattern(r"\s*,[ \t]*")
+_LAST_COMMA = lazy_pattern(r",\s*\Z")
 _STEP = len("  ")
-_REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
-_ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n) *\Z")
-_LINE_END = re.compile(r"\r\n|\r|\n|\Z")
+_REST_OF_LINE = lazy_pattern(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_ONE_LINE_END = lazy_pattern(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n) *\Z")
+_LINE_END = lazy_pattern(r"\r\n|\r|\n|\Z")
 
 
 class Region(Value):

@@ -10,8 +10,7 @@ a block scalar ends with the line end of its last line, a block list or mapping 
 
 from __future__ import annotations
 
-import re
-
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
@@ -19,10 +18,10 @@ from workpacket.text.source import Source
 
 # What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point
 # (or an escape for it) that `yaml_events` needs for itself.
-_UNPRINTABLE = re.compile(
+_UNPRINTABLE = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U0010ffff]" + r"|\\U0010[Ff]{4}"
 )
-_DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+(%[^\r\n]*)")
+_DIRECTIVE = lazy_pattern(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+(%[^\r\n]*)")
 
 
 def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> Loaded:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import yaml
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text import yaml_portable
 from workpacket.text.fault import Fault
 from workpacket.text.limits import Limits
@@ -17,9 +17,9 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_errors import syntax_fault
 from workpacket.text.yaml_events import Event, NotYaml, events, restored
 
-_COLON = re.compile(r" *:")
+_COLON = lazy_pattern(r" *:")
 # libyaml refuses such an escape; PyYAML's own parser makes a string of it that no file can hold.
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:

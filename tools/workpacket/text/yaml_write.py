@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Plain, Scalar
 from workpacket.text.plain_scalars import read_otherwise, resolve
 
@@ -16,12 +17,12 @@ _STEP = "  "
 # What YAML forbids, or takes for a line end in one version; a block can still hold tabs and line feeds.
 _HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 # A first character that marks nothing, then anything but a mark of a key, of a comment or of the end of a line.
-_PLAIN = re.compile(rf"(?!\.\.\.)[\w./(+$](?:[^\t\n{_HIDDEN}:#]|:(?=\S)|(?<=\S)#)*+(?<=\S)\Z")
-_BRACKETS_OR_QUESTION = re.compile(r"[,\[\]{}?]")
-_UNFIT_FOR_BLOCK = re.compile(rf"\A\s|[{_HIDDEN}]|[ \t](?:\n|\Z)")
-_ESCAPED = re.compile(rf'[\t\n"\\{_HIDDEN}]')
+_PLAIN = lazy_pattern(rf"(?!\.\.\.)[\w./(+$](?:[^\t\n{_HIDDEN}:#]|:(?=\S)|(?<=\S)#)*+(?<=\S)\Z")
+_BRACKETS_OR_QUESTION = lazy_pattern(r"[,\[\]{}?]")
+_UNFIT_FOR_BLOCK = lazy_pattern(rf"\A\s|[{_HIDDEN}]|[ \t](?:\n|\Z)")
+_ESCAPED = lazy_pattern(rf'[\t\n"\\{_HIDDEN}]')
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\", "\0": "\\0"}
-_UNWRITABLE = re.compile("[\ud800-\udfff\U0010ffff]")
+_UNWRITABLE = lazy_pattern("[\ud800-\udfff\U0010ffff]")
 # YAML looks for the ':' of a key no further than this many characters.
 _LONGEST_KEY = 1000
 

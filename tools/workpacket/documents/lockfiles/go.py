@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from workpacket.documents.lockfiles.dependencies import LOCKFILE, Dependencies, Malformed, Package
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
 from workpacket.text.source import Source
 
 _WORD = r'(?:"[^"]*"|`[^`]*`|[^\s"`()]+)'
-_ONE = re.compile(r"(?P<verb>[a-z]+)\s+(?P<rest>\S.*)\Z")
-_REQUIRED = re.compile(rf"(?P<module>{_WORD})\s+(?P<version>v[^\s]+)\Z")
-_REPLACED = re.compile(rf"(?P<old>{_WORD})(?:\s+v[^\s]+)?\s+=>\s+(?P<new>{_WORD})(?:\s+(?P<version>v[^\s]+))?\Z")
-_SUM = re.compile(
+_ONE = lazy_pattern(r"(?P<verb>[a-z]+)\s+(?P<rest>\S.*)\Z")
+_REQUIRED = lazy_pattern(rf"(?P<module>{_WORD})\s+(?P<version>v[^\s]+)\Z")
+_REPLACED = lazy_pattern(rf"(?P<old>{_WORD})(?:\s+v[^\s]+)?\s+=>\s+(?P<new>{_WORD})(?:\s+(?P<version>v[^\s]+))?\Z")
+_SUM = lazy_pattern(
     r"(?P<module>\S+) (?P<version>v[^\s/]+)(?P<mod>/go\.mod)? (?P<kind>h[0-9]+):(?P<digest>[A-Za-z0-9+/=]+)\Z"
 )
 _VERBS = frozenset(

@@ -17,14 +17,15 @@ from workpacket.documents.lockfiles.dependencies import (
     written,
 )
 from workpacket.documents.lockfiles.loading import rooted
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 
 _GROUPS = ("dependencies", "devDependencies", "optionalDependencies")
 # `/name@1.0.0(peer@2.0.0)` and `name@1.0.0`; before version 6 `/name/1.0.0_peer@2.0.0`.
-_WITH_AT = re.compile(r"/?(?P<name>(?:@[^/@]+/)?[^/@]+)@(?P<version>[^(]+)(?:\(.*)?\Z")
-_WITH_SLASH = re.compile(r"/(?P<name>(?:@[^/@]+/)?[^/@]+)/(?P<version>[^/_]+)(?:_.*)?\Z")
+_WITH_AT = lazy_pattern(r"/?(?P<name>(?:@[^/@]+/)?[^/@]+)@(?P<version>[^(]+)(?:\(.*)?\Z")
+_WITH_SLASH = lazy_pattern(r"/(?P<name>(?:@[^/@]+/)?[^/@]+)/(?P<version>[^/_]+)(?:_.*)?\Z")
 
 
 def read_lock(source: Source) -> Dependencies:

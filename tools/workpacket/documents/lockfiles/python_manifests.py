@@ -16,13 +16,14 @@ from workpacket.documents.lockfiles.dependencies import (
     python_name,
 )
 from workpacket.documents.lockfiles.loading import rooted
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
-_REQUIREMENT = re.compile(
+_REQUIREMENT = lazy_pattern(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?P<rest>(?:[\[\]<>=!~;@(,\s].*)?)\Z"
 )
 

@@ -17,20 +17,21 @@ from workpacket.documents.lockfiles.dependencies import (
     written,
 )
 from workpacket.documents.lockfiles.loading import rooted
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
 from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 
-_BERRY = re.compile(r"^__metadata:", re.MULTILINE)
-_NAME = re.compile(r"(?P<name>(?:@[^/@]+/)?[^/@]+)@(?P<rest>.*)\Z", re.DOTALL)
+_BERRY = lazy_pattern(r"^__metadata:", re.MULTILINE)
+_NAME = lazy_pattern(r"(?P<name>(?:@[^/@]+/)?[^/@]+)@(?P<rest>.*)\Z", re.DOTALL)
 
 # The first format, line by line: a heading with what was asked for, fields, and groups of dependencies.
 _ASKED = r'(?:"[^"\\]+"|[^\s",:][^\s",]*)'
-_HEADING = re.compile(rf"(?P<asked>{_ASKED}(?:, {_ASKED})*):\Z")
-_FIELD = re.compile(r'  (?P<key>[a-z]+) (?:"(?P<quoted>[^"\\]*)"|(?P<plain>[^\s"]+))\Z')
-_GROUP = re.compile(r"  [a-zA-Z]+:\Z")
-_MEMBER = re.compile(rf"    {_ASKED} {_ASKED}(?:.*)?\Z")
+_HEADING = lazy_pattern(rf"(?P<asked>{_ASKED}(?:, {_ASKED})*):\Z")
+_FIELD = lazy_pattern(r'  (?P<key>[a-z]+) (?:"(?P<quoted>[^"\\]*)"|(?P<plain>[^\s"]+))\Z')
+_GROUP = lazy_pattern(r"  [a-zA-Z]+:\Z")
+_MEMBER = lazy_pattern(rf"    {_ASKED} {_ASKED}(?:.*)?\Z")
 
 
 def read_lock(source: Source) -> Dependencies:

@@ -7,6 +7,15 @@ from workpacket.model.reasons import Reason
 
 REASONS: tuple[Reason, ...] = (
     Reason(
+        "artifact_changed",
+        "A file that a role named is not as it was at its last milestone",
+        "Whoever was interrupted has gone on since, or somebody else changed it. What the role last did may not hold.",
+        "Look at the file; `workpacket resume ID --yes` goes on with what is there.",
+        family="cross-file",
+        severity="warning",
+        strict_severity="warning",
+    ),
+    Reason(
         "role_feature_closed",
         "The feature of a role is complete",
         "A summary says so, or the packet whose id it is has come to its end; work on it would be lost or done twice.",

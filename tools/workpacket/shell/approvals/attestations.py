@@ -7,7 +7,6 @@ on without being opened; the layers below say what is wrong with it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from workpacket.approvals.opening import EnvelopeFile
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.decode import is_event_name
 from workpacket.ledger.log import Log, read_log
 from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
@@ -24,7 +24,7 @@ from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.shell.transactions.storage import platform_storage
 
-_ENVELOPE_NAME = re.compile(r"[0-9a-f]{64}\.dsse\.json")
+_ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
 
 
 @contextmanager

@@ -29,6 +29,8 @@ def backdated(approvals: Approvals, events: Iterable[Event]) -> Iterator[Finding
     if not approvals.base.commit:
         return
     latest = _latest(approvals.repository, approvals.base.commit, int(approvals.now.timestamp()))
+    # Of a commit that lies ahead of the clock, the clock decides until when it does.
+    approvals.by_clock |= max(latest.values(), default=0) > approvals.now.timestamp()
     for event in events:
         settled = approvals.settled(event)
         if settled is None:

@@ -39,8 +39,7 @@ from workpacket.shell.approvals.matter import (
     policy_files,
     refinement_of,
 )
-from workpacket.shell.approvals.reading_ahead import events_at_gates
-from workpacket.shell.approvals.rested import rested_upon
+from workpacket.shell.approvals.sound_before import Memory, envelope_key, spoken_against
 from workpacket.shell.base.revision import tree_at
 from workpacket.text.source import Source
 
@@ -64,9 +63,9 @@ STALE = frozenset(
 )
 
 
-def check_approvals(approvals: Approvals) -> list[Finding]:
-    """All findings but those of the append-only rule."""
-    findings = [_finding(each, "") for each in _sound(approvals.own_envelopes)]
+def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[Finding]:
+    """All findings but those of the append-only rule. What the `memory` holds to be sound is not judged again."""
+    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, memory)]
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
@@ -75,13 +74,13 @@ def check_approvals(approvals: Approvals) -> list[Finding]:
     packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
     logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
-    asking = events_at_gates(approvals, consuming)
-    findings += backdated(approvals, asking)
-    for event in asking:
-        findings += (_finding(each, event.path) for each in rested_upon(approvals, event))
+    # Of all events: what lies before a commit on the line is no part of what is remembered of a verdict.
+    findings += backdated(approvals, consuming)
+    for event in consuming:
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):
             activated[event.packet] = named
+    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, memory))
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
@@ -104,14 +103,24 @@ def _governed(approvals: Approvals) -> bool:
     return b"approvals" in (approvals.base.policy.policy or b"")
 
 
-def _sound(files: Iterable[EnvelopeFile]) -> Iterator[Refusal]:
+def _unsound(files: Iterable[EnvelopeFile], memory: Memory | None) -> Iterator[Refusal]:
     for file in files:
-        parts = file.parts
-        if isinstance(parts, Refusal):
-            yield parts
+        key = envelope_key(file) if memory is not None else ""
+        if memory is not None and memory.holds(key):
             continue
-        broken = (parts.broken,) if parts.broken is not None else ()
-        yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
+        refusals = list(_against(file))
+        if memory is not None and not refusals:
+            memory.sound.add(key)
+        yield from refusals
+
+
+def _against(file: EnvelopeFile) -> Iterator[Refusal]:
+    parts = file.parts
+    if isinstance(parts, Refusal):
+        yield parts
+        return
+    broken = (parts.broken,) if parts.broken is not None else ()
+    yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
 
 
 def _changed_policy(approvals: Approvals) -> Iterator[Finding]:

@@ -43,10 +43,9 @@ from workpacket.shell.approvals.legacy_uses import TokenHistory, legacy_uses, to
 from workpacket.shell.approvals.matter import Matter, Reader, matter_of, spec_in_force
 from workpacket.shell.approvals.parties import FirstAuthors, parties_of
 from workpacket.shell.approvals.uses import consumptions, policy_changes
+from workpacket.shell.base.committed import committed, committed_file
 from workpacket.shell.base.revision import (
     Base,
-    committed,
-    committed_file,
     find_base,
     first_seen,
     known_to,
@@ -78,6 +77,7 @@ class Approvals:
         self.base = base
         self.tree = tree
         self.now = now
+        self.by_clock = False  # whether any verdict rests on what time it is
         self._logs: dict[str, Log] = {}
 
     @cached_property
@@ -178,6 +178,7 @@ class Approvals:
         read_base = partial(committed, self.repository, place.policy_commit)
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
+        self.by_clock |= tokens or place.on_base_since is None
         return GateFacts(
             now=self.now,
             packet=packet,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
@@ -14,6 +13,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.model.events import Event
 from workpacket.shell.approvals.attestations import read_file
@@ -25,7 +25,7 @@ _FOLDERS = (".GOV/refinements", ".GOV/task_packets")
 _UNSIGNED = frozenset({"PENDING", "TODO"})
 # What git looks for, and what is taken out of the lines that it finds.
 _SEARCHED = "[a-z][0-9]{12}"
-_TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z]+[0-9]{12}(?![A-Za-z0-9])")
+_TOKEN = lazy_pattern(r"(?<![A-Za-z0-9])[a-z]+[0-9]{12}(?![A-Za-z0-9])")
 
 
 # For each token the packets in whose files it ever stood, each with the time of the commit that brought it.

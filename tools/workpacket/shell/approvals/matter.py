@@ -10,7 +10,6 @@ The specification is the one in force on the base, since a change cannot bring a
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
@@ -19,8 +18,9 @@ from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.stub_text import SPEC_POINTER
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.shell.approvals.attestations import read_file
-from workpacket.shell.base.revision import SPEC_POINTER
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
 from workpacket.text.source import Source
@@ -31,7 +31,7 @@ ACTIVATION_GATE = "activation"
 POLICY_MATTER = "policy"
 
 _LONGEST_TEXT = 240
-_NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_TEXT = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 # Gives the bytes of a file, of the work tree or of a commit.
 Reader = Callable[[str], "bytes | None"]

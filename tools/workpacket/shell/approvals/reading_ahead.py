@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.model.events import Event
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.matter import packet_paths, refinement_paths, spec_places, stub_path
+from workpacket.shell.base.committed import OF_EVERY_JUDGEMENT, committed, read_ahead
 from workpacket.shell.base.line import BaseLine, base_line
-from workpacket.shell.base.revision import SPEC_POINTER, committed, policy_at, read_ahead
+from workpacket.shell.base.revision import policy_at
 
-_POLICIES = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)
 _MATTERS = (".GOV/refinements", ".GOV/task_packets")
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[Event]) -> list[Event]:
     """The events that had to pass a gate; everything that the base holds about them has been read afterwards."""
     repository = approvals.repository
-    line = _line(approvals, *_POLICIES, *_MATTERS)
+    line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
     befores = dict.fromkeys(approvals.policy_commit(event) for event in consuming)
-    read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in _POLICIES), line)
+    read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in OF_EVERY_JUDGEMENT), line)
     policies = {before: policy_at(repository, before).policy for before in befores}
     events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
     read_ahead(repository, _matters(approvals, events), line)

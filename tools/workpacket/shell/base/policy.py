@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from workpacket.git.objects import read_file_at
@@ -9,6 +10,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.shell.base.committed import OF_EVERY_JUDGEMENT, committed_file, read_ahead
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source
@@ -38,6 +40,11 @@ def lanes_here(root: str) -> LaneTable:
     return lifecycle_of(data).lanes if _ADDS_LANES in data else BUILT_IN
 
 
+def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> bytes | None:
+    read_ahead(repository, (f"{commit}:{path}" for path in (*OF_EVERY_JUDGEMENT, *others)))
+    return committed_file(repository, commit, POLICY_PATH)
+
+
 class BasePolicy(Value):
     """`where` says which commit the policy was read from, or that it is the one of the work tree."""
 
@@ -47,12 +54,18 @@ class BasePolicy(Value):
     where: str
 
 
-def read_base_policy(repository: Repository, base: str = "") -> BasePolicy:
+def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
     """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
-    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted."""
+    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted.
+
+    `ahead` are further files of which the caller knows that they will be asked for: they are read by the same call.
+    """
     branch = default_branch(repository)
-    commit = base or (branch.commit if branch is not None else head_commit(repository) or "")
-    data = read_file_at(repository, commit, POLICY_PATH) if commit else None
+    commit = branch.commit if branch is not None else head_commit(repository) or ""
+    if base:
+        commit, data = base, read_file_at(repository, base, POLICY_PATH)
+    else:
+        data = _with_others(repository, commit, ahead) if commit else None
     anchored = data is not None
     if data is None:
         try:

@@ -6,7 +6,7 @@ and never the change that is judged. What a commit holds cannot change, so it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 
 from workpacket.approvals.facts import PolicyFiles
@@ -14,22 +14,20 @@ from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.approvals.refusal import Refusal
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import list_tree, missing_object, read_objects
+from workpacket.git.objects import list_tree, missing_object
 from workpacket.git.references import commit_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 from workpacket.lifecycle.approval import ANCHORING
-from workpacket.shell.base.line import BaseLine, base_line
+from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.shell.base.committed import OF_EVERY_JUDGEMENT, committed, read_ahead
+from workpacket.shell.base.line import base_line
 from workpacket.value import Value
 
-SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
-
 _MANY = 4096
-# Objects that git is asked for with one call: so many specifications fit into memory at the same time.
-_AT_ONCE = 500
-# What was read ahead: by the name of the object, None for one that is not there.
-_READ: dict[Repository, dict[str, bytes | None]] = {}
+# What every judgement asks for, and one call of git tells.
+_LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
 # Above this number of commits in question it is quicker to list the whole history once.
 _FEW = 8
 
@@ -118,49 +116,10 @@ def root_commit(repository: Repository, commit: str) -> str:
     return answer.text.strip()
 
 
-@lru_cache(maxsize=_MANY)
-def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
-    """The files that the commit holds, of those named; do not change the answer, others get the same."""
-    if not commit:
-        return {}
-    names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
-    known: Mapping[str, bytes | None] = _READ.get(repository, {})
-    found: Mapping[str, bytes | None]
-    found = known if names.keys() <= known.keys() else read_objects(repository, names)
-    return {path: data for name, path in names.items() if (data := found.get(name)) is not None}
-
-
-def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) with few calls of git, for `committed` to find.
-
-    What `line` knows of is asked for by the id of its contents.
-    """
-    known = _READ.setdefault(repository, {})
-    wanted = {name: name for name in names if name not in known and "\n" not in name}
-    for name in wanted if line is not None else ():
-        revision, _, path = name.partition(":")
-        if line is not None and line.knows(revision, path):
-            wanted[name] = line.blob(revision, path)
-    asked = list(dict.fromkeys(filter(None, wanted.values())))
-    # One specification stands in a thousand commits, and is kept once.
-    found, same = dict[str, bytes](), dict[bytes, bytes]()
-    for start in range(0, len(asked), _AT_ONCE):
-        read = read_objects(repository, asked[start : start + _AT_ONCE])
-        found.update((name, same.setdefault(data, data)) for name, data in read.items())
-    for name, identity in wanted.items():
-        if identity not in found and identity not in ("", name):
-            raise missing_object(identity, name)
-        known[name] = found.get(identity)
-
-
-def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
-    return committed(repository, commit, (path,)).get(path)
-
-
 def policy_at(repository: Repository, commit: str) -> PolicyFiles:
     """The policy files of the commit; the specification, which is asked for next, is read by the same call."""
     if commit:
-        read_ahead(repository, (f"{commit}:{path}" for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)))
+        read_ahead(repository, (f"{commit}:{path}" for path in OF_EVERY_JUDGEMENT))
     files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
     return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
 
@@ -170,6 +129,9 @@ def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str
     """Paths of the files at or below these folders, with the ids of their contents."""
     if not commit:
         return {}
+    if len(folders) == 1 and folders[0] in _LISTED_TOGETHER:
+        listed = tree_at(repository, commit, *_LISTED_TOGETHER)
+        return {path: identity for path, identity in listed.items() if path.startswith(f"{folders[0]}/")}
     return {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders) if entry.is_file}
 
 

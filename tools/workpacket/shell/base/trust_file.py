@@ -50,11 +50,11 @@ def remember(pin: Pin) -> bool:
 
 def keep(path: Path, data: bytes) -> bool:
     """Have the file of the person's own folder hold these bytes; False where that is not possible."""
-    import tempfile
-
     try:
         if path.exists() and path.read_bytes() == data:
             return True
+        import tempfile
+
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=".pin-", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:

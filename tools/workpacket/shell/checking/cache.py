@@ -16,7 +16,7 @@ import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 # Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when it was read may be written to
@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS results(
 CREATE TABLE IF NOT EXISTS shown(
     request TEXT PRIMARY KEY, state TEXT NOT NULL, extras TEXT NOT NULL, folders TEXT NOT NULL,
     status INTEGER NOT NULL, output TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sound(key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 
@@ -91,6 +92,10 @@ class Cache:
         )
 
     @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
     def is_empty(self) -> bool:
         return self._one("SELECT 1 FROM results LIMIT 1", ()) is None
 
@@ -120,6 +125,16 @@ class Cache:
     def remember_results(self, rows: Iterable[tuple[str, str, str, str]]) -> None:
         """Rows of (digest, path, findings, summary)."""
         self._write("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", list(rows))
+
+    def sound(self) -> Iterator[str]:
+        """The keys of the approvals that were found sound (`shell/approvals/sound_before.py`)."""
+        return (key for (key,) in self._all("SELECT key FROM sound"))
+
+    def remember_sound(self, keys: Iterable[str], *, in_use: int) -> None:
+        """These too. Once the table has far more than are `in_use`, what came before is forgotten."""
+        if (self._one("SELECT count(*) FROM sound", ()) or (0,))[0] > 2 * in_use + MANY:
+            self._write("DELETE FROM sound", [()])
+        self._write("INSERT OR IGNORE INTO sound VALUES(?)", [(key,) for key in keys])
 
     def forget_unused(self, most: int) -> None:
         """Drops results of bytes that no file holds any more, once there are more than `most`."""

@@ -13,12 +13,11 @@ from workpacket.documents.reading import kind_named, read_document
 from workpacket.model.findings import Confidence, Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.rules.all_rules import RULES
-from workpacket.rules.engine import examine
+from workpacket.rules.engine import examine, placed_finding
 from workpacket.shell.checking.rows import dump_findings
-from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.fault import Fault
-from workpacket.text.schema import SchemaSet
 from workpacket.text.source import Source
 
 # Below this many files, starting another process costs more than it saves.
@@ -33,18 +32,6 @@ class Row(NamedTuple):
     digest: str
     findings: str
     summary: str
-
-
-@cache
-def schemas() -> SchemaSet:
-    """The shipped schemas, read when first asked for."""
-    folder = schema_folder()
-
-    def read(name: str) -> bytes:
-        with open(os.path.join(folder, f"{name}.schema.json"), "rb") as stream:
-            return stream.read()
-
-    return SchemaSet(read)
 
 
 def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> Row:
@@ -96,21 +83,7 @@ def _row_of(path: str, finding: Finding) -> Row:
 
 def as_finding(source: Source, fault: Fault) -> Finding:
     """A fault, at its line and column. Its severity is set by grading."""
-    line, column = source.line_and_column(max(fault.start, 0))
-    end_line, end_column = source.line_and_column(max(fault.end, fault.start, 0))
-    return Finding(
-        fault.code,
-        "error",
-        source.path,
-        line,
-        column,
-        fault.message,
-        fault.hint,
-        fault.fix,
-        _confidences().get(fault.code, "certain"),
-        end_line,
-        end_column,
-    )
+    return placed_finding(source, fault, _confidences().get(fault.code, "certain"))
 
 
 def examine_files(

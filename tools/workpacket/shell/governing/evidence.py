@@ -10,9 +10,10 @@ import subprocess
 from collections.abc import Sequence
 
 from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
 
-_PLACE = re.compile(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
+_PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
 _TAIL_LINES = 40
 _TAIL_LENGTH = 4000
 

@@ -31,9 +31,10 @@ def gather(
     The `questions` are put to the approvals about the packet that is named first.
     """
     governed = find_governed(str(repository.root))
-    policy = read_base_policy(repository)
-    packets = _packets(governed, names) if names is not None else _all_packets(governed)
     pointer = governed.read(SPEC_POINTER)
+    # Where approvals are asked, they ask the base for its specification, which most likely lies where this one does.
+    policy = read_base_policy(repository, ahead=_specification_places(pointer) if questions else ())
+    packets = _packets(governed, names) if names is not None else _all_packets(governed)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
     now = moment()
@@ -97,17 +98,21 @@ def _without_revision(name: str) -> str:
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
     """The specification in force, wherever below the repository the pointer says it lies."""
-    target = SpecPointer(pointer).target if pointer is not None else None
-    if target is None:
-        return None
-    from workpacket.rules.specification import candidates
-
-    for path in candidates(target.value):
+    for path in _specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, _SPECIFICATION_LIMIT))
         except OSError:
             continue
     return None
+
+
+def _specification_places(pointer: Source | None) -> tuple[str, ...]:
+    target = SpecPointer(pointer).target if pointer is not None else None
+    if target is None:
+        return ()
+    from workpacket.rules.specification import candidates
+
+    return candidates(target.value)
 
 
 def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:
@@ -116,9 +121,9 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     if refinement is None or packet.lane != "STUB":
         return ()
     from workpacket.plans.refinement_faults import refinement_faults
-    from workpacket.shell.checking.examining import examine_bytes
-    from workpacket.shell.checking.rows import load_findings
+    from workpacket.rules.engine import examine, placed_finding
+    from workpacket.rules.refinement_rules import REFINEMENT_RULES
+    from workpacket.shell.shipped_schemas import schemas
 
-    row = examine_bytes(refinement.path, "refinement", refinement.source.encode())
-    found = load_findings(refinement.path, row.findings)
-    return refinement_faults(refinement, found, specification)
+    faults = examine(refinement, REFINEMENT_RULES, schemas())
+    return refinement_faults(refinement, (placed_finding(refinement.source, fault) for fault in faults), specification)

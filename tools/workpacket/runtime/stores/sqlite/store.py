@@ -160,6 +160,7 @@ class SQLiteStore(ReadableSQLite):
         with self.access.writing:
             addresses = [(bytes.fromhex(digest),) for digest in digests]
             self._db.executemany("UPDATE payloads SET bytes = NULL WHERE digest = ?", addresses)
+        empty_log(self.access)
 
     def rebuild_index(self) -> None:
         with self.access.writing:

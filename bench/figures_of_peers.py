@@ -1,0 +1,48 @@
+"""What every peer is measured by: its step in turns with the floor, so that both see the same disk and the same load.
+
+Imported by the programs beside it, which run in environments of their own; it needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROUNDS = 150
+TEXT = "x" * 1000
+
+
+def durable_append(file: Path) -> Callable[[], object]:
+    """The floor of a file: the text is written and synced."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def append() -> None:
+        os.write(descriptor, TEXT.encode())
+        os.fdatasync(descriptor)
+
+    return append
+
+
+def beside_the_floor(floor: Callable[[], object], step: Callable[[int], object]) -> dict[str, float]:
+    """The median of a step, and how many times the floor it takes."""
+    floors, steps = [], []
+    for number in range(ROUNDS):
+        began = time.perf_counter()
+        floor()
+        floors.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        step(number)
+        steps.append(time.perf_counter() - began)
+    return {
+        "median_us": round(statistics.median(steps) * 1e6, 1),
+        "times_floor_median": round(statistics.median(steps) / statistics.median(floors), 2),
+        "times_floor_mean": round(statistics.fmean(steps) / statistics.fmean(floors), 2),
+    }
+
+
+def tell(figures: dict[str, float]) -> None:
+    print(json.dumps(figures), flush=True)

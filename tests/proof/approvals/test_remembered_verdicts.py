@@ -1,0 +1,16 @@
+"""Long runs of meddling: a check that remembers never says what a fresh one does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from approving.story import Story
+from approving.test_remembered_verdicts import meddle
+from proof.share import share
+
+
+@pytest.mark.parametrize("seed", share(range(100, 196)))
+def test_a_check_that_remembers_says_what_a_fresh_one_says(
+    story: Story, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    meddle(story, monkeypatch, seed, acts=10)
