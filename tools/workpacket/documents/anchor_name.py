@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from workpacket.lazy_pattern import lazy_pattern
 
-_WORD = re.compile(r"n[/.]a\b|[^\W_]+")
+_WORD = lazy_pattern(r"n[/.]a\b|[^\W_]+")
 _NONE = frozenset(["n/a", "n.a", "na", "nil", "no", "none", "nothing", "null", "not", "unknown"])
 _LATER = frozenset(["fixme", "pending", "placeholder", "tba", "tbc", "tbd", "todo", "xxx"])
 # What goes with such a word and names nothing either.
