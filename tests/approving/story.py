@@ -21,18 +21,21 @@ from shell.agents import make_key_file
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.cli.main import main
+from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, Event
 from workpacket.model.events import Subject as EventSubject
 from workpacket.model.plan import Moment, digest
+from workpacket.plans.backlog import block_digest
 from workpacket.shell.approvals.approving import Written
 from workpacket.shell.approvals.attestations import read_packet_log, work_tree
 from workpacket.shell.approvals.drafts import Draft
 from workpacket.shell.approvals.facts import gate_verdict
 from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
+from workpacket.text.source import Source
 
 WP = "WP-1-Parser-v1"
 ALICE, BOB, CAROL = "alice@example.org", "bob@example.org", "carol@example.org"
@@ -62,10 +65,33 @@ REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
 ### GAPS_IDENTIFIED
 - None.
 
+### FLIGHT_RECORDER_INTERACTION (event IDs + telemetry triggers)
+- None.
+
+### RED_TEAM_ADVISORY (security failure modes)
+- Hostile bytes.
+
+### PRIMITIVES (traits/structs/enums)
+- Source
+
+### CLEARLY_COVERS (5-point checklist)
+- CLEARLY_COVERS_VERDICT: PASS
+
+### ENRICHMENT
+- ENRICHMENT_NEEDED: NO
+- REASON_NO_ENRICHMENT: Chapter 4.2 states it.
+
 ### SPEC_ANCHORS (REQUIRED: one or more)
 
 #### ANCHOR 1
 - SPEC_ANCHOR: Spec_v1.md 4.2 Parser
+- CONTEXT_START_LINE: 5
+- CONTEXT_END_LINE: 5
+- CONTEXT_TOKEN: keep every byte
+- EXCERPT_ASCII_ESCAPED:
+  ```text
+  A parser MUST keep every byte that it reads.
+  ```
 """
 
 STUB = f"""# Work Packet Stub: {WP}
@@ -175,6 +201,15 @@ class Story:
     def create(self) -> Event:
         return self.event(Happening("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser"}), ())
 
+    def present(self) -> Event:
+        """The refinement as it is now was shown to the user."""
+        with work_tree(self.repository) as tree:
+            log = read_packet_log(tree, WP)
+        refinement = Refinement(Source.from_bytes(REFINEMENT_PATH, (self.root / REFINEMENT_PATH).read_bytes()))
+        pinned: Json = {"path": REFINEMENT_PATH, "sha256": refinement.source.digest}
+        shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
+        return self.event(Happening("refinement.presented", shown), log.events)
+
     def event(self, happening: Happening, events: tuple[Event, ...]) -> Event:
         now = moment()
         writer = Writer(Actor("agent-7", "agent"), now.now, now.tx, "test")
@@ -214,6 +249,7 @@ def begin(root: Path, home: Path, *, policy: str = POLICY, passphrases: dict[str
     story.write(STUB_PATH, STUB)
     story.write(REFINEMENT_PATH, REFINEMENT)
     story.create()
+    story.present()
     story.commit("begin")
     return story
 

@@ -15,6 +15,7 @@ from workpacket.approvals.words import six_words
 from workpacket.model.plan import digest
 
 WORDS = f"APPROVE REFINEMENT {WP}"
+NO = f"REJECT REFINEMENT {WP}"
 ASKED = "type: "
 
 
@@ -40,6 +41,43 @@ def test_other_words_sign_nothing(story: Story) -> None:
     assert "(approval_not_given)" in typed.screen
     assert "PENDING" in story.read(REFINEMENT_PATH)
     assert not (story.root / ".GOV/attestations").exists()
+
+
+def test_what_the_gate_would_refuse_anyway_is_said_before_anybody_is_asked(story: Story) -> None:
+    text = story.read(REFINEMENT_PATH).replace("- Source\n", "- <fill in: the types it needs, or NONE>\n")
+    story.write(REFINEMENT_PATH, text)
+    typed = story.type(["approve", WP, "--key", str(story.keys[ALICE])])
+    assert typed.status == 3, typed.screen
+    assert ASKED not in typed.screen
+    line = text.splitlines().index("- <fill in: the types it needs, or NONE>") + 1
+    assert f"[{REFINEMENT_PATH}:{line}] (refinement_incomplete)" in typed.screen
+    assert "(refinement_not_presented)" in typed.screen
+    refused = story.json("approve", WP, "--key", str(story.keys[ALICE]), "--statement-out", str(story.home / "out"))
+    codes = [one["code"] for one in refused["data"]["unmet"]]
+    assert (refused["exit_code"], set(codes)) == (3, {"refinement_incomplete", "refinement_not_presented"})
+    assert not (story.home / "out").exists()
+    assert story.read(REFINEMENT_PATH) == text
+
+
+def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(story: Story) -> None:
+    envelope = story.approve()
+    before = story.read(REFINEMENT_PATH)
+    again = story.run("approve", WP, "--key", str(story.keys[ALICE]))
+    assert (again.status, f"already: .GOV/attestations/{envelope}" in again.out) == (0, True), again
+    said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
+    assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket activate {WP}")
+    assert len(list((story.root / ".GOV/attestations").iterdir())) == 1
+    assert story.read(REFINEMENT_PATH) == before
+
+
+@pytest.mark.parametrize("undone", ["revoked", "rejected"])
+def test_a_yes_that_was_undone_can_be_given_again(story: Story, undone: str) -> None:
+    envelope = story.approve()
+    if undone == "revoked":
+        story.revoke(envelope)
+    else:
+        story.approve(decision="reject")
+    assert "(approval_needs_terminal)" in story.run("approve", WP, "--key", str(story.keys[ALICE])).err
 
 
 def test_a_passphrase_is_asked_for_by_ssh_keygen_in_the_same_terminal(
@@ -71,21 +109,22 @@ def test_a_wrong_passphrase_changes_nothing(tmp_path: Path, monkeypatch: pytest.
 def test_what_would_deceive_the_eye_is_shown_escaped(story: Story) -> None:
     hostile = "- None.\x1b[2K\u202e\u200b"
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("- None.", hostile))
-    typed = approve(story)
+    typed = approve(story, "--decision", "reject", answer=NO)
     assert "| - None.\\u001b[2K\\u202e\\u200b" in typed.screen
     assert typed.status == 0
 
 
 def test_a_long_text_is_shown_to_its_end(story: Story) -> None:
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "".join(f"- line {n}\n" for n in range(3000)))
-    typed = approve(story)
+    typed = approve(story, "--decision", "reject", answer=NO)
     assert all(f"| - line {n}\n" in typed.screen for n in range(3000))
 
 
 def test_the_next_reader_sees_what_has_changed_since(story: Story) -> None:
     story.approve()
     story.commit("approved")
-    story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("- None.", "- One."))
+    story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("- None.", "- One.", 1))
+    story.present()
     typed = approve(story, who=BOB)
     assert f"what has changed since {ALICE} approved it at" in typed.screen
     assert "| -- None.\n| +- One.\n" in typed.screen
@@ -278,7 +317,7 @@ def test_verifying_needs_no_ssh_keygen(story: Story, tmp_path: Path, monkeypatch
     (tools / "git").symlink_to(git)
     monkeypatch.setenv("PATH", str(tools))
     assert story.run("approvals", "verify").status == 0
-    typed = story.type(["approve", WP, "--key", str(story.keys[ALICE])])
+    typed = story.type(["approve", WP, "--key", str(story.keys[BOB])])
     assert (typed.status, "(ssh_keygen_missing)" in typed.screen) == (6, True)
 
 

@@ -84,6 +84,36 @@ def test_what_a_form_cannot_carry_is_said(place: Place, form: str) -> None:
     assert data["text"].encode() == SAMPLES[form]
 
 
+SUMMARY = b"---\nfeature: login\nstatus: complete\ncompleted: 2026-03-01\n---\n\nAll of it.\n"
+
+
+@pytest.mark.parametrize("name", ["login-summary.md", "login-cost-summary.md", "_template.md"])
+def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place: Place, name: str) -> None:
+    file, other = place.write(SAMPLES["role"]), place.root / name
+    other.write_bytes(SUMMARY)
+    status, said = place("import", "role", file, str(other), "--json")
+    data = json.loads(said)["data"]
+    assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
+    assert [row["path"] for row in data["passed_over"]] == [str(other)]
+    assert f"{name}  passed over, it is a " in place("import", "role", file, str(other))[1]
+
+
+def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:
+    (place.root / "login-summary.md").write_bytes(SUMMARY)
+    broken = place.root / "login-coder.md"
+    broken.write_bytes(SAMPLES["role"].replace(b"agent:", b"agentt:"))
+    words = [place.write(SAMPLES["role"]), str(broken), str(place.root / "login-summary.md")]
+    assert place("import", "role", *words)[0] == 1
+    with Runtime.open() as runtime:
+        assert not list(runtime.store.heads())
+
+
+def test_a_summary_alone_is_no_checkpoint(place: Place) -> None:
+    (place.root / "login-summary.md").write_bytes(SUMMARY)
+    status, said = place("import", "role", str(place.root / "login-summary.md"))
+    assert (status, "nothing was taken over" in said) == (1, True)
+
+
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"]), min_size=1, max_size=12)
 _SCALARS = st.none() | st.booleans() | st.integers(1 - 10**15, 10**15 - 1) | _TEXTS
 _VALUES = st.recursive(

@@ -332,6 +332,8 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
         reached(place, "export", form, "--out", f"{form}.again")
     (folder / "other").write_bytes(lines(STEP_EVENT))
     reached(place, "import", "step", "other")
+    (folder / "login-summary.md").write_text("---\nfeature: login\nstatus: complete\n---\n")
+    reached(place, "import", "role", "role", "login-summary.md")
     (folder / "bad").write_bytes(b"[1]\n")
     reached(place, "import", "step", "bad")
     (folder / "package.json").write_text('{"dependencies": {"wolf": "1"}}')

@@ -190,6 +190,7 @@ class Governed:
         path = f".GOV/refinements/{name}.md"
         text = self.read(path)
         words = SPECIFICATION.splitlines()[line - 1]
+        text = text.replace("SPEC_ANCHOR: <fill in>", f"SPEC_ANCHOR: SPEC_v1.md line {line}")
         for key, value in (("START_LINE", str(line)), ("END_LINE", str(line)), ("TOKEN", words.split()[0])):
             text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
         text = text.replace("  <fill in>", f"  {words}").replace("VERDICT: <fill in>", "VERDICT: PASS")

@@ -205,6 +205,23 @@ def test_who_follows_what_is_said_can_hand_in_from_a_work_tree(
         governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
 
 
+def test_a_work_tree_that_would_lack_the_packet_is_not_made(
+    governed: Governed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("trees") / "song"
+    governed.begin()
+    governed.activate(NAME)
+    assert governed.refused("prepare", NAME, "--for", "coder", "--worktree", str(place)) == ["packet_uncommitted"]
+    assert (place.exists(), f"wp/{NAME}" in governed.git("branch", "--list")) == (False, False)
+    governed.git("branch", f"wp/{NAME}")
+    assert governed.refused("prepare", NAME, "--worktree", str(place)) == ["packet_uncommitted"]
+    governed.commit("activated")
+    governed.git("branch", "--force", f"wp/{NAME}")
+    governed.done("prepare", NAME, "--for", "coder", "--worktree", str(place))
+    with working_in(place):
+        assert governed.json("show", NAME)["ok"]
+
+
 def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(
     governed: Governed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
+from lifecycle.governed import ANCHOR_LINE, GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
+from workpacket.documents.anchor_name import names_passage
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan
 from workpacket.shell.transactions.transaction import Transaction
@@ -90,6 +91,23 @@ def test_that_no_passage_is_known_is_not_put_up_for_a_signature_as_one(
     )
     governed.done("refine", NAME)
     assert f"- SPEC_ANCHOR: {anchor}\n" in governed.read(REFINEMENT)
+
+
+@pytest.mark.parametrize(
+    "said", ["None known.", "Nothing of that kind.", "n/a", "TBD", "TODO: later", "none yet", "(unknown)", "-", "N.A."]
+)
+def test_an_anchor_that_names_no_passage_is_refused_as_one_that_is_missing(governed: Governed, said: str) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.replace(REFINEMENT, f"SPEC_ANCHOR: SPEC_v1.md line {ANCHOR_LINE}", f"SPEC_ANCHOR: {said}")
+    assert set(governed.refused("refine", NAME, "--present")) == {"refinement_incomplete"}
+    assert "refinement_incomplete" in governed.refused("activate", NAME)
+
+
+@pytest.mark.parametrize("name", ["SPEC_v1.md 1.1", "4.2 None of the above", "Not-found page", "To be greeted", "A.1"])
+def test_a_passage_may_be_called_what_it_likes(name: str) -> None:
+    assert names_passage(name)
 
 
 def test_an_open_point_is_named_with_its_line(governed: Governed) -> None:

@@ -25,13 +25,19 @@ class Rests(Value):
 
 def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[Rests]:
     """`asked` is a path, `path:line`, or the name of an anchor as refinements write it."""
-    match = _PLACE.match(asked)
-    path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
+    path, line = place_in(asked)
     return [
         Rests(name, packet.lane, how)
         for name, packet in sorted(facts.packets.items())
-        for how in dict.fromkeys(_ways(packet, traces[name], asked, path.removeprefix("./"), line))
+        for how in dict.fromkeys(_ways(packet, traces[name], asked, path, line))
     ]
+
+
+def place_in(asked: str) -> tuple[str, int]:
+    """The path in it, as it stands from the top of the repository, and the line; 0 for the whole file."""
+    match = _PLACE.match(asked)
+    path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
+    return path.removeprefix("./"), line
 
 
 def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) -> Iterator[str]:

@@ -45,6 +45,15 @@ class OfRuns(Protocol):
         ...
 
 
+@runtime_checkable
+class AmongOthers(Protocol):
+    """A bridge whose checkpoints lie in one folder with files of other kinds."""
+
+    def other_kind(self, path: str, data: bytes) -> str:
+        """What the file is in words, if by its name or its fields it is nothing to import; '' otherwise."""
+        ...
+
+
 class Placed(NamedTuple):
     """A checkpoint, the file it was read from, and its place among those of the file."""
 

@@ -21,6 +21,9 @@ from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 
+# What lies beside checkpoints and is known for what it is.
+_BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summary", "template": "template"}
+
 
 class RoleBridge:
     name = FORM
@@ -38,6 +41,11 @@ class RoleBridge:
             return (illegible,)
         faults = tuple(document.faults) or tuple(_faults(document))
         return faults or (foreign_of(document),)
+
+    def other_kind(self, path: str, data: bytes) -> str:
+        """Not `other` and not an older form: those may be checkpoints that are broken, and are refused."""
+        document = RoleProgress(Source.from_bytes(path, data))
+        return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
         (checkpoint,) = checkpoints

@@ -22,9 +22,11 @@ COMMAND = Command(
     description="""
 The whole text is shown, with its digest in six words and what has changed since it was last approved. Whoever has read
 it types the words asked for, and ssh-keygen signs. At the gate `activation` the USER fields of the refinement are
-filled in first; refinement and envelope are written together. A change of `.GOV/policy` is approved as `policy`, at
-the gate `policy`. Without a terminal nothing is signed; `--statement-out` writes what is to be signed elsewhere, and
-`--attach` takes it back together with the FILE.sig that ssh-keygen has made.""",
+filled in first; refinement and envelope are written together. What that gate would refuse whoever signs is listed
+instead of asked for, with exit status 3; a text that you have approved already is not signed twice. A change of
+`.GOV/policy` is approved as `policy`, at the gate `policy`. Without a terminal nothing is signed; `--statement-out`
+writes what is to be signed elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keygen has
+made.""",
     options=(
         Option("gate", "the gate; activation unless told", value="GATE"),
         Option("decision", "what to say; approve unless told", choices=("approve", "reject")),

@@ -15,8 +15,10 @@ from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
-from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, read_statement
+from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
+from workpacket.cli.before_signing import already_given, unmet_at_the_gate
 from workpacket.cli.checking import style_of
+from workpacket.cli.governing import refuse
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
@@ -57,7 +59,14 @@ def approve(arguments: Arguments) -> int:
             what = "name one packet, or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
             raise usage(arguments.command, "missing_argument", what)
         key = find_key(arguments.value("key"))
-        draft = draft_decision(approvals, _wish(arguments, key), now)
+        wish = _wish(arguments, key)
+        draft = draft_decision(approvals, wish, now)
+        given = already_given(approvals, wish, draft.statement.approver)
+        if given is not None:
+            return _tell_already(arguments, draft.statement, given)
+        unmet = unmet_at_the_gate(approvals, wish)
+        if unmet:
+            return refuse(arguments, wish.packet, unmet)
         return _decide(arguments, approvals, draft, key)
 
 
@@ -206,9 +215,26 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: Draft, blob: byte
     written = write_decision(approvals, draft, blob)
     remember_base(approvals)
     said = draft.statement
-    unmet: list[Json] = [{"code": each.code, "message": each.message} for each in written.verdict.unmet]
     following = _next(written, said.decision, said.packet, said.gate)
-    data: dict[str, Json] = {
+    data = _decided(said, written, following)
+    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
+    text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
+    if said.decision == "approve" and not written.verdict.met:
+        text += render_refusals((each.code, each.message, each.path) for each in written.verdict.unmet)
+    return _tell(arguments, data, f"{text}Next: {following}")
+
+
+def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
+    open_now = given.verdict.met and said.gate == ACTIVATION_GATE
+    following = f"workpacket activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
+    text = f"{said.approver} has approved {said.packet} at the gate {said.gate} already: {given.envelope}\n"
+    text += "nothing was signed or written\n"
+    return _tell(arguments, _decided(said, given, following), f"{text}Next: {following}")
+
+
+def _decided(said: Statement, written: Written, following: str) -> dict[str, Json]:
+    unmet: list[Json] = [{"code": each.code, "message": each.message} for each in written.verdict.unmet]
+    return {
         "packet": said.packet,
         "gate": said.gate,
         "decision": said.decision,
@@ -219,11 +245,6 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: Draft, blob: byte
         "unmet": unmet,
         "next": following,
     }
-    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
-    text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
-    if said.decision == "approve" and not written.verdict.met:
-        text += render_refusals((each.code, each.message, each.path) for each in written.verdict.unmet)
-    return _tell(arguments, data, f"{text}Next: {following}")
 
 
 def _next(written: Written, decision: str, packet: str, gate: str) -> str:

@@ -17,8 +17,9 @@ COMMAND = Command(
     run,
     arguments="FORMAT PATH...",
     description="""
-A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file that
-differs from what the log holds already is refused too: see `workpacket explain view_conflict`.""",
+A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file
+that differs from what the log holds already is refused too: see `workpacket explain view_conflict`. Summaries, cost
+files and templates that lie among the checkpoints of roles are passed over, and named.""",
     options=(Option("plan", "say what would be taken over; write nothing"),),
     examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workpacket.bridges.all_bridges import BRIDGES, bridge_named
 from workpacket.bridges.foreign import Bridge, Foreign
-from workpacket.bridges.importing import Placed, Planned, append_planned, plan_import
+from workpacket.bridges.importing import AmongOthers, Placed, Planned, append_planned, plan_import
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.store_door import answer, open_runtime, refuse
 from workpacket.errors import WorkpacketError
@@ -28,8 +28,12 @@ def carry_out(arguments: Arguments) -> int:
         raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
     placed: list[Placed] = []
     findings: list[Finding] = []
+    files = {path: _bytes_of(path) for path in arguments.words}
+    passed_over = _passed_over(bridge, files)
     for path in arguments.words:
-        found, faults = _read(bridge, path)
+        if path in passed_over:
+            continue
+        found, faults = _read(bridge, path, files[path])
         placed += found
         findings += faults
     if findings:
@@ -41,7 +45,7 @@ def carry_out(arguments: Arguments) -> int:
                 append_planned(runtime, planned)
     except RuntimeFault as fault:
         return refuse(arguments, fault)
-    return _answer(arguments, bridge, planned)
+    return _answer(arguments, bridge, planned, passed_over)
 
 
 def bridge_of(arguments: Arguments) -> Bridge:
@@ -55,12 +59,23 @@ def bridge_of(arguments: Arguments) -> Bridge:
     return bridge_named(name)
 
 
-def _read(bridge: Bridge, path: str) -> tuple[list[Placed], list[Finding]]:
+def _bytes_of(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from None
+
+
+def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files of another kind, by what they are: a whole folder may be named. If all are such, each is refused."""
+    if not isinstance(bridge, AmongOthers):
+        return {}
+    found = {path: kind for path, data in files.items() if (kind := bridge.other_kind(path, data))}
+    return found if len(found) < len(files) else {}
+
+
+def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Finding]]:
     source = Source.from_bytes(path, data)
     placed: list[Placed] = []
     findings: list[Finding] = []
@@ -89,13 +104,16 @@ def _invalid(arguments: Arguments, findings: list[Finding]) -> int:
     return exits.FINDINGS
 
 
-def _answer(arguments: Arguments, bridge: Bridge, planned: tuple[Planned, ...]) -> int:
+def _answer(arguments: Arguments, bridge: Bridge, planned: tuple[Planned, ...], passed_over: Mapping[str, str]) -> int:
     would = "would be " if arguments.flag("plan") else ""
     words = {"genesis": f"{would}imported", "extended": f"{would}extended", "unchanged": "unchanged"}
     text = "".join(
         f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
     )
+    text += "".join(f"{escape(path)}  passed over, it is a {kind}\n" for path, kind in passed_over.items())
+    others: list[Json] = [{"path": path, "kind": kind} for path, kind in passed_over.items()]
     rows: list[Json] = [
         {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
     ]
-    return answer(arguments, text, {"format": bridge.name, "streams": rows}, then=f"workpacket export {bridge.name}")
+    said: dict[str, Json] = {"format": bridge.name, "streams": rows, "passed_over": others}
+    return answer(arguments, text, said, then=f"workpacket export {bridge.name}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from workpacket.cli.governing import ACTING, actor_of, conclude, refuse, words_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.git.worktrees import add_branch, add_worktree, branch_names
+from workpacket.lifecycle.unmet import Unmet
+from workpacket.plans.facts import PacketFacts
 from workpacket.plans.working import prepare, prepare_unmet
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here
@@ -32,9 +36,13 @@ def run(arguments: Arguments) -> int:
     branch = arguments.value("branch") or facts.policy.branch_of(name)
     start = facts.packets[base_packet].state.assignment.branch if base_packet else facts.target_branch
     base_commit = _start(repository, start)
-    if branch not in branch_names(repository):
-        add_branch(repository, branch, base_commit)
     worktree = arguments.value("worktree")
+    known_branch = branch_names(repository).get(branch)
+    if worktree and not list_tree(repository, known_branch or base_commit, facts.packets[name].packet_path):
+        where = f"{branch} is" if known_branch else f"{branch} would begin"
+        return refuse(arguments, name, (_uncommitted(arguments, facts.packets[name], f"{where} at a commit", start),))
+    if known_branch is None:
+        add_branch(repository, branch, base_commit)
     if worktree:
         path = Path(os.path.abspath(worktree))
         add_worktree(repository, path, branch)
@@ -57,6 +65,13 @@ def run(arguments: Arguments) -> int:
         ),
     )
     return conclude(arguments, carried)
+
+
+def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: str) -> Unmet:
+    path, name = packet.packet_path, packet.id.text
+    again = f"workpacket prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
+    command = f"commit the governed files on {start}, then: {again}"
+    return Unmet("packet_uncommitted", f"{where} that does not hold {path}", command, path)
 
 
 def _start(repository: Repository, branch: str) -> str:

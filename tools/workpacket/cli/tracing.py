@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from workpacket.audit.bases import BaseRow
-from workpacket.audit.impact import impact
+from workpacket.audit.impact import impact, place_in
 from workpacket.audit.overview import Audit, Matter
 from workpacket.audit.tracing import Criterion, Trace, TracedCommit
 from workpacket.cli.auditing import examine
 from workpacket.cli.looking import show_json
 from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
+from workpacket.git.changes import is_in_index
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.audit import BY_CODE
@@ -19,6 +21,8 @@ from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
 from workpacket.report.door import without_surrogates
 from workpacket.report.text import counted
+from workpacket.rules.evidence import is_inside
+from workpacket.shell.governing.commanding import here
 
 
 def trace_packets(arguments: Arguments) -> int:
@@ -101,6 +105,9 @@ def show_impact(arguments: Arguments) -> int:
     _, made = examine()
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
+    if not rows and not _is_there(place_in(asked)[0]):
+        what = f"{told(asked)} is no file of this repository, and no packet rests on a file or an anchor of that name"
+        raise WorkpacketError("path_not_found", what, hint="name it from the top of the repository, as `trace` does")
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
         return show_json(arguments, {"asked": told(asked), "rests": listed})
@@ -111,6 +118,12 @@ def show_impact(arguments: Arguments) -> int:
     print(f"{counted(len(names), 'packet')} {verb} on {told(asked)}")
     print(f"next: {f'workpacket trace {names[0]}' if names else 'workpacket trace'}")
     return exits.OK
+
+
+def _is_there(path: str) -> bool:
+    """In the work tree or in the index."""
+    repository = here()
+    return is_inside(path) and (os.path.lexists(repository.root / path) or is_in_index(repository, path))
 
 
 def audit_registry(arguments: Arguments) -> int:

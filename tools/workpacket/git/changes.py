@@ -61,3 +61,8 @@ def files_ending(repository: Repository, ending: str) -> list[str]:
     """The files whose name ends so, known to git or not, in any folder; those that git ignores are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
+
+
+def is_in_index(repository: Repository, path: str) -> bool:
+    """Whether git knows the file, or a file below the folder, though it may be gone from the work tree."""
+    return bool(run_git(repository.root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--", path).output)

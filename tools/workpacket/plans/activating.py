@@ -39,23 +39,43 @@ _ITEM_OF: Mapping[str, str] = {
     "user_signature_missing": ITEMS[2],
     "scope_not_carried_over": ITEMS[5],
 }
+# What the signature itself supplies.
+_SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 _LIVE_BEFORE = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "BLOCKED", "FAIL")
 
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[Event, ...]]:
     """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
-    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
+    unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
+    left, waived = _preconditions(facts, packet)
+    return (*left, *approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text)), waived
+
+
+def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+    """What would keep the gate of a stub shut although the user signed now."""
+    if packet.lane not in transition("activate").origins:
+        return ()
+    unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
+    return tuple(one for one in unmet if one.code not in _SIGNATURE)
+
+
+def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
+    if unmet:
+        return unmet
     if packet.packet_source is not None:
         message = f"{packet.packet_path} is there already, though the log has {packet.id} as a stub"
-        return (Unmet("packet_exists", message, "workpacket board sync --adopt", packet.packet_path),), ()
+        return (Unmet("packet_exists", message, "workpacket board sync --adopt", packet.packet_path),)
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
-        return (Unmet("stub_missing", message, f"git restore {packet.stub_path}", packet.stub_path),), ()
-    missing = preconditions(_evidence(facts, packet))
-    left, waived = still_unmet(missing, packet.state, facts.moment.now, facts.approved)
-    return (*left, *approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text)), waived
+        return (Unmet("stub_missing", message, f"git restore {packet.stub_path}", packet.stub_path),)
+    return ()
+
+
+def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[Event, ...]]:
+    return still_unmet(preconditions(_evidence(facts, packet)), packet.state, facts.moment.now, facts.approved)
 
 
 def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:

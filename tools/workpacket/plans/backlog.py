@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 
+from workpacket.documents.anchor_name import names_passage
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.refinement_text import RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer
@@ -24,7 +24,6 @@ from workpacket.plans.moving import move, project
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"
-_NO_ANCHOR = re.compile(r"(?:none(?: known)?|n/?a|todo|tbd)?\.?", re.IGNORECASE)
 
 
 class NewStub(Value):
@@ -97,7 +96,7 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
         stub = packet.stub
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
         # What says that there is none is no name of a passage, and nobody shall sign it as one.
-        anchors = [anchor for anchor in candidates if not _NO_ANCHOR.fullmatch(anchor)]
+        anchors = [anchor for anchor in candidates if names_passage(anchor)]
         text = render_refinement(
             RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workpacket.documents.anchor_name import names_passage
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.lazy_pattern import lazy_pattern
@@ -133,6 +134,8 @@ class AnchorIncomplete(RefinementRule):
 
     Whether the requirement stands where the anchor says cannot be checked.
 
+    A SPEC_ANCHOR that says `None known.` or the like names no passage, and lacks as much as an empty one.
+
     Remedy: give it SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
 
@@ -140,8 +143,11 @@ class AnchorIncomplete(RefinementRule):
         wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
         for anchor in document.anchors:
             missing = [key.upper() for key in wanted if _is_open(_text(anchor, key))]
+            name = _text(anchor, "spec_anchor")
             if missing:
                 yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
+            elif not names_passage(name):
+                yield self.fault(anchor.span, f"the anchor's SPEC_ANCHOR, {name[:60]!r}, names no passage")
 
 
 class AnchorLines(RefinementRule):

@@ -66,6 +66,12 @@ REASONS: tuple[Reason, ...] = (
         "`workpacket prepare WP` makes branch and work tree.",
     ),
     _gate(
+        "packet_uncommitted",
+        "The work tree would lack the packet",
+        "A work tree holds what was committed; in one that begins before the packet, no command would know of it.",
+        "Commit the governed files on the branch that the work begins from, then prepare.",
+    ),
+    _gate(
         "done_means_missing",
         "The packet does not say when it is done",
         "Nothing could be proved.",

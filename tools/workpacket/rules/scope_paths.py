@@ -1,0 +1,39 @@
+"""A rule about the paths that work may change: those of packets and those of tasks in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.batch import BatchCheckpoint, BatchTasks
+from workpacket.documents.document import Text
+from workpacket.documents.packet import Packet
+from workpacket.lifecycle.scope import pattern_of
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.fault import Fault
+from workpacket.text.formats import repository_path
+
+
+class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
+    """Path of the work that is no path of this repository
+
+    Work is done, compared and reviewed below the root of the repository. A path that is absolute or holds `..` allows
+    nothing there, and sends whoever follows it to files that nobody governs.
+
+    Remedy: write the path from the root of the repository, without `..`.
+    """
+
+    kinds = ("packet", "batch_tasks", "batch_checkpoint")
+
+    def check(self, document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[Fault]:
+        for text, path in _paths(document):
+            complaint = repository_path(path.replace("\\", "/")) if path else ""
+            if complaint:
+                yield self.fault(text.span, f"the path {path!r} {complaint}")
+
+
+def _paths(document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[tuple[Text, str]]:
+    if isinstance(document, Packet):
+        yield from ((entry, pattern_of(entry.value)) for entry in document.in_scope_paths)
+        return
+    entries = document.entries if isinstance(document, BatchTasks) else document.next_tasks
+    yield from ((file, file.value.strip()) for entry in entries for file in entry.files)
