@@ -29,15 +29,17 @@ check *arguments:
 explain *arguments:
     @workpacket explain "$@"
 
-[doc('Run the fast tests; arguments go to pytest')]
+# tests/fast.txt leaves out what `nox -s docs servers` runs in full: pages that are typed into processes, and servers that
+# are stopped and waited for.
+[doc('Run the fast tests; with arguments, which go to pytest, those that they name')]
 [group('quality')]
 test *arguments:
-    @python -m pytest --numprocesses=auto --dist=worksteal "$@"
+    @test $# -gt 0 || set -- @tests/fast.txt; python -m pytest --numprocesses=auto --dist=worksteal "$@"
 
 [doc('Run the tests on every Python found here, the corpus and the proofs')]
 [group('quality')]
 test-all *arguments:
-    @python -m nox --session tests corpus docs package proof fuzz -- "$@"
+    @python -m nox --session tests corpus docs servers package proof fuzz -- "$@"
 
 [doc('Lint, check the formatting and the layers')]
 [group('quality')]

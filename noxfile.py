@@ -80,6 +80,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def servers(session: nox.Session) -> None:
+    """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store and the queue."""
+    run_tests(session, "tests/postgres", *session.posargs)
+
+
+@nox.session
 def gov(session: nox.Session) -> None:
     """Our own governance documents, checked by our own command."""
     install(session)
