@@ -81,7 +81,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store and the queue."""
+    """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store."""
     run_tests(session, "tests/postgres", *session.posargs)
 
 
