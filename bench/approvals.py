@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench.governance import wait_until_at_rest
 from bench.many_approvals import write_many
+from bench.one_approver import POLICY, WHO
 from bench.results import Row, row
 from bench.timing import Timing, measure
 from workpacket.approvals.sshsig import NAMESPACE
@@ -27,20 +28,6 @@ from workpacket.shell.keys.ssh_keygen import sign
 from workpacket.shell.moment import moment
 
 WP = "WP-1-Parser-v1"
-WHO = "ann@example.org"
-POLICY = f"""[approvals]
-repository = "example/bench"
-[approvals.roles]
-approver = ["{WHO}"]
-[approvals.gates.activation]
-roles = ["approver"]
-threshold = 1
-separation = []
-[approvals.gates.policy]
-roles = ["approver"]
-threshold = 1
-separation = []
-"""
 REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
 
 ### METADATA

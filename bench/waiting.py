@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bench.governed_trees import commit
+from bench.one_approver import POLICY, WHO
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
 from workpacket.shell.approvals.approving import write_decision
@@ -18,21 +19,6 @@ from workpacket.shell.keys.ssh_keygen import sign
 from workpacket.shell.moment import moment
 
 NAME = "WP-1-Parser-v1"
-WHO = "ann@example.org"
-_POLICY = f"""
-[approvals]
-repository = "example/bench"
-[approvals.roles]
-approver = ["{WHO}"]
-[approvals.gates.activation]
-roles = ["approver"]
-threshold = 1
-separation = []
-[approvals.gates.policy]
-roles = ["approver"]
-threshold = 1
-separation = []
-"""
 _SECTIONS = 120
 
 
@@ -48,7 +34,7 @@ def write_waiting(workpacket: str, root: Path) -> str:
     specification.parent.mkdir(parents=True, exist_ok=True)
     specification.write_text(_specification(), encoding="utf-8")
     policy = root / ".GOV/policy/policy.toml"
-    policy.write_text(policy.read_text(encoding="utf-8") + _POLICY, encoding="utf-8")
+    policy.write_text(policy.read_text(encoding="utf-8") + "\n" + POLICY, encoding="utf-8")
     kind, encoded = Path(f"{key}.pub").read_text(encoding="utf-8").split()[:2]
     (policy.parent / "allowed_signers").write_text(f'{WHO} namespaces="{NAMESPACE}" {kind} {encoded}\n')
     commit(root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import pytest
@@ -12,8 +13,9 @@ from postgres.server import Server, programs
 _NUMBERS = count(1)
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """A server of one's own, which may be stopped."""
     if programs() is None:
         pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
     server = Server()
@@ -22,6 +24,12 @@ def server() -> Iterator[Server]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with running_server() as running:
+        yield running
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from postgres.server import Server, programs
+from postgres.conftest import running_server
+from postgres.server import Server
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, NewerSchema, StoreUnavailable
 from workpacket.runtime.records.events import NewEvent
@@ -36,14 +37,8 @@ def opened(url: str) -> PostgresStore:
 @pytest.fixture
 def own() -> Iterator[Server]:
     """A server that a test may stop."""
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    server = Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    with running_server() as running:
+        yield running
 
 
 def sql(server: Server, text: str, user: str = "owner") -> None:

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from postgres.server import Server, programs
+from postgres.conftest import running_server
+from postgres.server import Server
 
 FORWARDER = """
 import socket, sys, threading
@@ -116,14 +117,8 @@ def cables() -> Iterator[None]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    server = Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    with running_server() as running:
+        yield running
 
 
 def test_leases_are_right_on_hosts_whose_clocks_and_cables_are_wrong(cables: None, server: Server) -> None:

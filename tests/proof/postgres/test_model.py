@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from postgres.server import Server, programs
+from postgres.conftest import running_server
+from postgres.server import Server
 from postgres.test_store_model import machine
 from proof.share import bounded
 from runtime.test_store_model import steps
@@ -15,14 +16,8 @@ from runtime.test_store_model import steps
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL on this machine and no wheel that brings it")
-    server = Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    with running_server() as running:
+        yield running
 
 
 def test_whatever_is_asked_the_answers_are_those_of_the_reference(server: Server) -> None:
