@@ -12,7 +12,7 @@ from bench import report
 from bench.catalogue import all_rows
 from bench.comparing import FEWEST_PAIRS, compared
 from bench.rows import Measured, Row, UnknownRow, measured, selected, with_floors
-from bench.sides import ROOT, Side, UnknownRevision, laid_out
+from bench.sides import ROOT, Side, UnknownRevision, commit_of, laid_out
 from bench.timing import stop_on_sigterm
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -68,7 +68,11 @@ def main(
             return OK
         if options.compare is not None:
             chosen = with_revisions(chosen)
-        outcome = Outcome(report.conditions(words), options.save and results / f"{options.save}.json")
+        conditions = report.conditions(words, sources)
+        if options.compare is not None:
+            conditions["compared with"] = commit_of(sources, options.compare)
+        report.print_conditions(conditions)
+        outcome = Outcome(conditions, options.save and results / f"{options.save}.json")
         with tempfile.TemporaryDirectory(prefix="workpacket-bench-") as folder:
             if options.compare is None:
                 measure(Path(folder), sources, with_floors(chosen, rows), outcome, every=not options.only)
@@ -101,7 +105,7 @@ def measure(scratch: Path, sources: Path, rows: Sequence[Row], outcome: Outcome,
 
 def compare(scratch: Path, sources: Path, rows: Sequence[Row], outcome: Outcome, options: argparse.Namespace) -> None:
     with (
-        laid_out(sources, options.compare, scratch / "revision") as revision,
+        laid_out(sources, commit_of(sources, options.compare), scratch / "revision") as revision,
         Side(sources, scratch / "this") as this,
         Side(revision, scratch / "other") as other,
     ):

@@ -112,7 +112,7 @@ def main(
     options = parser.parse_args(words)
     rows = selected(all_rows(), [PYTHON, *ROWS]) if rows is None else rows
     chosen = [row for row in rows if row.name != PYTHON]
-    conditions = report.conditions(words, "bench.quick")
+    conditions = report.conditions(words, sources, "bench.quick")
     report.print_conditions(conditions)
     landed, python = read_landed(landed_path)
     noise = NOISE if python in ("", _python()) else 2 * NOISE

@@ -22,12 +22,12 @@ RESULTS = ROOT / "bench" / "results"
 Conditions = dict[str, object]
 
 
-def conditions(arguments: Sequence[str], module: str = "bench") -> Conditions:
+def conditions(arguments: Sequence[str], sources: Path, module: str = "bench") -> Conditions:
     """What the figures depend on, as far as it can be told."""
     return {
         "command": shlex.join(["python", "-m", module, *arguments]),
-        "commit": _git("rev-parse", "HEAD"),
-        "uncommitted changes": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "commit": _git(sources, "rev-parse", "HEAD"),
+        "uncommitted changes": bool(_git(sources, "status", "--porcelain", "--untracked-files=no")),
         "machine": _machine(),
         "started": _now(),
         "load at the start": _load(),
@@ -98,7 +98,7 @@ def _machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "git": _git("version").rpartition(" ")[2],
+        "git": _git(ROOT, "version").rpartition(" ")[2],
     }
 
 
@@ -118,5 +118,5 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _git(*words: str) -> str:
-    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+def _git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False).stdout.strip()

@@ -125,15 +125,18 @@ class UnknownRevision(Exception):
     """There is no such commit in the repository."""
 
 
-@contextmanager
-def laid_out(repository: Path, revision: str, folder: Path) -> Iterator[Path]:
-    """The files of a revision, as a work tree of git that is removed afterwards."""
-    git = ["git", "-C", str(repository), "worktree"]
+def commit_of(repository: Path, revision: str) -> str:
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     found = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, text=True, check=False)
     if found.returncode:
         raise UnknownRevision(f"unknown revision {revision!r}; --compare expects a commit, branch or tag")
-    commit = found.stdout.strip()
+    return found.stdout.strip()
+
+
+@contextmanager
+def laid_out(repository: Path, commit: str, folder: Path) -> Iterator[Path]:
+    """The files of a commit, as a work tree of git that is removed afterwards."""
+    git = ["git", "-C", str(repository), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True, capture_output=True)
     try:
         yield folder

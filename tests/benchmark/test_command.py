@@ -92,7 +92,8 @@ def test_what_is_saved_names_commit_machine_and_command(repository: Path) -> Non
     saved = json.loads((repository / "results" / "tried.json").read_text())
 
     assert saved["command"] == "python -m bench --only work --save tried"
-    assert len(saved["commit"]) == 40
+    assert saved["commit"] == git(repository, "rev-parse", "HEAD")
+    assert saved["uncommitted changes"] is False
     assert {"processor", "cores", "system", "python", "git"} <= saved["machine"].keys()
     assert {"load at the start", "load at the end", "started", "ended"} <= saved.keys()
     floor, work = saved["rows"]
@@ -102,8 +103,12 @@ def test_what_is_saved_names_commit_machine_and_command(repository: Path) -> Non
 
 
 def test_a_revision_is_compared_with_itself(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+
     assert bench(repository, "--compare", "HEAD", "--only", "work", "--allow", "50") == 0
-    assert "work" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert f"compared with: {commit}" in output
+    assert "command: python -m bench --compare HEAD --only work --allow 50" in output
 
 
 def test_a_tree_that_takes_twice_as_long_is_slower_and_the_exit_status_says_so(
@@ -114,7 +119,9 @@ def test_a_tree_that_takes_twice_as_long_is_slower_and_the_exit_status_says_so(
 
     assert bench(repository, "--compare", before, "--only", "work", "--save", "compared") == 1
     assert "slower: work" in capsys.readouterr().out
-    (row,) = json.loads((repository / "results" / "compared.json").read_text())["rows"]
+    saved = json.loads((repository / "results" / "compared.json").read_text())
+    assert saved["compared with"] == before
+    (row,) = saved["rows"]
     assert row["verdict"] == "slower"
     assert 1.03 < row["ratios"]["cpu_ms"]["low"] <= row["ratios"]["cpu_ms"]["median"]
     assert git(repository, "worktree", "list").count("\n") == 0, "the work tree of the revision is gone"
