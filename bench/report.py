@@ -27,7 +27,7 @@ def conditions(arguments: Sequence[str], sources: Path, module: str = "bench") -
     return {
         "command": shlex.join(["python", "-m", module, *arguments]),
         "commit": _git(sources, "rev-parse", "HEAD"),
-        "uncommitted changes": bool(_git(sources, "status", "--porcelain", "--untracked-files=no")),
+        "uncommitted changes": bool(_git(sources, "status", "--porcelain", "--", ".", ":!bench/results")),
         "machine": _machine(),
         "started": _now(),
         "load at the start": _load(),

@@ -24,6 +24,7 @@ def write_package(root: Path, seconds: float, status: int = 0) -> str:
     package = root / "tools" / "workpacket"
     package.mkdir(parents=True, exist_ok=True)
     (root / "pyproject.toml").write_text(_PROJECT)
+    (root / ".gitignore").write_text("__pycache__/\nresults/\n")
     (package / "__init__.py").touch()
     (package / "main.py").write_text(_MAIN.format(seconds=seconds, status=status))
     git(root, "init", "--quiet")

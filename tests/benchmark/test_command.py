@@ -134,6 +134,19 @@ def test_a_tree_that_takes_half_as_long_is_not_slower(repository: Path) -> None:
     assert bench(repository, "--compare", before, "--only", "work") == 0
 
 
+def test_a_file_that_git_does_not_know_yet_is_an_uncommitted_change(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "uncommitted changes: False" in run_one(repository, capsys)
+    (repository / "tools" / "workpacket" / "added.py").touch()
+    assert "uncommitted changes: True" in run_one(repository, capsys)
+
+
+def run_one(repository: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    bench(repository, "--only", "work")
+    return capsys.readouterr().out
+
+
 def test_changes_that_are_not_committed_are_measured(repository: Path) -> None:
     package = repository / "tools" / "workpacket" / "main.py"
     package.write_text(package.read_text().replace("0.03", "0.06"))
