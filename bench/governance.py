@@ -12,6 +12,7 @@ from bench.peer_trees import backlog_tasks, doorstop_items, json_of_stubs
 from bench.peers import BACKLOG, CHECK_JSONSCHEMA, DOORSTOP, RUMDL, SPEC_KITTY, Peer
 from bench.rows import Row, Sampler, command, program, within_a_process
 from bench.sides import ROOT, Side
+from bench.timing import PATIENCE
 from bench.trees import write_tree
 from bench.waiting import NAME as WAITING
 from bench.waiting import write_waiting
@@ -161,7 +162,8 @@ def peer(
 ) -> Row:
     def prepare(side: Side) -> Sampler:
         line = [str(tool.installed()), *words]
-        return program(lambda _: line, within=within, before=lambda *_: None, statuses=statuses)(side)
+        sampler = program(lambda _: line, within=within, before=lambda *_: None, statuses=statuses, patience=PATIENCE)
+        return sampler(side)
 
     return Row(name, prepare, floor=floor, kind="peer", repeats=repeats)
 

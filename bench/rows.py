@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.sides import Figures, Side
-from bench.timing import NotMeasured
+from bench.timing import OUR_PATIENCE, NotMeasured
 
 Sampler = Callable[[], Figures]
 
@@ -117,18 +117,19 @@ def program(
     within: Callable[[Side], Path],
     before: Callable[[Side, Path], object] | None = None,
     statuses: Sequence[int] = (0,),
+    patience: float = OUR_PATIENCE,
 ) -> Callable[[Side], Sampler]:
     """Samples of any command in a repository."""
 
     def prepare(side: Side) -> Sampler:
         folder, words = within(side), line(side)
         if before is None:
-            side.run(words, folder, statuses=statuses)
+            side.run(words, folder, statuses=statuses, patience=patience)
 
         def sample() -> Figures:
             if before is not None:
                 before(side, folder)
-            taken = side.run(words, folder, statuses=statuses)
+            taken = side.run(words, folder, statuses=statuses, patience=patience)
             return {"wall_ms": taken.wall, "cpu_ms": taken.cpu}
 
         return sample

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from bench.timing import PATIENCE, NotMeasured, Run, run
+from bench.timing import OUR_PATIENCE, NotMeasured, Run, run
 
 ROOT = Path(__file__).parent.parent
 Figures = Mapping[str, float]
@@ -91,7 +91,7 @@ class Side:
         self._closing.callback(action)
 
     def run(
-        self, command: Sequence[str], folder: Path, *, statuses: Sequence[int] = (0,), patience: float = PATIENCE
+        self, command: Sequence[str], folder: Path, *, statuses: Sequence[int] = (0,), patience: float = OUR_PATIENCE
     ) -> Run:
         return run(command, folder, statuses=statuses, environment=self.environment, patience=patience)
 
