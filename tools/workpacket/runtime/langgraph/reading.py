@@ -44,6 +44,7 @@ class ReadingSaver(AsyncCalls):
         self.pen = Pen(store, Contents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._lock = threading.Lock()
+        self._writing = {}
 
     # ---- checkpoints --------------------------------------------------------------------------------------------
 
