@@ -29,6 +29,7 @@ from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.judging.log_verifying import digest_here
+from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -67,7 +68,7 @@ def gather_audit(
         now=now,
         packets=governed.packets,
         policy=governed.policy,
-        findings=(*checked.findings, *signed.findings),
+        findings=tuple(judged_in_part(root, (*checked.findings, *signed.findings))),
         decisions=signed.decisions,
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
