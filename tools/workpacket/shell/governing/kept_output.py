@@ -37,13 +37,16 @@ def keep_output(repository: Repository, digest: str, text: str) -> None:
         return
 
 
-def kept_output(repository: Repository, digest: str) -> str | None:
-    """The end of the output with this digest; None where it is not kept here."""
+def kept_output(repository: Repository, digest: str, recorded: str = "") -> str | None:
+    """The end of the output with this digest; None where it is not kept here.
+
+    `recorded` is the end as an older event holds it itself.
+    """
     try:
         with open(os.path.join(_folder(repository), digest), "rb") as file:
             return file.read().decode("utf-8", "replace")
     except OSError:
-        return None
+        return recorded or None
 
 
 def _folder(repository: Repository) -> str:

@@ -39,10 +39,10 @@ _ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # Some systems have programs of these names, which would succeed and change nothing.
 _OF_THE_SHELL: Final = {
     "!", "{", "}", "[[", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
-    "in", "select", "function", "coproc",
-    ".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare", "eval", "exec", "exit",
-    "export", "fg", "getopts", "hash", "jobs", "let", "local", "mapfile", "popd", "pushd", "read", "readonly", "return", "set",
-    "shift", "shopt", "source", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+    "in", "select", "function", "coproc", ".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue",
+    "declare", "eval", "exec", "exit", "export", "fg", "getopts", "hash", "jobs", "let", "local", "mapfile", "popd",
+    "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source", "trap", "type", "typeset", "ulimit",
+    "umask", "unalias", "unset", "wait",
 }  # fmt: skip
 
 
