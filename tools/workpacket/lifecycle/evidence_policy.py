@@ -38,6 +38,9 @@ class EvidencePolicy(Value):
         return {name: value for name, value in whole.items() if name in passed or name.startswith(_LOCALE)}
 
 
+EVIDENCE_KEYS: Final = EvidencePolicy.__match_args__
+
+
 def evidence_policy(root: Node | None) -> EvidencePolicy:
     """What a loaded `policy.toml` says of proofs; the default is in force for what its schema does not allow."""
     table = root.get("evidence") if root is not None else None
