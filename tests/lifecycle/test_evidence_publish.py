@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
 
 import pytest
 
-from lifecycle.governed import Governed
+from lifecycle.governed import Governed, forge
+from workpacket.model.canonical import Json
 
 NAME = "WP-1-Greeting-v1"
 
@@ -79,3 +82,36 @@ def test_it_writes_a_new_file_and_never_over_one(governed: Governed) -> None:
 def test_a_proof_that_printed_nothing_is_published_as_that(governed: Governed) -> None:
     prove(governed, "1=true")
     assert "It printed nothing." in governed.done("evidence", "publish", NAME).out
+
+
+def test_an_event_of_before_is_valid_and_shown_with_the_end_that_it_holds(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.work(NAME)
+    row: dict[str, Json] = {"criterion": "The name is printed.", "result": "met", "command": "just test"}
+    row |= {"exit_code": 0, "log_sha256": "a" * 64, "log_tail": "3 passed\n"}
+    forge(governed, NAME, "evidence.recorded", {"evidence": [row]})
+    governed.done("check")
+    assert "met: just test\n      | 3 passed\n" in governed.done("trace", NAME).out
+    assert "  3 passed\n" in governed.done("evidence", "publish", NAME).out
+    assert governed.done("submit", NAME, "--as", "coder", "--prove", "2=true").status == 0
+
+
+def test_a_log_that_was_taken_out_of_the_whole_history_is_begun_again(governed: Governed) -> None:
+    prove(governed, "all=true")
+    governed.commit("proved")
+    command = [
+        "git",
+        "filter-branch",
+        "--index-filter",
+        f"git rm -r -q --cached --ignore-unmatch .GOV/log/{NAME}",
+        "HEAD",
+    ]
+    environment = {**os.environ, "FILTER_BRANCH_SQUELCH_WARNING": "1"}
+    subprocess.run(command, cwd=governed.root, env=environment, check=True, capture_output=True)
+    assert governed.git("log", "--oneline", "HEAD", "--", f".GOV/log/{NAME}") == ""
+    governed.done("adopt")
+    governed.commit("adopted")
+    governed.done("check")
+    governed.done("log", "verify")
+    assert governed.state(NAME).lane == "IN_PROGRESS"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lifecycle.governed import Governed
+from lifecycle.governed import Governed, Quiet, govern
 
 NAME = "WP-1-Greeting-v1"
 PYTHON = sys.executable
@@ -20,12 +22,23 @@ PYTHON = sys.executable
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the proofs are written for a POSIX system")
 
 
-@pytest.fixture
-def at_work(governed: Governed) -> Governed:
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Governed]:
     """Work was done and committed."""
-    governed.begin()
-    governed.activate(NAME)
-    governed.work(NAME)
+    with pytest.MonkeyPatch.context() as patch:
+        governed = govern(tmp_path_factory.mktemp("worked"), patch, None)
+        made = Quiet(governed.root, None, governed.clock)
+        made.begin()
+        made.activate(NAME)
+        made.work(NAME)
+        yield made
+
+
+@pytest.fixture
+def at_work(worked: Governed, governed: Governed) -> Governed:
+    """A copy of it for this test alone."""
+    shutil.copytree(worked.root, governed.root, dirs_exist_ok=True, symlinks=True)
+    governed.clock.now, governed.clock.count = worked.clock.now, worked.clock.count + 1000
     return governed
 
 
@@ -113,7 +126,8 @@ def test_a_secret_at_the_limit_of_the_output_is_kept_in_no_part(
 
 def test_a_secret_in_the_command_is_refused(at_work: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
-    for proof in ("1=curl -H correct-horse-battery x", f"1=echo ghp_{'Zq7' * 20}"):
+    url = "1=psql postgres://app:Zq7Zq7@db.invalid/app"
+    for proof in ("1=curl -H correct-horse-battery x", f"1=echo ghp_{'Zq7' * 20}", url):
         result = submit(at_work, proof)
         assert (result.status, result.codes) == (2, ["secret_in_proof"])
         assert "Zq7" not in result.err
@@ -232,6 +246,13 @@ def test_a_proof_that_takes_too_long_is_stopped_with_all_that_it_started(
 def test_one_that_ignores_being_asked_is_stopped_as_well(at_work: Governed) -> None:
     allow(at_work, "timeout_seconds = 1")
     assert row_of(at_work, "sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'")["limit"] == "time"
+
+
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="setsid leaves the group")
+def test_what_has_left_the_group_is_not_waited_for(at_work: Governed) -> None:
+    began = time.monotonic()
+    assert row_of(at_work, "sh -c 'setsid sleep 30 & echo done'")["log_length"] == len("done\n")
+    assert time.monotonic() - began < 20
 
 
 def test_what_a_proof_leaves_behind_ends_with_it(at_work: Governed) -> None:

@@ -27,6 +27,8 @@ from workpacket.shell.work_done import is_own, same_work
 from workpacket.value import Value
 
 _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
+# What a shell makes of `psql $DATABASE_URL` before we see it.
+_URL_WITH_PASSWORD = lazy_pattern(r"://[^\s/:@]*:[^\s/@]+@")
 _LONGEST_COMMAND: Final = 2000
 _NAMED: Final = 5  # of many changed paths, so many are named
 
@@ -149,7 +151,7 @@ class Prover:
 
 def require_no_secret(cleaner: Cleaner, text: str) -> None:
     """What is typed as proof or as reason enters the event as it is."""
-    if cleaner.clean_text(text) != text:
+    if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
         message = "what is given as proof holds a secret, and would be in the log for ever"
         hint = "let the program read it from a file or a variable; [evidence] env of the policy names what it is given"
         raise WorkpacketError("secret_in_proof", message, hint=hint)
