@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lifecycle.governed import Governed, Quiet, govern
+from lifecycle.governed import Governed, Quiet, forge, govern
 
 NAME = "WP-1-Greeting-v1"
 PYTHON = sys.executable
@@ -360,8 +361,9 @@ def test_evidence_counts_when_only_governed_files_were_committed_since(at_work: 
     assert submit(at_work, "2=true").status == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_it_is_stopped_together_with_the_command_that_runs_it(
-    at_work: Governed, tmp_path_factory: pytest.TempPathFactory
+    at_work: Governed, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
 ) -> None:
     late = tmp_path_factory.mktemp("outside") / "late"
     began = late.with_name("began")
@@ -372,7 +374,24 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
             if began.exists():
                 break
             time.sleep(0.05)
-        process.send_signal(2)
+        process.send_signal(number)
         assert process.wait(20) != 0
     time.sleep(4.5)
     assert (began.exists(), late.exists()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [({"exit_code": 0}, 0), ({"exit_code": 1}, 1), ({"exit_code": 0, "limit": "time"}, 1), ({}, 0)],
+    ids=str,
+)
+def test_a_submission_that_calls_a_failed_command_met_is_refused_with_the_change(
+    at_work: Governed, fields: dict[str, Any], status: int
+) -> None:
+    rows: list[Any] = [{"criterion": "The name is printed.", "result": "met", "command": "x", **fields}]
+    data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": "a" * 40, "evidence": rows}
+    forge(at_work, NAME, "submitted", data)
+    at_work.done("board", "sync")
+    at_work.commit("forged")
+    codes = [one["code"] for one in at_work.json("check", "--base", "main")["findings"]]
+    assert codes.count("move_without_gate") == status

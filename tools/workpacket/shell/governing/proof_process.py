@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import IO, Final
 
 from workpacket.value import Value
 
 GRACE: Final = 2.0  # seconds that a program gets to end by itself once it was asked to
 _CHUNK: Final = 64 * 1024
+# Signals that would end this process and leave the program behind. Ctrl-C raises KeyboardInterrupt anyway.
+_ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class Ended(Value):
@@ -33,15 +36,18 @@ def run_limited(
     words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
 ) -> Ended:
     """Run a program to its end; OSError or ValueError if it cannot be started."""
-    with subprocess.Popen(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
-        list(words),
-        cwd=folder,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
+    with (
+        _interrupted_by(_ENDINGS),
+        subprocess.Popen(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
+            list(words),
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
         assert process.stdout is not None
         output = _Output(process.stdout, most_output)
         overdue = False
@@ -55,6 +61,24 @@ def run_limited(
         output.finish()
         limit = "time" if overdue else "output" if output.length > most_output else ""
         return Ended(process.returncode, bytes(output.kept), output.length, limit)
+
+
+@contextmanager
+def _interrupted_by(numbers: Sequence[signal.Signals]) -> Iterator[None]:
+    """Meanwhile these signals raise KeyboardInterrupt; only the main thread can arrange that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 class _Output:

@@ -35,14 +35,19 @@ _NAMES: Final = {
 # What may follow `$` for a shell to expand it; before anything else it is a plain character.
 _EXPANDED: Final = lazy_pattern(r"[A-Za-z0-9_{(@*#?$!-]")
 _ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-# First words that a shell does not look up as a program: reserved words, and commands that change the shell itself.
-# Some systems have programs of these names, which would succeed and change nothing.
-_OF_THE_SHELL: Final = {
+# Where a shell looks for a home folder in an assignment.
+_HOME: Final = lazy_pattern(r"[=:]~")
+# First words that a shell does not look up as a program: reserved words, unless they are quoted, and commands that
+# change the shell itself. Some systems have programs of these names, which would succeed and change nothing.
+_RESERVED: Final = {
     "!", "{", "}", "[[", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac",
-    "in", "select", "function", "coproc", ".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue",
-    "declare", "eval", "exec", "exit", "export", "fg", "getopts", "hash", "jobs", "let", "local", "mapfile", "popd",
-    "pushd", "read", "readonly", "return", "set", "shift", "shopt", "source", "trap", "type", "typeset", "ulimit",
-    "umask", "unalias", "unset", "wait",
+    "in", "select", "function", "coproc",
+}  # fmt: skip
+_BUILT_IN: Final = {
+    ".", ":", "alias", "bg", "break", "builtin", "cd", "command", "continue", "declare", "eval", "exec", "exit",
+    "export", "fg", "getopts", "hash", "jobs", "let", "local", "mapfile", "popd", "pushd", "read", "readonly",
+    "return", "set", "shift", "shopt", "source", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+    "wait",
 }  # fmt: skip
 
 
@@ -63,7 +68,7 @@ class _Reader:
         self.at = 0
         self.word: str | None = None
         self.plain = ""  # the unquoted characters of this word, for what is only known at its end
-        self.first = ""  # the first word, if nothing of it is quoted
+        self.first = ""  # the first word, with marks where something of it is quoted
         self.found: list[str] = []
 
     def words(self) -> list[str]:
@@ -81,8 +86,8 @@ class _Reader:
             else:
                 self._take_plain(mark)
         self._end_word()
-        if self.first in _OF_THE_SHELL:
-            raise _unfit(self.text, self.first, "a word of the shell, not a program")
+        if self.first in _RESERVED or (self.found and self.found[0] in _BUILT_IN):
+            raise _unfit(self.text, self.found[0], "a word of the shell, not a program")
         return self.found
 
     def _take_quoted(self, text: str) -> None:
@@ -143,7 +148,7 @@ class _Reader:
             raise self._refused("[")
         if _braces(self.plain):
             raise self._refused("{")
-        if (assigned := _ASSIGNMENT.match(self.plain)) and self.plain[assigned.end() :].startswith("~"):
+        if (assigned := _ASSIGNMENT.match(self.plain)) and _HOME.search(self.plain, assigned.end() - 1):
             raise self._refused("~")
         self.found.append(self.word)
         self.word, self.plain = None, ""
@@ -161,9 +166,8 @@ class _Reader:
 
 def _braces(plain: str) -> bool:
     """Whether a shell may make several words of it: `{a,b}`, `{1..3}`."""
-    start = plain.find("{")
-    end = plain.find("}", start)
-    return start >= 0 and end >= 0 and any(between in plain[start:end] for between in (",", ".."))
+    start, end = plain.find("{"), plain.rfind("}")
+    return 0 <= start < end and any(between in plain[start:end] for between in (",", ".."))
 
 
 def _unfit(command: str, mark: str, what: str) -> WorkpacketError:
