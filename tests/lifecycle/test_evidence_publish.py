@@ -115,3 +115,12 @@ def test_a_log_that_was_taken_out_of_the_whole_history_is_begun_again(governed: 
     governed.done("check")
     governed.done("log", "verify")
     assert governed.state(NAME).lane == "IN_PROGRESS"
+
+
+def test_a_place_that_was_recorded_earlier_is_suspect_once_it_changes(governed: Governed) -> None:
+    prove(governed, "1=src/greet.py:1")
+    governed.commit("recorded")
+    governed.done("submit", NAME, "--as", "coder", "--prove", "2=true")
+    assert "suspect" not in governed.done("trace", NAME).out
+    governed.write("src/greet.py", "print('other')\n")
+    assert "suspect: src/greet.py has changed since" in governed.done("trace", NAME).out
