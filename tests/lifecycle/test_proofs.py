@@ -52,6 +52,10 @@ def row_of(governed: Governed, proof: str) -> dict[str, Any]:
     """What the log holds of a proof."""
     result = submit(governed, f"1={proof}", only=True)
     assert result.status == 0, result
+    return last_row(governed)
+
+
+def last_row(governed: Governed) -> dict[str, Any]:
     rows = governed.state(NAME).evidence[-1].data["evidence"]
     assert isinstance(rows, list)
     assert isinstance(rows[-1], dict)
@@ -192,7 +196,9 @@ def test_a_command_for_several_criteria_is_run_once(
 
 
 def test_it_reads_nothing_from_the_terminal(at_work: Governed) -> None:
-    assert row_of(at_work, "cat")["log_length"] == 0
+    command = [PYTHON, "-m", "workpacket", "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=cat"]
+    subprocess.run(command, cwd=at_work.root, input=b"typed", check=True, capture_output=True, env=os.environ)
+    assert last_row(at_work)["log_length"] == 0
 
 
 def test_more_proofs_than_an_event_holds_are_a_wrong_command_line(at_work: Governed) -> None:
@@ -242,6 +248,12 @@ def test_a_proof_that_takes_too_long_is_stopped_with_all_that_it_started(
     assert "was stopped after 1 s, its time limit" in said
     time.sleep(4)
     assert not late.exists()
+
+
+def test_one_that_ends_well_only_because_it_was_stopped_proves_nothing(at_work: Governed) -> None:
+    allow(at_work, "timeout_seconds = 1")
+    row = row_of(at_work, "sh -c 'trap \"exit 0\" TERM; sleep 60 & wait'")
+    assert (row["exit_code"], row["limit"], row["result"]) == (0, "time", "not_met")
 
 
 def test_one_that_ignores_being_asked_is_stopped_as_well(at_work: Governed) -> None:
