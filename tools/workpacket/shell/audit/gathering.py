@@ -146,8 +146,8 @@ def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
         for event in packet.state.evidence:
             commit = event.text("commit") or commit
             for row in evidence_rows(event):
-                proofs = row.get("proof")
+                proofs, at = row.get("proof"), str(row.get("commit") or commit)
                 for proof in proofs if isinstance(proofs, list) else ():
                     path = proved_path(str(proof))
-                    if commit and path:
-                        yield commit, path
+                    if at and path:
+                        yield at, path
