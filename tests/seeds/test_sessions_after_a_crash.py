@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -146,10 +147,17 @@ def test_activation_moves_the_entry_of_the_board_from_stub_to_ready_for_dev(gove
 def test_a_packet_goes_from_its_claim_to_validated_by_the_recipes_of_the_founders(governed: Governed) -> None:
     repository = governed("ready")
 
-    def just(*words: str, status: int = 0) -> str:
-        said = ran(repository.root, "just", *words)
-        assert (said.status != 0) is (status != 0), (words, said)
-        return said.text
+    def just(recipe: str, *words: str, status: int = 0) -> str:
+        """Type what the recipe types; that `just` hands on the words is seen in other tests."""
+        lines = ran(repository.root, "just", "--dry-run", recipe, *words).err.splitlines()
+        assert lines, recipe
+        said = []
+        for line in lines:
+            command, *typed = [part for one in shlex.split(line) for part in (words if one == "$@" else (one,))]
+            assert command == "workpacket"
+            said.append(repository(*typed))
+        assert max(one.status for one in said) == status, (recipe, said)
+        return "".join(one.text for one in said)
 
     just("pre-work", WP)
     assert "work_branch_missing" in just("gate-check", WP, status=3)
@@ -262,23 +270,33 @@ class Sessions(Repository):
         return path.read_text("utf-8").splitlines() if path.exists() else []
 
 
+Killed = Callable[[str], Sessions]
+
+
 @pytest.fixture
-def sessions(repository: Repository) -> Sessions:
+def sessions(repository: Repository) -> Killed:
+    """A repository in which a session was killed at this place, or with '' none was begun."""
     (repository.root / ".git" / "workpacket").mkdir()
-    return Sessions(repository.root)
+    made = Sessions(repository.root)
+
+    def killed(where: str) -> Sessions:
+        assert not where or made.live(where).status == -signal.SIGKILL
+        return made
+
+    return killed
 
 
-def test_checkpoints_are_artifacts_and_the_session_names_the_last_one(sessions: Sessions, tmp_path: Path) -> None:
-    assert sessions.live("mid-tool").status == -signal.SIGKILL
-    first = sessions.shown()["session"]
+def test_checkpoints_are_artifacts_and_the_session_names_the_last_one(sessions: Killed, tmp_path: Path) -> None:
+    killed = sessions("mid-tool")
+    first = killed.shown()["session"]
     assert re.fullmatch(r"[0-9a-f]{64}", first["checkpoint_artifact_id"])
     assert first["last_checkpoint_at"] > 0
     assert first["last_checkpoint_kind"] == "event_triggered"
-    sessions.done("export", "session", "s", "--out", str(tmp_path / "artifact"))
+    killed.done("export", "session", "s", "--out", str(tmp_path / "artifact"))
     assert ANSWER in (tmp_path / "artifact").read_text("utf-8")
-    sessions.done("session", "decide", "session@s", "retry")
-    assert sessions.live().status == 0
-    last = sessions.shown()["session"]
+    killed.done("session", "decide", "session@s", "retry")
+    assert killed.live().status == 0
+    last = killed.shown()["session"]
     assert last["status"] == "CLOSED"
     assert last["checkpoint_artifact_id"] != first["checkpoint_artifact_id"]
 
@@ -291,54 +309,54 @@ def test_checkpoints_are_artifacts_and_the_session_names_the_last_one(sessions: 
     ],
 )
 def test_an_interrupted_session_is_detected_and_resumes_or_fails_with_state_and_guidance(
-    sessions: Sessions, where: str, status: str, reason: str, choices: list[str]
+    sessions: Killed, where: str, status: str, reason: str, choices: list[str]
 ) -> None:
-    sessions.live(where)
-    shown = sessions.shown()
+    killed = sessions(where)
+    shown = killed.shown()
     assert (shown["session"]["status"], shown["session"]["reason"], shown["choices"]) == (status, reason, choices)
-    said = sessions("session", "show", "session@s")
+    said = killed("session", "show", "session@s")
     assert (said.status == 0) is (status == "PAUSED")
     for choice in choices:
         assert choice in said.text
-    again = sessions.live()
+    again = killed.live()
     assert (again.status == 0) is (status == "PAUSED")
     assert status == "PAUSED" or "RunBlocked" in again.err
 
 
-def test_recovery_does_nothing_twice_unless_an_operator_says_so(sessions: Sessions) -> None:
-    sessions.live("after-effect")
+def test_recovery_does_nothing_twice_unless_an_operator_says_so(sessions: Killed) -> None:
+    one = sessions("after-effect")
+    assert one.live().status == 1
+    assert one.outbox() == [ANSWER]
+    one.done("session", "decide", "session@s", "repair", "--note", "it is there")
     for _ in range(2):
-        assert sessions.live().status == 1
-        assert sessions.outbox() == [ANSWER]
-    sessions.done("session", "decide", "session@s", "repair", "--note", "it is there")
-    assert sessions.live().status == 0
-    assert sessions.live().status == 0
-    assert sessions.outbox() == [ANSWER]
+        assert one.live().status == 0
+        assert one.outbox() == [ANSWER]
 
 
 @pytest.mark.parametrize(
     ("where", "chunks", "sent"), [("cancel", 4, []), ("cancel-in-tool", 6, [ANSWER])], ids=["stream", "tool"]
 )
 def test_a_session_is_cancelled_between_chunks_and_after_a_tool_but_never_inside(
-    sessions: Sessions, where: str, chunks: int, sent: list[str]
+    sessions: Killed, where: str, chunks: int, sent: list[str]
 ) -> None:
-    said = sessions.live(where)
+    one = sessions("")
+    said = one.live(where)
     assert said.status != 0
     assert "RunCancelled" in said.err
     assert "ended" not in said.out
     assert chunks <= said.out.count("chunk ") <= chunks + 1
-    assert sessions.outbox() == sent
+    assert one.outbox() == sent
 
 
 @pytest.mark.parametrize(("where", "pending"), [("mid-stream", "repeatable"), ("mid-tool", "unknown")])
 def test_a_crash_mid_stream_or_mid_tool_leaves_a_checkpoint_and_each_open_call_with_its_class(
-    sessions: Sessions, where: str, pending: str
+    sessions: Killed, where: str, pending: str
 ) -> None:
-    assert sessions.live(where).status == -signal.SIGKILL
-    shown = sessions.shown()
+    killed = sessions(where)
+    shown = killed.shown()
     assert [one["pending"] for one in shown["pending"]] == [pending]
     assert shown["session"]["checkpoint_artifact_id"]
     if where == "mid-stream":
-        again = sessions.live()
+        again = killed.live()
         assert again.out.startswith("had '0 1 2 3 '\n")
         assert again.out.endswith("sent\nended\n")
