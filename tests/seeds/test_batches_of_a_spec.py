@@ -259,7 +259,7 @@ def test_a_batch_has_one_commit_wherever_the_process_is_killed(judged: Scope, ho
     killed = ran(judged.root, "workpacket", "batch", "complete", "auth")
     assert killed.status == -signal.SIGKILL, killed
     ends = time.monotonic() + PATIENCE  # git goes on with what it was told to do
-    while judged.commits() < 3 or (judged.root / ".git" / "index.lock").exists():  # noqa: PLR2004
+    while judged.commits() < 3 or (judged.root / ".git" / "index.lock").exists():
         assert time.monotonic() < ends
         time.sleep(0.01)
     for _ in range(2):
