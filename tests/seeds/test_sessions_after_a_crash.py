@@ -130,7 +130,8 @@ def test_the_refinement_lies_in_its_file_and_says_there_that_it_is_approved_and_
     assert "- USER_REVIEW_STATUS: APPROVED\n" in text
     assert re.search(r"^- USER_SIGNATURE: ann\d{12}$", text, re.MULTILINE)
     assert f"- USER_APPROVAL_EVIDENCE: APPROVE REFINEMENT {WP}\n" in text
-    (repository.root / REFINEMENT).unlink()
+    repository.git("rm", "--quiet", REFINEMENT)
+    repository.git("commit", "--quiet", "--message", "the refinement is withdrawn")
     assert "refinement" in repository.refused("create-task-packet", WP)
 
 

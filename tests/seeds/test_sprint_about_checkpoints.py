@@ -159,7 +159,8 @@ def test_the_doctor_asks_git_whether_sidecars_are_ignored_and_does_not_read_giti
 
 
 def test_init_has_git_ignore_sidecars(runs: Runs) -> None:
-    (runs.root / ".gitignore").unlink()
+    runs.git("rm", "--quiet", ".gitignore")
+    runs.git("commit", "--quiet", "--message", "nothing is ignored")
     runs.done("init")
     runs.git("check-ignore", "--quiet", ".runr/checkpoints/x.json")
 
