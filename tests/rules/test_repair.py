@@ -11,7 +11,10 @@ SOURCE = Source(STUB_PATH, STUB)
 
 
 def finding(*edits: Edit, safe: bool = True) -> Finding:
-    return Finding("some_code", "error", STUB_PATH, 1, 1, "a message", "", Fix(edits, safe))
+    lines = sorted(SOURCE.line_and_column(edit.start)[0] for edit in edits)
+    return Finding(
+        "some_code", "error", STUB_PATH, lines[0], 1, "a message", "", Fix(edits, safe), "certain", lines[-1]
+    )
 
 
 def edit(old: str, new: str) -> Edit:
@@ -21,28 +24,30 @@ def edit(old: str, new: str) -> Edit:
 
 def test_safe_fixes_are_made_and_unsafe_ones_are_not() -> None:
     findings = [finding(edit("2026-03-01", "2026-03-02")), finding(edit("item 3", "item 4"), safe=False)]
-    after = repair(SOURCE, "stub", findings, unsafe=False)
+    after = repair(SOURCE, "stub", findings, unsafe=False).source
     assert "2026-03-02" in after.text
     assert "item 3" in after.text
-    assert "item 4" in repair(SOURCE, "stub", findings, unsafe=True).text
+    assert "item 4" in repair(SOURCE, "stub", findings, unsafe=True).source.text
 
 
 def test_a_fix_that_changes_more_than_it_touches_is_left_out_and_the_others_are_made() -> None:
     # Without the blank this is no heading any more, and the fields below it belong to nobody.
     harmful = finding(edit("## INTENT (DRAFT)", "##INTENT (DRAFT)"))
     good = finding(edit("The reader.", "The whole reader."))
-    after = repair(SOURCE, "stub", [harmful, good], unsafe=False)
+    after = repair(SOURCE, "stub", [harmful, good], unsafe=False).source
     assert after.text == STUB.replace("The reader.", "The whole reader.")
 
 
 def test_of_two_fixes_that_overlap_the_first_is_made() -> None:
     first = finding(edit("Read packets", "Take packets"))
     second = finding(edit("packets without", "papers without"))
-    assert repair(SOURCE, "stub", [first, second], unsafe=False).text == STUB.replace("Read packets", "Take packets")
+    assert repair(SOURCE, "stub", [first, second], unsafe=False).source.text == STUB.replace(
+        "Read packets", "Take packets"
+    )
 
 
 def test_nothing_to_fix_gives_back_the_same_source() -> None:
-    assert repair(SOURCE, "stub", [Finding("x", "error", STUB_PATH, 1, 1, "m")], unsafe=True) is SOURCE
+    assert repair(SOURCE, "stub", [Finding("x", "error", STUB_PATH, 1, 1, "m")], unsafe=True).source is SOURCE
 
 
 def test_a_document_that_can_no_longer_be_read_was_changed_too_much() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, overload
 
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -83,6 +84,10 @@ class Document:
         node = self.at(*path)
         found = (as_text(item) for item in node.items) if node is not None else ()
         return tuple(text for text in found if text is not None)
+
+    def run(self, text: Text | None) -> Run | None:
+        """Where the text stands as one piece; None where the reader put it together from several."""
+        return Run.quoting(self.source.text, text.start, text.value) if text is not None else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
         """The fields that hold a moment, by the name that people know."""

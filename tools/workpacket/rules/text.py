@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import DROP_BOM
+from workpacket.text.edits import Run, fix_of
 from workpacket.text.fault import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
@@ -25,6 +24,7 @@ _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 _NOBODY = frozenset(
     {"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "shared", "public", "..."}
 )
+_YAML = (".yaml", ".yml")
 _BLANK_END = lazy_pattern(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = lazy_pattern(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
@@ -72,7 +72,8 @@ class ByteOrderMark(DocumentRule[Document]):
 
     def check(self, document: Document) -> Iterator[Fault]:
         if document.source.bom:
-            yield self.fault((0, 0), "the file starts with a byte order mark", edits=[DROP_BOM], fix_title="remove it")
+            fix = fix_of((0, 0), (), safe=True, title="remove it", bom=True)
+            yield Fault(self.code(), 0, 0, "the file starts with a byte order mark", fix=fix)
 
 
 class LineEnds(DocumentRule[Document]):
@@ -92,8 +93,20 @@ class LineEnds(DocumentRule[Document]):
         if ends:
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
             name = "CRLF" if ends[0].group() == "\r\n" else "CR"
-            edits = [Edit(match.start(), match.end(), "\n") for match in ends]
-            yield self.fault(ends[0].span(), f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
+            text = document.source.text
+            edits = [Run(text, *match.span()).replaced_by("\n") for match in ends]
+            span = (ends[0].start(), ends[-1].end())
+            yield self.fault(span, f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
+
+
+def _block_at_end(document: Document) -> str:
+    """The block scalar of YAML with which the file ends, '' if it ends otherwise."""
+    text = document.source.text
+    content = len(text.rstrip())
+    for node in document.root.walk() if document.root is not None and document.source.path.endswith(_YAML) else ():
+        if node.text is not None and node.end >= content and text[node.start : node.start + 1] in ("|", ">"):
+            return text[node.start : node.end]
+    return ""
 
 
 class BlankLinesAtEnd(DocumentRule[Document]):
@@ -112,9 +125,10 @@ class BlankLinesAtEnd(DocumentRule[Document]):
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
-        if match:
+        # In a block of YAML that keeps them, blank lines are part of the value.
+        if match and not _block_at_end(document).partition("\n")[0].rstrip().endswith("+"):
             first_end = match.end(1)
-            edits = [Edit(first_end, match.end(), "")]
+            edits = [Run(text, first_end, match.end()).deleted()]
             yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
 
 
@@ -134,7 +148,8 @@ class NoFinalNewline(DocumentRule[Document]):
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
-            edits = [Edit(end, end, document.source.eol)]
+            # A block of YAML would get a line end that its value has not.
+            edits = [] if _block_at_end(document) else [Run(text, end, end).replaced_by(document.source.eol)]
             yield self.fault((end, end), "the last line has no line end", edits=edits)
 
 
@@ -236,7 +251,8 @@ class Mojibake(DocumentRule[Document]):
     def check(self, document: Document) -> Iterator[Fault]:
         for match in mojibake(document.source.text):
             meant = _meant(match.group())
-            edits = [Edit(match.start(), match.end(), meant)]
+            run = Run.on_line(document.source.text, *match.span())
+            edits = [run.replaced_by(meant)] if run is not None else []
             message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
             yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
 
