@@ -98,7 +98,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
 ) -> Output:
-    """What `--fix` would change, and before it the files that it would refuse: those who apply a diff skip the lines."""
+    """What `--fix` would change; before it the files that it would refuse, in lines that those who apply it skip."""
     from workpacket.cli.fixing import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)

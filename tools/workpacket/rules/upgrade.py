@@ -187,7 +187,8 @@ class _Draft:
         line = source.line_and_column(field.key_span[0])[0]
         value = source.text[start : min(end, source.line_span(line)[1])]
         block = field.block
-        if field is self.stub.status_line and block.line == block.end_line and not field.owned:
+        alone = block.line == block.end_line and not field.owned and field.key.casefold() == "status"
+        if field is self.stub.status_line and alone:
             self.rewritten.append(source.line(line))
         return value
 

@@ -26,7 +26,7 @@ from workpacket.text.second_markdown import HIDING, Blocks, compare_markdown
 from workpacket.text.source import Source
 
 _FRONT_MATTER = re.compile(
-    r"---[ \t]*(?:\r\n|\r|\n)(?P<yaml>(?:.*(?:\r\n|\r|\n))*?)(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)"
+    r"---[ \t]*+(?:\r\n|\r|\n)(?P<yaml>(?:[^\r\n]*+(?:\r\n|\r|\n))*?)(?:---|\.\.\.)[ \t]*+(?:\r\n|\r|\n|\Z)"
 )
 
 Leaf: TypeAlias = tuple[str, str, int, int]
@@ -96,7 +96,7 @@ def _compare_values(old: NumberedLines, new: NumberedLines, load: Callable[[str]
     try:
         before = load(old.text)
     except ValueError:
-        return _compare_words(old, new)
+        return _compare_marks(old.text, new.text)
     try:
         return "" if _shape(before) == _shape(load(new.text)) else "values would have another form"
     except ValueError:
@@ -111,9 +111,10 @@ def _shape(value: Any) -> Any:
     return "" if isinstance(value, str) else repr(value)
 
 
-def _compare_words(old: NumberedLines, new: NumberedLines) -> str:
-    """Of a text that could not be read before: only blanks may change."""
-    return "" if "".join(old.text.split()) == "".join(new.text.split()) else "the text could not be read before"
+def _compare_marks(old: str, new: str) -> str:
+    """Of a text that could not be read before: blanks may change, and characters that no syntax is made of."""
+    was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
+    return "" if was == now else "what is repaired could not be read before"
 
 
 def _compare_yaml(
@@ -124,7 +125,7 @@ def _compare_yaml(
     try:
         before = dict(_leaves(old, *here))
     except (yaml.YAMLError, RecursionError):
-        return _compare_words(old, new)
+        return _compare_marks(old.text[slice(*here)], new.text[slice(*there)])
     try:
         after = dict(_leaves(new, *there))
     except (yaml.YAMLError, RecursionError):
