@@ -103,10 +103,9 @@ class FieldSyntax(StructuredRule):
             spec = placed.spec.field(field.name) if placed is not None else None
             start, end = syntax_span(document, field)
             shown = document.source.text[start:end]
-            # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
-            plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
-            if spec is not None and not shown.startswith("#") and not plain:
-                written = _written(spec, field)
+            written = _written(spec, field) if spec is not None else shown
+            if shown not in {written, ""} and not shown.startswith("#"):
+                # A tick, or words that are struck out, would be lost.
                 run = Run.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
                 edits = [run.replaced_by(written)] if run is not None else []
                 yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)

@@ -50,6 +50,8 @@ def repair(
     if not edits:
         return Repair(source)
     after = apply_edits(source, edits)
+    if after.encode() == source.encode():
+        return Repair(source)
     # Both libraries are imported where something is repaired, and nowhere else.
     from workpacket.text.second_reading import unexpected_change
 

@@ -61,7 +61,9 @@ def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[s
     """Of each line whose words are to change, by its number, the lines that are to stand in its place."""
     by_line: dict[int, list[Edit]] = {}
     for edit in edits:
-        if edit != DROP_BOM and (edit.text.strip() or old.text[edit.start : edit.end].strip()):
+        there = old.text[max(edit.start, 0) : edit.end]
+        # Blank lines come and go; a blank inside of a line is part of it.
+        if edit != DROP_BOM and (edit.text.strip() or there.strip() or not LINE_END.search(there + edit.text)):
             by_line.setdefault(old.line_at(edit.start), []).append(edit)
     wanted: dict[int, list[str]] = {}
     for line, group in by_line.items():
