@@ -13,6 +13,17 @@ from workpacket.text.fault import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+# PowerShell takes a backtick with a letter for an escape; old code pages draw signs for control characters.
+_MEANT_BY_CONTROLS = {
+    "\x00": "`0",
+    "\x07": "`a",
+    "\x08": "`b",
+    "\x0b": "`v",
+    "\x0c": "`f",
+    "\x1b": "`e",
+    "\x14": "the sign \u00b6",
+    "\x15": "the sign \u00a7",
+}
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
@@ -158,7 +169,7 @@ class ControlCharacter(DocumentRule[Document]):
 
     It can hide text from a reader, drive a terminal, or cut a value short in another tool.
 
-    Remedy: delete the character.
+    Remedy: write what was meant, such as a backtick and a letter that a shell took for an escape; else delete it.
     """
 
     family = "text"
@@ -172,7 +183,13 @@ class ControlCharacter(DocumentRule[Document]):
             if any(start <= match.start() < end for start, end in garbled):
                 continue
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            yield self.fault(match.span(), f"control character {names}", hint="delete it")
+            yield self.fault(match.span(), f"control character {names}", hint=_what_was_meant(match.group()))
+
+
+def _what_was_meant(characters: str) -> str:
+    """What a control character stands for most often; deleting it would leave the rest of a word."""
+    meant = _MEANT_BY_CONTROLS.get(characters)
+    return f"probably {meant}: write that, or delete it" if meant else "write what was meant, or delete it"
 
 
 class BidiControl(DocumentRule[Document]):
@@ -180,7 +197,7 @@ class BidiControl(DocumentRule[Document]):
 
     What a person sees is then not what a tool reads, which is how a reviewer is made to approve something else.
 
-    Remedy: delete the character.
+    Remedy: where the text is about the character, write its escape, such as `\\u202e`; else delete it.
     """
 
     family = "text"
@@ -190,7 +207,9 @@ class BidiControl(DocumentRule[Document]):
             return
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            yield self.fault(match.span(), f"direction control {names}", hint="delete it")
+            escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
+            hint = f"write it as {escaped} where the text is about it, else delete it"
+            yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
 class ConflictMarker(DocumentRule[Document]):
