@@ -111,8 +111,10 @@ class LineEnds(DocumentRule[Document]):
 
 
 def _block_at_end(document: Document) -> str:
-    """The block scalar of YAML with which the file ends, '' if it ends otherwise."""
+    """The block scalar of YAML with which the file ends, '' if it ends otherwise. What cannot be read may be one."""
     text = document.source.text
+    if document.root is None and document.source.path.endswith(_YAML):
+        return "|+"
     content = len(text.rstrip())
     for node in document.root.walk() if document.root is not None and document.source.path.endswith(_YAML) else ():
         if node.text is not None and node.end >= content and text[node.start : node.start + 1] in ("|", ">"):
@@ -137,7 +139,7 @@ class BlankLinesAtEnd(DocumentRule[Document]):
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
         # In a block of YAML that keeps them, blank lines are part of the value.
-        if match and not _block_at_end(document).partition("\n")[0].rstrip().endswith("+"):
+        if match and "+" not in _block_at_end(document)[: len("|2+")]:
             first_end = match.end(1)
             edits = [Run(text, first_end, match.end()).deleted()]
             yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
