@@ -86,3 +86,8 @@ def test_what_is_written_in_another_order_holds_every_line() -> None:
     assert "begin or end somewhere else" in not_carried_over(
         before, Source("a.md", "```\n- X: one\n```\ntwo\n"), ["# A"], ""
     )
+
+
+def test_front_matter_that_never_ends_is_looked_for_in_one_pass() -> None:
+    text = "---\r\n" + "key: value\r\n" * 5_000
+    assert replacing(text, "value", "other") == ""

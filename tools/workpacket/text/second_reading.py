@@ -25,8 +25,9 @@ from workpacket.text.numbered_lines import LINE_END, NumberedLines
 from workpacket.text.second_markdown import HIDING, Blocks, compare_markdown
 from workpacket.text.source import Source
 
+# Every line end is taken in one way only: of a carriage return that may stand alone there would be two.
 _FRONT_MATTER = re.compile(
-    r"---[ \t]*+(?:\r\n|\r|\n)(?P<yaml>(?:[^\r\n]*+(?:\r\n|\r|\n))*?)(?:---|\.\.\.)[ \t]*+(?:\r\n|\r|\n|\Z)"
+    r"---[ \t]*+(?:\r\n?+|\n)(?P<yaml>(?:[^\r\n]*+(?:\r\n?+|\n))*?)(?:---|\.\.\.)[ \t]*+(?:\r\n?+|\n|\Z)"
 )
 
 Leaf: TypeAlias = tuple[str, str, int, int]
