@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from cli.commands import STUB, STUB_PATH
+from workpacket.cli.fixing import repaired
 from workpacket.model.findings import Edit, Finding, Fix
+from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import only_touched_changed, repair
+from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.rows import load_findings
 from workpacket.text.source import Source
 
+REASONS = catalogue()
 SOURCE = Source(STUB_PATH, STUB)
 
 
@@ -54,3 +59,12 @@ def test_a_document_that_can_no_longer_be_read_was_changed_too_much() -> None:
     broken = Source("policy.toml", "[check")
     whole = Source("policy.toml", "[check]\n")
     assert not only_touched_changed(whole, broken, "policy", [Edit(6, 7, "")])
+
+
+def test_a_byte_order_mark_behind_another_is_removed_in_a_round_of_its_own() -> None:
+    text = STUB.replace("## INTENT (DRAFT)", "## Intent")
+    data = b"\xef\xbb\xbf" * 3 + text.encode()
+    found = load_findings(STUB_PATH, examine_bytes(STUB_PATH, "stub", data).findings)
+    after, made = repaired(Source.from_bytes(STUB_PATH, data), "stub", found, frozenset(REASONS), unsafe=False)
+    assert after.encode() == STUB.replace("INTENT (DRAFT)", "INTENT").encode()
+    assert made == {"byte_order_mark": 3, "old_heading": 1}

@@ -59,6 +59,8 @@ def repair(
     if said:
         raise RepairRefused(said)
     made = frozenset(kept)
+    # Read from its bytes, as the next round's findings are: behind a byte order mark there may stand another.
+    after = Source.from_bytes(source.path, after.encode())
     return Repair(after, tuple(finding for (finding, _), group in zip(wanted, groups, strict=True) if group in made))
 
 
