@@ -80,8 +80,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
-        found = judged_in_part(workspace.root, [*checked.findings, *told.findings])
-        findings = [*selected(found), *repairs.refused]
+        findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
         notes = (*notes, repairs.told())
         repaired = repairs.done()
     outcome = CheckOutcome(
