@@ -123,11 +123,9 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
                 quiet += 1
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._written(thread_id)
         await asyncio.to_thread(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await self._written()
         await asyncio.to_thread(self.delete_for_runs, run_ids)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -135,8 +133,6 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        for thread in thread_ids:
-            await self._written(thread)
         await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
 
     async def aget_delta_channel_history(
@@ -144,4 +140,3 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
     ) -> Mapping[str, DeltaChannelHistory]:
         await self._read(config)
         return await asyncio.to_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
-
