@@ -2,8 +2,8 @@
 
 Every test that passes with the former passes with the latter. `inside.txt` names those that look into the attributes
 of InMemorySaver, which is nothing that a saver promises. `racy.txt` names those that race threads against one another,
-with InMemorySaver too: only these are tried again if they fail with ours. `nox -s langgraph` brings the versions that the tests are
-of; with WORKPACKET_PROOF=bounded, as in CI, only the files about persistence are run.
+with InMemorySaver too: only these are tried again if they fail with ours. `nox -s langgraph` brings the versions that
+the tests are of; with WORKPACKET_PROOF=bounded, as in CI, only the files about persistence are run.
 """
 
 from __future__ import annotations
