@@ -54,7 +54,7 @@ def in_step(run: Run, world: World) -> Any:
 
 
 def in_loop(run: Run, world: World) -> Any:
-    point: Any = run.cursor({"page": 0, "seen": []})
+    point: Any = run.cursor() or {"page": 0, "seen": []}
     page, seen = point["page"], list(point["seen"])
     while page < 3:
         seen.append(run.step("page", world.note, page))
@@ -153,7 +153,7 @@ async def async_pieces(run: AsyncRun, world: World) -> Any:
 
 
 async def async_loop(run: AsyncRun, world: World) -> Any:
-    point: Any = await run.cursor({"page": 0, "seen": []})
+    point: Any = await run.cursor() or {"page": 0, "seen": []}
     page, seen = point["page"], list(point["seen"])
     while page < 3:
         seen.append(await run.step("page", noted(world), page))
@@ -180,6 +180,10 @@ async def async_late(run: AsyncRun, world: World) -> Any:
     return await run.step("instead", noted(world), "instead")
 
 
+async def async_saved(run: AsyncRun, _: World) -> Any:
+    return saved(await run.checkpoint(None, kind="periodic", preconditions={"a": 1}))
+
+
 async def async_cursor(run: AsyncRun, _: World) -> Any:
     return await run.cursor("none")
 
@@ -204,6 +208,7 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "effect": lambda run, world: run.effect("keyed", noted(world), "k", key="k", recovery="keyed"),
     "effect confirmed": lambda run, world: run.effect("ask", noted(world), "c", recovery="idempotent", confirm=True),
     "effect that failed": lambda run, _: acaught(run.effect("refuse", failing(NotDone("queue full"))), NotDone),
+    "checkpoint": async_saved,
     "checkpoint in a loop": async_loop,
     "cursor": async_cursor,
     "boundary": async_pieces,

@@ -312,7 +312,9 @@ def test_a_failed_effect_is_recorded_before_its_error_is_raised(error: Exception
     with pytest.raises(type(error)), world.runtime.run("mail") as run:
         run.effect("send", fails)
     said = f"{type(error).__name__}: refused"
-    assert told(world, "effect.failed") == [{"step": "send", "definite": definite, "error": said}]
+    (record,) = told(world, "effect.failed")
+    assert (record["step"], record["definite"], record["error"]) == ("send", definite, said)
+    assert record["raised"]["args"] == ["refused"]
 
 
 def test_an_effect_that_is_undone_is_recorded_as_not_done() -> None:

@@ -20,9 +20,11 @@ from typing import Any, Literal, NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.boundary import Boundary
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.steps import Options, decoded, described, encoded
+from workpacket.runtime.attempts.steps import CutShort, Options, decoded, encoded
 from workpacket.runtime.errors import NotDone, RunBlocked, RuntimeFault
+from workpacket.runtime.records.failures import failure_again, failure_data
 from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import EffectRecord
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
@@ -53,6 +55,7 @@ def user_key(stream: str, key_hash: str) -> str:
     return jcs_hash([stream, key_hash])
 
 
+COMPENSATED = "compensated"  # the error of an effect that was undone
 KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
 
 
@@ -74,23 +77,37 @@ def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
     return "probe" if recovery == "probe" else "block"
 
 
+def undone(step: str) -> RunBlocked:
+    return RunBlocked(f"{step} was undone; the run stops here", code="effect_failed")
+
+
 @dataclass(slots=True)
 class Effects:
     recorder: Recorder
     boundary: Boundary
+    replaying: bool = False  # the run is finished: nothing is written, and nothing is done
     repeated: list[str] = field(default_factory=list)
+    # Begun, and no outcome is stored; with what has cut it short, if anything has.
+    in_flight: dict[str, tuple[Plan, BaseException | None]] = field(default_factory=dict)
 
     def known(self, plan: Plan) -> EffectRecord | None:
         """What the log says of this effect; refuses a step that asked for another effect before."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
-        if record is None and plan.options.changed == "block" and state.effect_steps.get(plan.step):
+        if record is None and plan.options.changed == "block" and self._begun_otherwise(plan):
             raise RunBlocked(
                 f"the effect {plan.step} was asked for with other arguments before",
                 code="step_changed",
                 details={"step": plan.step},
             )
         return record
+
+    def _begun_otherwise(self, plan: Plan) -> bool:
+        """Whether this step began another effect; one that was only announced, and asked about, was not begun."""
+        state = self.recorder.state
+        if not state.effect_steps.get(plan.step):
+            return False
+        return any(e.step == plan.step and e.status != "intended" for e in state.effects.values())
 
     def move(self, plan: Plan) -> Move:
         move = next_move(self.known(plan), plan.recovery)
@@ -105,6 +122,30 @@ class Effects:
             self.boundary.check()
         return move
 
+    def failed(self, plan: Plan) -> BaseException | None:
+        """In a finished run: what the effect raised. One that was never done is refused."""
+        record = self.known(plan) if self.replaying else None
+        if not self.replaying or (record is not None and next_move(record, plan.recovery) == "return"):
+            return None
+        if record is None or record.event.type != "effect.failed":
+            self.boundary.check()
+            return None
+        data = current(record.event, self.recorder.kinds)
+        return undone(record.step) if data.get("error") == COMPENSATED else failure_again(data)
+
+    def leave(self, plan: Plan, error: BaseException) -> None:
+        """The effect was cut short by something that is no failure of its own, such as a time limit around it."""
+        if plan.effect in self.in_flight:
+            self.in_flight[plan.effect] = (plan, error)
+
+    def cut_short(self) -> list[Draft]:
+        """What is still in flight when the run is finished, as failures of unknown outcome."""
+        return [
+            Draft("effect.failed", {"effect": plan.effect, "step": plan.step, "definite": False}
+                  | failure_data(error or CutShort(plan.step)))
+            for plan, error in self.in_flight.values()
+        ]  # fmt: skip
+
     def receipt(self, plan: Plan) -> Any:
         record = self.recorder.state.effects[plan.effect]
         return decoded(self.recorder.store.payload(record.event), plan.options.codec)
@@ -113,6 +154,7 @@ class Effects:
         """Say what is going to be done, before somebody is asked whether it may. False if it is begun already."""
         record = self.known(plan)
         if record is None:
+            self.boundary.check()
             self.recorder.record(Draft("effect.intended", self._data(plan)))
         return next_move(record, plan.recovery) == "start"
 
@@ -120,7 +162,9 @@ class Effects:
         """From here on the act may have happened. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
-        self.recorder.record(Draft("effect.started", self._data(plan) | {"attempt": self.recorder.state.attempt}))
+        data = self._data(plan) | {"attempt": self.recorder.state.attempt}
+        self.recorder.record(Draft("effect.started", data | ({"repeated": True} if repeated else {})))
+        self.in_flight[plan.effect] = (plan, None)
 
     def succeed(self, plan: Plan, value: Any, *, by_probe: bool = False) -> None:
         payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
@@ -130,25 +174,28 @@ class Effects:
         if by_probe:
             data["by_probe"] = True
         self.recorder.record(Draft("effect.succeeded", data, payload), key=f"succeeded:{plan.effect}")
+        self.in_flight.pop(plan.effect, None)
 
     def fail(self, plan: Plan, error: Exception, tries: int) -> float:
         """The wait before the next try; raises `error` again if there is none or if trying again could do it twice."""
         if isinstance(error, RuntimeFault):
+            self.leave(plan, error)
             raise error
         definite = isinstance(error, NotDone)
         data: dict[str, Json] = {
-            "effect": plan.effect, "step": plan.step, "definite": definite, "error": described(error),
+            "effect": plan.effect, "step": plan.step, "definite": definite, **failure_data(error),
         }  # fmt: skip
         self.recorder.record(Draft("effect.failed", data))
+        self.in_flight.pop(plan.effect, None)
         wait = plan.options.retry.wait_after(tries, error)
         if wait is None or not (definite or plan.recovery in REPEATABLE):
             raise error
         return wait
 
     def compensated(self, plan: Plan) -> None:
-        data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": "compensated"}
+        data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": COMPENSATED}
         self.recorder.record(Draft("effect.failed", data))
-        raise RunBlocked(f"{plan.step} was undone; the run stops here", code="effect_failed")
+        raise undone(plan.step)
 
     def _data(self, plan: Plan) -> dict[str, Json]:
         return {

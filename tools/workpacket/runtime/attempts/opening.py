@@ -123,7 +123,8 @@ class Opening:
             state, decision = self._decided(stream, wanted, seen)
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 state, decision = self._decided(stream, wanted, seen)
-            if lease is None or decision.action in {"BLOCK", "CONFIRM"}:
+            finished = decision.action == "COMPLETE"  # of a finished run only stored results are given out
+            if (lease is None and not finished) or decision.action in {"BLOCK", "CONFIRM"}:
                 raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)
         except BaseException:

@@ -19,10 +19,12 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.boundary import Boundary
 from workpacket.runtime.attempts.effects import KEYED, Effects, Plan, Recovery, identity
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.steps import Options, Steps, described
+from workpacket.runtime.attempts.replay import Replay
+from workpacket.runtime.attempts.steps import Options, Steps
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.records.calls import Scope, arguments_hash
+from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.milestones import Prepared
 from workpacket.runtime.records.state import CheckpointRecord, RunState
@@ -70,12 +72,14 @@ class Session:
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
     root: Scope = field(init=False)
+    replay: Replay | None = field(init=False)
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.boundary = Boundary(self.recorder, self.lent.leaving) if self.lent else Boundary(self.recorder)
-        self.steps = Steps(self.recorder, self.boundary)
-        self.effects = Effects(self.recorder, self.boundary)
+        self.boundary = Boundary(self.recorder, self.lent.leaving if self.lent else bool, self.replay_only)
+        self.steps = Steps(self.recorder, self.boundary, self.replay_only)
+        self.effects = Effects(self.recorder, self.boundary, self.replay_only)
+        self.replay = Replay(self.recorder) if self.replay_only else None
         self.root = Scope(self)
 
     @property
@@ -137,8 +141,9 @@ class Session:
     ) -> SavedCheckpoint:
         """`first` are records that become durable together with the checkpoint: all of them, or none."""
         payload = self.cursor_bytes(cursor, name)
-        if self.replay_only:
-            return SavedCheckpoint("", self.state.version)
+        if self.replay is not None:
+            made = self.replay.checkpoint(name, kind, payload)
+            return SavedCheckpoint(made.id, made.version)
         scope = self.scope()
         token = self.ids() if with_token else ""
         data: dict[str, Json] = {
@@ -163,7 +168,7 @@ class Session:
 
     def cursor(self, default: Json) -> Json:
         """Where the last checkpoint says to go on; from here on, steps are counted as they were there."""
-        point = self.state.latest_checkpoint
+        point = self.state.latest_checkpoint if self.replay is None else self.replay.latest
         if point is None:
             return default
         scope = self.scope()
@@ -196,9 +201,11 @@ class Session:
             self.recorder.catch_up()
         answer = self.state.confirmations.get(subject)
         if answer is None:
+            if self.replay_only and subject not in self.state.questions:
+                self.boundary.check()
             if subject not in self.state.questions:
                 self.recorder.record(Draft("confirmation.requested", {"subject": subject, "question": question}))
-            said = self.ask(question, subject) if self.ask is not None else None
+            said = self.ask(question, subject) if self.ask is not None and not self.replay_only else None
             if said is None:
                 raise RunBlocked(
                     f"waiting for a person: {question}", code="needs_confirmation", details={"subject": subject}
@@ -230,6 +237,8 @@ class Session:
 
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:
+            self._tell_cut_short()
+            self._require_known_outcomes()
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(Draft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -240,6 +249,28 @@ class Session:
                 facts: dict[str, Json] = {"code": stop_code(error), "error": described(error), "in_flight": in_flight}
                 end = Draft("run.stopped", facts)
             self.recorder.record(end)
+
+
+    def _tell_cut_short(self) -> None:
+        """What was begun and left, as by a time limit, has failed in a run that ends without it."""
+        drafts = [*self.steps.cut_short(), *self.effects.cut_short()]
+        if drafts:
+            self.recorder.record(*drafts)
+
+    def _require_known_outcomes(self) -> None:
+        """A run is not finished while nobody knows whether it did something. Reading again does no harm."""
+        unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
+        if not unknown:
+            return
+        blocked = RunBlocked(
+            f"{self.recorder.stream} is not finished: nobody knows whether {', '.join(unknown)} happened",
+            code="effect_outcome_unknown",
+            hint=f"workpacket resume {self.recorder.stream}",
+        )
+        stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
+        self.recorder.record(Draft("run.stopped", stop))
+        self._tell_end()
+        raise blocked
 
 
 def stop_code(error: BaseException) -> str:

@@ -76,7 +76,7 @@ CORE: tuple[Kind, ...] = (
     ),
     _kind("step.started", "step processes"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
-    _kind("step.failed", "step try ms final", scan="error"),
+    _kind("step.failed", "step try ms final maybe_repeated", scan="error raised"),
     Kind(
         "checkpoint",
         {
@@ -91,9 +91,9 @@ CORE: tuple[Kind, ...] = (
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
     _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
-    _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
+    _kind("effect.started", f"{_EFFECT} attempt repeated", scan="target"),
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),
-    _kind("effect.failed", "effect step definite", scan="error"),
+    _kind("effect.failed", "effect step definite", scan="error raised"),
     _kind("effect.resolved", "effect choice", scan="by note"),
     _kind("confirmation.requested", "subject", scan="question"),
     _kind("confirmation.given", "subject answer", scan="by note"),

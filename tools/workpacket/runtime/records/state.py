@@ -78,10 +78,12 @@ class RunState:
     budget: Mapping[str, Json] = field(default_factory=dict)
     fork_of: Mapping[str, Json] = field(default_factory=dict)
     attempt: int = 0
+    attempt_began: int = 0  # the version of the event that began it
     interrupted: bool = False
     cancel_reason: str | None = None
     steps: dict[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, Event] = field(default_factory=dict)  # of the steps that failed for good
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
@@ -128,9 +130,9 @@ def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState
     return state
 
 
-def _started(state: RunState, _: Event, data: Data) -> None:
+def _started(state: RunState, event: Event, data: Data) -> None:
     state.status = "running"
-    state.attempt = 1
+    state.attempt, state.attempt_began = 1, event.version
     state.name, state.packet = _text(data, "name"), _text(data, "packet")
     state.code_version = _text(data, "code_version")
     state.repository, state.workdir = _text(data, "repository"), _text(data, "workdir")
@@ -141,7 +143,8 @@ def _started(state: RunState, _: Event, data: Data) -> None:
     state.budget, state.fork_of = _members(data, "budget"), _members(data, "fork_of")
 
 
-def _attempt(state: RunState, _: Event, data: Data) -> None:
+def _attempt(state: RunState, event: Event, data: Data) -> None:
+    state.attempt_began = event.version
     state.interrupted = state.interrupted or state.status == "running"
     state.in_flight |= set(state.running)
     state.status = "running"
@@ -170,14 +173,16 @@ def _step(state: RunState, event: Event, data: Data) -> None:
     state.steps[key] = StepRecord(key, _texts(data, "args"), _text(data, "version"), _number(data, "redactions"), event)
     state.spent_ms += _number(data, "ms")
     state.tries.pop(key, None)
+    state.failures.pop(key, None)
     state.in_flight.discard(key)
     state.running.pop(key, None)
 
 
-def _step_failed(state: RunState, _: Event, data: Data) -> None:
+def _step_failed(state: RunState, event: Event, data: Data) -> None:
     state.running.pop(_text(data, "step"), None)
     if data.get("final") is True:
         state.tries.pop(_text(data, "step"), None)
+        state.failures[_text(data, "step")] = event
     else:
         state.tries[_text(data, "step")] = _number(data, "try")
     state.spent_ms += _number(data, "ms")
