@@ -228,14 +228,14 @@ def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
     place("run", "stop", run, "--reason", "stalled")
     changed = place("run", "start", "nightly", "--code-version", "2")
     assert (changed.returncode, "(code_changed)" in changed.stderr) == (61, True)
-    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place.confirm("nightly") == 0
     assert place("run", "start", "nightly", "--code-version", "3").returncode == 61
     assert place.start("nightly", "--code-version", "2") == "nightly@00000001#2"
     place("run", "stop", "nightly@00000001#2", "--reason", "stalled")
     place("cancel", "nightly")
     asked = place("resume", "nightly")
     assert (asked.returncode, "CONFIRM run_cancelled" in asked.stdout) == (130, True)
-    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place.confirm("nightly") == 0
     assert place.json("resume")["data"]["unfinished"][0]["decision"]["action"] == "RESUME"
 
 

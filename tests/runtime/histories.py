@@ -178,7 +178,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "confirmations": sorted(state.confirmations.values()),
         "tokens_spent": len(state.tokens_spent),
         "blocks": list(state.blocks),
-        "questions": sorted(state.questions.values()),
+        "questions": sorted(one.text for one in state.questions.values() if one.kind != "change"),
         "in_flight": sorted(state.in_flight),
         "running": sorted(state.running),
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},

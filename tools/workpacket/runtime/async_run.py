@@ -106,8 +106,9 @@ class AsyncRun(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        plan = await asyncio.to_thread(self._session.allowed, plan, name, args, kwargs)
         if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
-            await self.confirm(f"{name}: {plan.target}", plan.effect)
+            await asyncio.to_thread(self._session.confirm_effect, plan, name, args, kwargs)
         effect: T = await self._act(plan, function, args, kwargs)
         return effect
 

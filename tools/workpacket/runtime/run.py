@@ -201,8 +201,9 @@ class Run(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        plan = self._session.allowed(plan, name, args, kwargs)
         if confirm and self._session.effects.intend(plan):
-            self._session.confirm(f"{name}: {plan.target}", plan.effect)
+            self._session.confirm_effect(plan, name, args, kwargs)
         return self._act(plan, function, args, kwargs)
 
     def _act(self, plan: Plan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:

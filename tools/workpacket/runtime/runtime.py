@@ -23,6 +23,7 @@ from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resuming.decide import Decision
 from workpacket.runtime.resuming.observations import ResumePolicy
 from workpacket.runtime.resuming.observe import Observer
+from workpacket.runtime.resuming.questions import OpenQuestion, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.place import server_url, store_path, work_tree_of
@@ -106,6 +107,11 @@ class Runtime:
         wanted = wanted_run(name, request, self._workdir) if name else Wanted("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
+
+    def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
+        """The decision as the log has it, and what waits for a person, each with the digest an answer is bound to."""
+        state, decision = self._opening().plan(self._existing(run_id), Wanted("", workdir=self._workdir))
+        return decision, open_questions(self.store, state, decision)
 
     def state(self, run_id: str, *, at: str = "") -> RunState:
         """The state of a run now, or as it was at one of its checkpoints."""

@@ -94,7 +94,7 @@ class Effects:
         """What the log says of this effect; refuses a step that asked for another effect before."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
-        if record is None and plan.options.changed == "block" and self._begun_otherwise(plan):
+        if record is None and plan.options.changed == "block" and self._others(plan):
             raise RunBlocked(
                 f"the effect {plan.step} was asked for with other arguments before",
                 code="step_changed",
@@ -102,12 +102,20 @@ class Effects:
             )
         return record
 
-    def _begun_otherwise(self, plan: Plan) -> bool:
-        """Whether this step began another effect; one that was only announced, and asked about, was not begun."""
+    def done_for_other_inputs(self, plan: Plan) -> bool:
+        """Whether the step did another effect for inputs that a person has agreed to replace meanwhile."""
+        state = self.recorder.state
+        if plan.effect in state.effects or plan.options.changed != "block":
+            return False
+        others = self._others(plan)
+        return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
+
+    def _others(self, plan: Plan) -> list[EffectRecord]:
+        """The other effects that this step began; one that was only announced, and asked about, was not begun."""
         state = self.recorder.state
         if not state.effect_steps.get(plan.step):
-            return False
-        return any(e.step == plan.step and e.status != "intended" for e in state.effects.values())
+            return []
+        return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
 
     def move(self, plan: Plan) -> Move:
         move = next_move(self.known(plan), plan.recovery)
@@ -140,11 +148,11 @@ class Effects:
 
     def cut_short(self) -> list[Draft]:
         """What is still in flight when the run is finished, as failures of unknown outcome."""
-        return [
-            Draft("effect.failed", {"effect": plan.effect, "step": plan.step, "definite": False}
-                  | failure_data(error or CutShort(plan.step)))
-            for plan, error in self.in_flight.values()
-        ]  # fmt: skip
+        drafts = []
+        for plan, error in self.in_flight.values():
+            data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
+            drafts.append(Draft("effect.failed", data | failure_data(error or CutShort(plan.step))))
+        return drafts
 
     def receipt(self, plan: Plan) -> Any:
         record = self.recorder.state.effects[plan.effect]

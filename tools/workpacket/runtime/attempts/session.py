@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.asking import Ask, Asking, Questions
 from workpacket.runtime.attempts.boundary import Boundary
 from workpacket.runtime.attempts.effects import KEYED, Effects, Plan, Recovery, identity
 from workpacket.runtime.attempts.recorder import Draft, Recorder
@@ -23,7 +24,7 @@ from workpacket.runtime.attempts.replay import Replay
 from workpacket.runtime.attempts.steps import Options, Steps
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.ids import Ids, random_id
-from workpacket.runtime.records.calls import Scope, arguments_hash
+from workpacket.runtime.records.calls import Scope, argument_hashes, arguments_hash, shown_arguments
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.milestones import Prepared
@@ -32,8 +33,6 @@ from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
-
-Ask = Callable[[str, str], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,7 @@ class Session:
     boundary: Boundary = field(init=False)
     root: Scope = field(init=False)
     replay: Replay | None = field(init=False)
+    questions: Questions = field(init=False)
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +80,7 @@ class Session:
         self.steps = Steps(self.recorder, self.boundary, self.replay_only)
         self.effects = Effects(self.recorder, self.boundary, self.replay_only)
         self.replay = Replay(self.recorder) if self.replay_only else None
+        self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.root = Scope(self)
 
     @property
@@ -196,25 +197,22 @@ class Session:
 
     def confirm(self, question: str, about: Json) -> None:
         """Go on only after a person has said yes to exactly this; the answer is remembered."""
-        subject = hashlib.sha256(stored_text([self.recorder.stream, question, about]).encode("utf-8")).hexdigest()
-        if subject not in self.state.confirmations:
-            self.recorder.catch_up()
-        answer = self.state.confirmations.get(subject)
-        if answer is None:
-            if self.replay_only and subject not in self.state.questions:
-                self.boundary.check()
-            if subject not in self.state.questions:
-                self.recorder.record(Draft("confirmation.requested", {"subject": subject, "question": question}))
-            said = self.ask(question, subject) if self.ask is not None and not self.replay_only else None
-            if said is None:
-                raise RunBlocked(
-                    f"waiting for a person: {question}", code="needs_confirmation", details={"subject": subject}
-                )
-            answer = "yes" if said else "no"
-            given: dict[str, Json] = {"subject": subject, "answer": answer, "by": self.recorder.actor}
-            self.recorder.record(Draft("confirmation.given", given))
-        if answer != "yes":
-            raise RunBlocked(f"a person said no: {question}", code="confirmation_denied", details={"subject": subject})
+        place = self.questions.place(self.scope(), question)
+        self.questions.put(Asking(question, "program", place, about, about))
+
+    def confirm_effect(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+        """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
+        hashes, opaque = argument_hashes(args, kwargs)
+        binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
+        arguments = shown_arguments(args, kwargs)
+        self.questions.put(Asking(f"{name}: {plan.target}", "effect", plan.step, binding, arguments, name, plan.target))
+
+    def allowed(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Plan:
+        """The effect, if need be after a person has agreed to do it once more for other inputs."""
+        if not self.effects.done_for_other_inputs(plan):
+            return plan
+        self.confirm_effect(plan, name, args, kwargs)
+        return plan._replace(options=replace(plan.options, changed="redo"))
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -249,7 +247,6 @@ class Session:
                 facts: dict[str, Json] = {"code": stop_code(error), "error": described(error), "in_flight": in_flight}
                 end = Draft("run.stopped", facts)
             self.recorder.record(end)
-
 
     def _tell_cut_short(self) -> None:
         """What was begun and left, as by a time limit, has failed in a run that ends without it."""

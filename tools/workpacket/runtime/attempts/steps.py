@@ -26,6 +26,7 @@ from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.records.values import Codec, kept, value_of
 from workpacket.runtime.resuming.observations import changed_keys
 
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
@@ -111,6 +112,8 @@ class Steps:
         if record.redactions:
             return False
         changed = [f"argument {name!r}" for name in changed_keys(record.args, args)]
+        if changed and record.event.version < self.recorder.state.inputs_changed_at:
+            return False  # done for inputs that a person has agreed to replace
         if record.version != options.version:
             changed.append(f"version {record.version!r} -> {options.version!r}")
         if not changed:
@@ -167,7 +170,6 @@ class Steps:
             raise error
         self.in_flight[pending.key] = None
         return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
-
 
     def leave(self, key: str, error: BaseException) -> None:
         """The step was cut short by something that is no failure of its own, such as a time limit around it."""

@@ -51,7 +51,7 @@ def failure_again(data: Data) -> BaseException:
     name, _, message = said.partition(": ")
     raised = members(data, "raised")
     known = [kind for kind in map(_class_named, texts(raised, "types") or (f"builtins:{name}",)) if kind is not None]
-    if not known or known[0] in {Exception, BaseException} and name not in {"Exception", "BaseException"}:
+    if not known or (known[0] in {Exception, BaseException} and name not in {"Exception", "BaseException"}):
         return StepFailed(said)
     kind = known[0]
     if issubclass(kind, WorkpacketError):

@@ -95,7 +95,7 @@ CORE: tuple[Kind, ...] = (
     _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),
     _kind("effect.failed", "effect step definite", scan="error raised"),
     _kind("effect.resolved", "effect choice", scan="by note"),
-    _kind("confirmation.requested", "subject", scan="question"),
+    _kind("confirmation.requested", "subject place kind redactions", scan="question name target"),
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),

@@ -62,6 +62,26 @@ class CheckpointRecord(NamedTuple):
     event: Event
 
 
+CHANGE = "change"
+
+
+class Question(NamedTuple):
+    """What a person was asked. `event` holds what it is about; `before` was asked earlier at the same place.
+
+    `kind`: the program asked (`program`, `effect`), or the difference that kept the run from going on (`change`).
+    """
+
+    id: str
+    subject: str
+    text: str
+    kind: str
+    place: str
+    name: str
+    target: str
+    before: str
+    event: Event
+
+
 @dataclass(slots=True)
 class RunState:
     stream: str = ""
@@ -75,6 +95,8 @@ class RunState:
     workdir: str = ""
     scope: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    inputs_said: Event | None = None  # its payload holds the inputs as far as they may be shown
+    inputs_changed_at: int = 0  # the version since which they are other ones, by leave of a person; 0 if never
     budget: Mapping[str, Json] = field(default_factory=dict)
     fork_of: Mapping[str, Json] = field(default_factory=dict)
     attempt: int = 0
@@ -90,7 +112,8 @@ class RunState:
     effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, Question] = field(default_factory=dict)
+    asked_at: dict[str, str] = field(default_factory=dict)  # the subject of the newest question of each place
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
@@ -122,6 +145,15 @@ class RunState:
         """Effects that may or may not have happened."""
         return tuple(e for e in self.effects.values() if e.status in {"started", "failed_unknown"})
 
+    @property
+    def open_questions(self) -> tuple[Question, ...]:
+        """Those that wait for a person. One that was asked anew about something else is not open any more."""
+        if self.status in {"completed", "cancelled"}:
+            return ()
+        newest = [self.questions[subject] for subject in self.asked_at.values()]
+        waiting = [one for one in newest if one.subject not in self.confirmations]
+        return tuple(one for one in waiting if one.kind != CHANGE or one.subject == self.open_question)
+
 
 def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState:
     state = RunState()
@@ -137,7 +169,7 @@ def _started(state: RunState, event: Event, data: Data) -> None:
     state.code_version = _text(data, "code_version")
     state.repository, state.workdir = _text(data, "repository"), _text(data, "workdir")
     state.scope = _list(data, "scope")
-    state.inputs = _texts(data, "inputs")
+    state.inputs, state.inputs_said = _texts(data, "inputs"), event
     state.base_commit = _text(data, "base_commit") if "base_commit" in data else None
     state.allow_deps = _list(data, "allow_deps")
     state.budget, state.fork_of = _members(data, "budget"), _members(data, "fork_of")
@@ -153,8 +185,8 @@ def _attempt(state: RunState, event: Event, data: Data) -> None:
     state.attempt = _number(data, "attempt")
     if "scope" in data:
         state.scope = _list(data, "scope")
-    if "inputs" in data:
-        state.inputs = _texts(data, "inputs")
+    if "inputs" in data and _texts(data, "inputs") != state.inputs:
+        state.inputs, state.inputs_said, state.inputs_changed_at = _texts(data, "inputs"), event, event.version
     if "allow_deps" in data:
         state.allow_deps = _list(data, "allow_deps")
     state.repository = _text(data, "repository") or state.repository
@@ -231,8 +263,21 @@ def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
     _effect(state, event, data, cast("EffectStatus", _text(data, "choice")))
 
 
-def _asked(state: RunState, _: Event, data: Data) -> None:
-    state.questions[_text(data, "subject")] = _text(data, "question")
+def _asked(state: RunState, event: Event, data: Data) -> None:
+    subject = _text(data, "subject")
+    kind, place = _text(data, "kind") or "program", _text(data, "place") or subject
+    _ask(state, event, data, kind, place)
+
+
+def _ask(state: RunState, event: Event, data: Data, kind: str, place: str) -> None:
+    subject = _text(data, "subject")
+    known = state.questions.get(subject)
+    last = state.asked_at.pop(place, "")
+    before = last if last != subject else (known.before if known is not None else "")
+    id_ = known.id if known is not None else f"q{len(state.questions) + 1}"
+    text, name, target = _text(data, "question"), _text(data, "name"), _text(data, "target")
+    state.questions[subject] = Question(id_, subject, text, kind, place, name, target, before, event)
+    state.asked_at[place] = subject
 
 
 def _confirmed(state: RunState, _: Event, data: Data) -> None:
@@ -247,9 +292,11 @@ def _cancel(state: RunState, _: Event, data: Data) -> None:
     state.cancel_reason = _text(data, "reason")
 
 
-def _blocked(state: RunState, _: Event, data: Data) -> None:
+def _blocked(state: RunState, event: Event, data: Data) -> None:
     state.blocks.append(_text(data, "code"))
     state.open_question = _text(data, "subject")
+    if state.open_question:
+        _ask(state, event, {"question": _text(data, "code"), **data}, CHANGE, CHANGE)
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
