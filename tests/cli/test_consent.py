@@ -317,5 +317,3 @@ def test_at_a_terminal_no_answer_is_no(place: Place, deleting: Any) -> None:
 def test_only_a_run_has_questions(place: Place) -> None:
     for words in (["--confirm", "0" * 64], ["--mark-done", "post"], ["batch/specs/active/a", "q1"]):
         assert place("resume", *words).returncode == 2
-
-

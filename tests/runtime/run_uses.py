@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
-from runtime.worlds import World
-from workpacket.runtime import NotDone
+from workpacket.runtime import NotDone, Runtime
 from workpacket.runtime.async_run import AsyncRun
 from workpacket.runtime.attempts.retry import Retry
 from workpacket.runtime.attempts.session import SavedCheckpoint
@@ -20,6 +19,21 @@ from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.run import Run
 
 SECRET = "ghp_" + "A" * 36
+
+
+class World(Protocol):
+    """Where a program runs: its runtime, and what it did to the world outside."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+
+    def note(self, what: Any) -> Any:
+        """Do something that can be seen."""
+
+    def was_noted(self, what: Any) -> bool:
+        """Look whether it happened."""
+
+
 Use = Callable[[Run, World], Any]
 AsyncUse = Callable[[AsyncRun, World], Awaitable[Any]]
 
@@ -39,6 +53,24 @@ def caught(call: Callable[[], object], *kinds: type[Exception]) -> Any:
         return call()
     except kinds as error:
         return ["raised", type(error).__name__, str(error)]
+
+
+def by_hand(run: Run, world: World) -> Any:
+    """A person who settles it knows no receipt, so it has none."""
+
+    def act() -> None:
+        world.note("by hand")
+
+    return run.effect("by-hand", act)
+
+
+def by_probe(run: Run, world: World) -> Any:
+    def look() -> str:
+        if world.was_noted("by probe"):
+            return "by probe"
+        raise NotDone("not in the world")
+
+    return run.effect("probed", world.note, "by probe", recovery="probe", probe=look)
 
 
 def raising(world: World, error: Exception) -> Callable[[], Any]:
@@ -93,7 +125,7 @@ def tried_again(run: Run, world: World) -> Any:
             raise OSError("not yet")
         return "at last"
 
-    return run.using(retry=Retry(attempts=3, first=0.01)).step("retried", second)
+    return run.using(retry=Retry(attempts=100, first=0.01, factor=1)).step("retried", second)
 
 
 USES: dict[str, Use] = {
@@ -111,10 +143,11 @@ USES: dict[str, Use] = {
     "map": lambda run, world: run.map("item", world.note, [1, 2, 3], workers=1),
     "command": lambda run, _: dict(run.command("echo", ["echo", "said"])),
     "effect": lambda run, world: run.effect("keyed", world.note, "k", key="k", recovery="keyed"),
-    "effect by probe": lambda run, world: run.effect("probed", world.note, "p", recovery="probe", probe=lambda: "p"),
+    "effect by hand": by_hand,
+    "effect by probe": by_probe,
     "effect confirmed": lambda run, world: run.effect("ask", world.note, "c", recovery="idempotent", confirm=True),
     "effect that failed": refused_act,
-    "checkpoint": lambda run, _: saved(run.checkpoint(None, kind="periodic", preconditions={"a": 1})),
+    "checkpoint": lambda run, _: saved(run.checkpoint(run.cursor(), kind="periodic", preconditions={"a": 1})),
     "checkpoint in a loop": in_loop,
     "cursor": lambda run, _: run.cursor("none"),
     "boundary": in_pieces,
@@ -135,6 +168,22 @@ def noted(world: World) -> Callable[[Any], Awaitable[Any]]:
         return world.note(what)
 
     return note
+
+
+async def async_by_hand(run: AsyncRun, world: World) -> Any:
+    async def act() -> None:
+        world.note("by hand")
+
+    return await run.effect("by-hand", act)
+
+
+async def async_by_probe(run: AsyncRun, world: World) -> Any:
+    async def look() -> str:
+        if world.was_noted("by probe"):
+            return "by probe"
+        raise NotDone("not in the world")
+
+    return await run.effect("probed", noted(world), "by probe", recovery="probe", probe=look)
 
 
 def failing(error: Exception) -> Callable[[], Awaitable[Any]]:
@@ -181,7 +230,7 @@ async def async_late(run: AsyncRun, world: World) -> Any:
 
 
 async def async_saved(run: AsyncRun, _: World) -> Any:
-    return saved(await run.checkpoint(None, kind="periodic", preconditions={"a": 1}))
+    return saved(await run.checkpoint(await run.cursor(), kind="periodic", preconditions={"a": 1}))
 
 
 async def async_cursor(run: AsyncRun, _: World) -> Any:
@@ -206,6 +255,8 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "step that failed": lambda run, _: acaught(run.step("fail", failing(ValueError("no such row"))), ValueError),
     "step that was late": async_late,
     "effect": lambda run, world: run.effect("keyed", noted(world), "k", key="k", recovery="keyed"),
+    "effect by hand": async_by_hand,
+    "effect by probe": async_by_probe,
     "effect confirmed": lambda run, world: run.effect("ask", noted(world), "c", recovery="idempotent", confirm=True),
     "effect that failed": lambda run, _: acaught(run.effect("refuse", failing(NotDone("queue full"))), NotDone),
     "checkpoint": async_saved,
@@ -215,6 +266,11 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "confirm": lambda run, _: run.confirm("Yes?", {"to": "production"}),
     "confirm that was denied": lambda run, _: acaught(run.confirm("No?", {"to": "production"}), RunBlocked),
 }
+
+
+def lasting(answers: dict[str, Any]) -> dict[str, Any]:
+    """The answers that a later attempt gives as well: where it goes on, and what it repeats, is its own."""
+    return {name: answer for name, answer in answers.items() if name not in {"repeated", "cursor", "checkpoint"}}
 
 
 def performed(world: World, uses: Sequence[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.run_uses import ASYNC_USES, USES, async_performed, performed
+from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, performed
 from runtime.worlds import World
 from workpacket.runtime.async_run import AsyncRun
 from workpacket.runtime.errors import RunBlocked
@@ -62,11 +62,6 @@ def ended(program: Performed, world: World, uses: Sequence[str]) -> dict[str, An
         for effect in world.runtime.state(RUN).unknown_effects:
             world.runtime.settle(RUN, effect.effect, "retry")
         return program(world, uses)
-
-
-def lasting(answers: dict[str, Any]) -> dict[str, Any]:
-    """The answers that a later attempt gives as well: where it goes on, and what it repeats, is its own."""
-    return {name: answer for name, answer in answers.items() if name not in {"repeated", "cursor", "checkpoint"}}
 
 
 @BOTH
