@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, next_move
+from workpacket.runtime.attempts.recorder import Draft
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import EffectRecord, EffectStatus
@@ -441,3 +443,49 @@ def test_a_function_is_given_the_key_if_it_asks_for_it_by_name(function: Callabl
 
 
 NAMED = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+
+def test_a_completed_run_of_before_with_an_effect_in_doubt_is_listed_as_what_it_is() -> None:
+    """Older versions finished a run whose program had caught the error."""
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with pytest.raises(RunBlocked), world.runtime.run("mail", key="k") as run, pytest.raises(TimeoutError):
+        run.effect("send", fails)
+    with world.runtime.run("other") as other:
+        pass
+    recorder = world.runtime._outsider(run.id)
+    recorder.record(Draft("run.completed", {"steps": 0, "effects": 1}))
+    listed = {line.id: (line.liveness, line.attention) for line in world.runtime.runs()}
+    assert listed == {run.id: ("completed", "effect_outcome_unknown"), other.id: ("completed", "")}
+    assert world.runtime.summary(run.id).attention == "effect_outcome_unknown"
+    decision, questions = world.runtime.waiting(run.id)
+    assert (decision.code, [one.kind for one in questions]) == ("effect_outcome_unknown", ["outcome"])
+    world.runtime.settle(run.id, questions[0].digest, "mark_done")
+    assert world.runtime.plan(run.id).action == "COMPLETE"
+
+
+def test_an_effect_that_only_reads_may_stay_unknown() -> None:
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with world.runtime.run("mail", key="k") as run, suppress(TimeoutError):
+        run.effect("look", fails, recovery="read")
+    assert world.runtime.state(run.id).status == "completed"
+
+
+@pytest.mark.parametrize("recovery", ["manual", "keyed", "idempotent", "probe"])
+def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished(recovery: Recovery) -> None:
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run, suppress(TimeoutError):
+        run.effect("send", fails, recovery=recovery)
+    assert caught.value.code == "effect_outcome_unknown"
+    assert world.runtime.state(run.id).status == "stopped"

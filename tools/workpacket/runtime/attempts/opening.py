@@ -9,7 +9,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.asking import Ask
 from workpacket.runtime.attempts.fork import carried_over
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.request import Wanted
+from workpacket.runtime.attempts.request import Wanted, dependencies_of, said_of
 from workpacket.runtime.attempts.session import Lent, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
@@ -89,7 +89,7 @@ class Opening:
             "workdir": wanted.workdir or "",
             "budget": dict(wanted.budget),
         }
-        data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
+        data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = Draft("run.started", data, self._kept_inputs(inputs))
         try:
             self._announce(stream, wanted.packet)
@@ -214,7 +214,7 @@ class Opening:
         }
         changed = wanted.inputs is not None and hashes_by_key(wanted.inputs) != state.inputs
         payload = self._kept_inputs(wanted.inputs or {}) if changed else None
-        recorder.record(*drafts, Draft("attempt.started", data | _said(wanted), payload))
+        recorder.record(*drafts, Draft("attempt.started", data | said_of(wanted), payload))
         return self._session(recorder)
 
     # ---- a run from another's checkpoint -------------------------------------------------------------------------
@@ -286,23 +286,6 @@ def orphans_of(state: RunState) -> tuple[str, ...]:
         for process in processes
         if is_certainly_alive(process)
     )
-
-
-def _said(wanted: Wanted) -> dict[str, Json]:
-    """What was said of the run this time and let pass: from now on it is what was recorded."""
-    said: dict[str, Json | None] = {
-        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
-        "scope": None if wanted.scope is None else list(wanted.scope),
-        "budget": dict(wanted.budget) or None,
-        "code_version": wanted.code_version,
-        "repository": wanted.repository,
-        "workdir": wanted.workdir,
-    }
-    return {name: value for name, value in said.items() if value is not None} | _dependencies(wanted)
-
-
-def _dependencies(wanted: Wanted) -> dict[str, Json]:
-    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
 
 
 def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:

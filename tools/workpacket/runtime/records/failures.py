@@ -30,10 +30,16 @@ def failure_data(error: BaseException) -> dict[str, Json]:
     if isinstance(error, WorkpacketError):
         raised |= {"code": error.code, "hint": error.hint}
     else:
-        arguments = _plain(error.args)
+        arguments = _plain(_arguments(error))
         if arguments is not None:
             raised["args"] = arguments
     return {"error": described(error), "raised": raised}
+
+
+def _arguments(error: BaseException) -> tuple[object, ...]:
+    if isinstance(error, OSError) and error.filename is not None:
+        return (error.errno, error.strerror, error.filename)
+    return error.args
 
 
 def _plain(values: tuple[object, ...]) -> list[Json] | None:

@@ -19,6 +19,7 @@ from workpacket.runtime.records.data_fields import texts_by_key as _texts
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.kinds import KINDS, Data, Kind, current
 from workpacket.runtime.records.milestones import Milestones
+from workpacket.runtime.records.questions import CHANGE, Question, still_open, take_in
 
 Status = Literal["none", "running", "stopped", "cancelled", "completed"]
 EffectStatus = Literal[
@@ -59,26 +60,6 @@ class CheckpointRecord(NamedTuple):
     counters: Mapping[str, int]
     preconditions: Mapping[str, Json]
     token_hash: str
-    event: Event
-
-
-CHANGE = "change"
-
-
-class Question(NamedTuple):
-    """What a person was asked. `event` holds what it is about; `before` was asked earlier at the same place.
-
-    `kind`: the program asked (`program`, `effect`), or the difference that kept the run from going on (`change`).
-    """
-
-    id: str
-    subject: str
-    text: str
-    kind: str
-    place: str
-    name: str
-    target: str
-    before: str
     event: Event
 
 
@@ -150,9 +131,7 @@ class RunState:
         """Those that wait for a person. One that was asked anew about something else is not open any more."""
         if self.status in {"completed", "cancelled"}:
             return ()
-        newest = [self.questions[subject] for subject in self.asked_at.values()]
-        waiting = [one for one in newest if one.subject not in self.confirmations]
-        return tuple(one for one in waiting if one.kind != CHANGE or one.subject == self.open_question)
+        return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
 
 
 def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState:
@@ -222,18 +201,9 @@ def _step_failed(state: RunState, event: Event, data: Data) -> None:
 
 def _checkpoint(state: RunState, event: Event, data: Data) -> None:
     counters = {key: item for key, item in _members(data, "counters").items() if isinstance(item, int)}
-    state.checkpoints.append(
-        CheckpointRecord(
-            _text(data, "id"),
-            _text(data, "name"),
-            _text(data, "kind"),
-            event.version,
-            counters,
-            _members(data, "preconditions"),
-            _text(data, "token_hash"),
-            event,
-        )
-    )
+    id_, name, kind = (_text(data, field) for field in ("id", "name", "kind"))
+    preconditions, token = _members(data, "preconditions"), _text(data, "token_hash")
+    state.checkpoints.append(CheckpointRecord(id_, name, kind, event.version, counters, preconditions, token, event))
 
 
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
@@ -264,20 +234,8 @@ def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
 
 
 def _asked(state: RunState, event: Event, data: Data) -> None:
-    subject = _text(data, "subject")
-    kind, place = _text(data, "kind") or "program", _text(data, "place") or subject
-    _ask(state, event, data, kind, place)
-
-
-def _ask(state: RunState, event: Event, data: Data, kind: str, place: str) -> None:
-    subject = _text(data, "subject")
-    known = state.questions.get(subject)
-    last = state.asked_at.pop(place, "")
-    before = last if last != subject else (known.before if known is not None else "")
-    id_ = known.id if known is not None else f"q{len(state.questions) + 1}"
-    text, name, target = _text(data, "question"), _text(data, "name"), _text(data, "target")
-    state.questions[subject] = Question(id_, subject, text, kind, place, name, target, before, event)
-    state.asked_at[place] = subject
+    kind, place = _text(data, "kind") or "program", _text(data, "place") or _text(data, "subject")
+    take_in(state.questions, state.asked_at, event, data, (kind, place))
 
 
 def _confirmed(state: RunState, _: Event, data: Data) -> None:
@@ -296,7 +254,8 @@ def _blocked(state: RunState, event: Event, data: Data) -> None:
     state.blocks.append(_text(data, "code"))
     state.open_question = _text(data, "subject")
     if state.open_question:
-        _ask(state, event, {"question": _text(data, "code"), **data}, CHANGE, CHANGE)
+        words = {"question": _text(data, "code"), **data}
+        take_in(state.questions, state.asked_at, event, words, (CHANGE, CHANGE))
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
