@@ -19,7 +19,7 @@ from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.secret_rules import names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.resuming.changes import HIDDEN, old_and_new, shown_changes
+from workpacket.runtime.resuming.changes import HIDDEN, changed_lines, shown_changes
 from workpacket.runtime.resuming.decide import Decision, decide
 from workpacket.runtime.resuming.observations import Observations, ResumePolicy, hashes_by_key
 from workpacket.runtime.resuming.observe import Observer, look_around, read_state
@@ -182,7 +182,9 @@ class Opening:
         elif decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
             self._recorder(stream, state, None).record(Draft("run.blocked", data), key=f"blocked:{decision.digest}")
-        message = f"{stream}: {details or decision.code}{old_and_new(facts.get('changes'))}"
+        if decision.code == "inputs_changed":
+            details = "; ".join(changed_lines(facts.get("changes"))) or details
+        message = f"{stream}: {details or decision.code}"
         hint = f"workpacket resume {stream}" if decision.action == "CONFIRM" else ""
         return RunBlocked(message, code=decision.code, details=facts, hint=hint)
 

@@ -254,8 +254,7 @@ def _blocked(state: RunState, event: Event, data: Data) -> None:
     state.blocks.append(_text(data, "code"))
     state.open_question = _text(data, "subject")
     if state.open_question:
-        words = {"question": _text(data, "code"), **data}
-        take_in(state.questions, state.asked_at, event, words, (CHANGE, CHANGE))
+        take_in(state.questions, state.asked_at, event, {"question": data.get("code"), **data}, (CHANGE, CHANGE))
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
@@ -268,10 +267,6 @@ def _cancelled(state: RunState, _: Event, data: Data) -> None:
     state.status = "cancelled"
     state.stop_code = "run_cancelled"
     state.in_flight |= set(_list(data, "in_flight"))
-
-
-def _milestone(state: RunState, event: Event, data: Data) -> None:
-    state.milestones.apply(event, data)
 
 
 def _completed(state: RunState, _: Event, __: Data) -> None:
@@ -287,8 +282,8 @@ _REDUCERS: Mapping[str, Reducer] = {
     "step.completed": _step,
     "step.failed": _step_failed,
     "checkpoint": _checkpoint,
-    "checkpoint.prepared": _milestone,
-    "checkpoint_complete": _milestone,
+    "checkpoint.prepared": lambda state, event, data: state.milestones.apply(event, data),
+    "checkpoint_complete": lambda state, event, data: state.milestones.apply(event, data),
     "effect.intended": _effect_is("intended"),
     "effect.started": _effect_is("started"),
     "effect.succeeded": _effect_is("succeeded"),

@@ -30,12 +30,6 @@ def shown_changes(
     return shown
 
 
-def old_and_new(changes: Json) -> str:
-    """The changes in one line, to be put behind a message; '' if there are none."""
-    lines = changed_lines(changes)
-    return f" ({'; '.join(lines)})" if lines else ""
-
-
 def changed_lines(changes: Json | Mapping[str, Json]) -> list[str]:
     """Each change with both of its sides."""
     if not isinstance(changes, Mapping):
