@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from workpacket.cli.checking import style_of
@@ -11,8 +12,9 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.records.values import stored_text
 from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.runtime import Choice, Runtime
+from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 
 # Work that is no run, by how its id begins.
 OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
@@ -92,14 +94,32 @@ def _answer_the_program(arguments: Arguments, runtime: Runtime, run: str) -> Non
 
 
 def _settle(arguments: Arguments, runtime: Runtime, run: str) -> None:
-    unknown = {record.step: record.effect for record in runtime.state(run).unknown_effects}
+    state = runtime.state(run)
+    open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
+    value = _value_given(arguments)
     for option, choice in SETTLEMENTS:
         for step in arguments.all_of(option):
-            if step not in unknown:
-                known = ", ".join(unknown) or "none"
-                what = f"{step!r} is no effect of unknown outcome; those of {run}: {known}"
+            if step not in open_effects:
+                known = ", ".join(open_effects) or "none"
+                what = f"{step!r} is not an effect of unknown outcome or result; those of {run}: {known}"
                 raise usage(arguments.command, "invalid_value", what)
-            runtime.settle(run, unknown[step], choice, arguments.value("note"))
+            runtime.settle(run, open_effects[step], choice, arguments.value("note"), value=value)
+
+
+def _value_given(arguments: Arguments) -> Json | NoValue:
+    """The value of --value, which belongs to the one effect that is marked as done."""
+    if not arguments.all_of("value"):
+        return NO_VALUE
+    if len(arguments.all_of("mark-done")) != 1 or arguments.all_of("retry") or arguments.all_of("compensate"):
+        raise usage(
+            arguments.command, "conflicting_options", "--value is the result of one effect: give one --mark-done"
+        )
+    try:
+        value: Json = json.loads(arguments.value("value"))
+        stored_text(value)
+    except (ValueError, RecursionError) as error:
+        raise usage(arguments.command, "invalid_value", f"--value is not JSON that can be stored: {error}") from None
+    return value
 
 
 def _said(arguments: Arguments, run: str, decision: Decision) -> bool | None:

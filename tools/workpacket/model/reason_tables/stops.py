@@ -265,6 +265,20 @@ INTEGRITY = (
           "A key promises that the second call means the first.",
           "The message names the key and both records.",
           "Use another key for the other thing", aliases=("idempotency_conflict",)),
+    _stop("effect_key_reused", 80, "integrity", "never", "The key of an effect was used for another effect",
+          "A key names one act: what is stored under it is the receipt of another name, target or arguments.",
+          "The message shows what differs, as it was recorded and as it is asked for.",
+          "Give the other effect a key of its own", "Ask for the effect with the recorded name, target and arguments"),
+    _stop("receipt_redacted", 81, "integrity", "never", "What is stored of an effect's result is not the result",
+          "Parts of it looked like secrets and were not stored; handed out, the rest would pass for what came of it.",
+          "runs show marks the effect, which happened and is not done again.",
+          "Say what came of it: resume RUN --mark-done STEP --value JSON", "Give the effect a probe",
+          "Give the effect a codec that stores a reference instead of the secret"),
+    _stop("receipt_unkept", 82, "integrity", "never", "An effect happened and its result could not be stored",
+          "The result is not JSON, or its codec failed. The effect is not done again, so nothing can answer for it.",
+          "The message says why it could not be stored.",
+          "Say what came of it: resume RUN --mark-done STEP --value JSON", "Give the effect a probe",
+          "Have the effect return JSON, or give it a codec"),
 )  # fmt: skip
 
 USER = (

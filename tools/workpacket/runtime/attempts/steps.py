@@ -17,6 +17,7 @@ from workpacket.runtime.attempts.recorder import Draft, Recorder
 from workpacket.runtime.attempts.retry import ONCE, Retry
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.calls import Scope
+from workpacket.runtime.records.json_text import storable
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.records.values import Codec, kept, value_of
 from workpacket.runtime.resuming.observations import changed_keys
@@ -76,7 +77,8 @@ class Steps:
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
-        maybe_repeated = record is not None or begun_before or (state.interrupted and first)
+        lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
+        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
@@ -143,7 +145,12 @@ class Steps:
 
 
 def described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
+    """The error as a record can hold it, whatever its text is."""
+    try:
+        said = str(error)
+    except Exception as broken:
+        said = f"(its text raised {type(broken).__name__})"
+    return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])
 
 
 def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:

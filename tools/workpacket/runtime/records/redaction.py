@@ -113,8 +113,7 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
         while end < len(text) and text[end] in rule.alphabet:
             end += 1
         if end - position - len(rule.begins) >= rule.at_least and not (
-            rule.in_words
-            and (not begins_a_word(text, position) or is_prose(text[position + len(rule.begins) : end]))
+            rule.in_words and (not begins_a_word(text, position) or is_prose(text[position + len(rule.begins) : end]))
         ):
             kept += [text[start:position], f"[redacted:{rule.name}]"]
             start = end
