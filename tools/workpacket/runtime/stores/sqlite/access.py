@@ -22,7 +22,7 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from workpacket.runtime.stores.sqlite.files import SideFile, prepare_folder
+from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, prepare_folder
 from workpacket.runtime.stores.sqlite.schema import (
     APPLICATION_ID,
     LARGEST_VERSION,
@@ -104,11 +104,15 @@ class Access:
             try:
                 self._configure(now)
                 self._check_anchor(accept_rollback)
+                self.whereabouts = Whereabouts(self.path, self.side.path)
             finally:
                 self.side.unlock()
         except FAILURES as error:
             self.db.close()
             raise self.translated(error) from error
+        except OSError as error:
+            self.db.close()
+            raise StorageFailed(f"{self.path} was removed while it was opened: {error}") from error
         except BaseException:
             self.db.close()
             raise
@@ -170,6 +174,16 @@ class Access:
             raise StoreUnavailable(
                 f"{self.path} was opened by process {self._process}; a forked process opens its own handle",
                 code="store_busy",
+            )
+
+    def require_in_place(self) -> None:
+        """Refuse to acknowledge what was written to files that are not at their paths any more, for good."""
+        missing = self.whereabouts.missing()
+        if missing:
+            self._poison = missing
+            raise StorageFailed(
+                f"the store was removed or replaced while it was open, and what was just written is lost ({missing})",
+                hint="bring the files back, then start again: what was acknowledged before is compared with them",
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
@@ -246,6 +260,8 @@ class Writing:
             self._leave()
         if isinstance(error, FAILURES):
             raise self._access.translated(error) from error
+        if error is None:
+            self._access.require_in_place()
 
     def _leave(self) -> None:
         self._access.side.unlock()

@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import threading
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -66,6 +67,55 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class Whereabouts:
+    """The files of an open store as they were found at their paths: the same ones have to be there ever after.
+
+    What is written to a file that was removed or replaced meanwhile reaches nobody, and SQLite does not notice. The
+    paths are looked at, not the open files: a second handle on a database, once closed, gives up SQLite's locks on it.
+
+    Whatever happens to an entry of a folder changes the folder's time of change. So where that is the same as at the
+    last look at each file, and was not so young then that a later change could have the same, one look is enough.
+    """
+
+    def __init__(self, database: Path, side: Path) -> None:
+        real = os.path.realpath(database)  # SQLite follows links before it names the files beside the database
+        shown = os.path.abspath(database)  # the program may change its folder
+        paths = (shown, f"{real}-wal", f"{real}-shm", os.path.abspath(side))
+        self._folder = os.path.dirname(shown)
+        self._in_one_folder = shown == real
+        self._files = tuple((path, found.st_dev, found.st_ino) for path in paths for found in [os.stat(path)])
+        self._seen: tuple[int, int, int] | None = None
+
+    def missing(self) -> str:
+        """Which of them is not at its path any more, and what is there instead; '' if all are."""
+        try:
+            folder = os.stat(self._folder)
+        except OSError as error:
+            return f"{self._folder}: {error.strerror}"
+        present = (folder.st_dev, folder.st_ino, folder.st_ctime_ns)
+        if present == self._seen:
+            return ""
+        missing = next(filter(None, (_moved(*file) for file in self._files)), "")
+        grain = _FINE if folder.st_ctime_ns % 1_000_000_000 else _COARSE
+        if not missing and self._in_one_folder and abs(time.time_ns() - folder.st_ctime_ns) > grain:
+            self._seen = present
+        return missing
+
+
+# How far apart two changes are, in nanoseconds, that certainly have different times: of file systems that keep parts
+# of a second, and of those that do not.
+_FINE, _COARSE = 100_000_000, 3_000_000_000
+
+
+def _moved(path: str, device: int, number: int) -> str:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    same = found.st_ino == number and found.st_dev == device and found.st_nlink > 0
+    return "" if same else f"{path} is another file"
 
 
 class _Turn(threading.Thread):
