@@ -38,6 +38,16 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 Ask = Callable[[World, Run], Any]
 
 
+def both(world: World, run: Run, ask: Ask, receipt: str = "100 EUR") -> None:
+    """The effect as it is recorded, and then another under its key."""
+    assert pay(world, run) == receipt
+    ask(world, run)
+
+
+def twice(world: World, run: Run) -> None:
+    both(world, run, lambda world, run: pay(world, run, 200))
+
+
 def pay(world: World, run: Run, amount: Any = 100, **options: Any) -> Any:
     return run.effect(options.pop("name", "pay"), world.note, f"{amount} EUR", key="k", **options)
 
@@ -49,7 +59,8 @@ OTHERS: list[tuple[str, Ask, str]] = [
     ("no argument", lambda world, run: run.effect("pay", lambda: world.note("x"), key="k"), "-> none"),
     ("a further argument", lambda world, run: run.effect("pay", lambda *_: world.note("x"), "100 EUR", 2, key="k"),
      "argument 1: none -> jcs-1:"),
-    ("a named argument", lambda world, run: run.effect("pay", lambda *_, to: world.note(to), "100 EUR", to="b", key="k"),
+    ("a named argument", lambda world, run: run.effect("pay", lambda *_, to: world.note(to), "100 EUR", to="b",
+                                                        key="k"),
      "argument to: none -> jcs-1:"),
     ("in a nested step", lambda world, run: run.step("inner", lambda: pay(world, run, 200)), "argument 0"),
     ("another recovery too", lambda world, run: pay(world, run, 200, recovery="keyed"), "argument 0"),
@@ -59,8 +70,7 @@ OTHERS: list[tuple[str, Ask, str]] = [
 @pytest.mark.parametrize(("ask", "shown"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
 def test_a_key_is_not_used_for_another_effect_in_the_same_attempt(world: World, ask: Ask, shown: str) -> None:
     with pytest.raises(EffectKeyReused) as caught, world.runtime.run("mail") as run:
-        pay(world, run)
-        ask(world, run)
+        both(world, run, ask)
     assert (caught.value.code, world.calls) == ("effect_key_reused", ["100 EUR"])
     assert shown in caught.value.message
     assert world.runtime.summary(RUN).attention == "effect_key_reused"
@@ -110,8 +120,7 @@ def test_nor_by_a_run_that_was_forked_from_it(world: World) -> None:
         run.checkpoint(name="paid")
     fork = world.runtime.fork(run.id, "paid", key="second")
     with pytest.raises(EffectKeyReused), world.runtime.resume(fork) as run:
-        assert pay(world, run) == "100 EUR"
-        pay(world, run, 200)
+        twice(world, run)
     assert world.calls == ["100 EUR"]
 
 
@@ -121,8 +130,7 @@ def test_nor_where_its_run_was_taken_to(world: World) -> None:
     elsewhere.store = MemoryStore(elsewhere.clock)
     import_lines(elsewhere.store, export_lines(world.store, RUN))
     with pytest.raises(EffectKeyReused), elsewhere.runtime.run("mail") as run:
-        assert pay(elsewhere, run) == "100 EUR"
-        pay(elsewhere, run, 200)
+        twice(elsewhere, run)
     assert elsewhere.calls == []
 
 
@@ -205,9 +213,13 @@ def test_an_effect_stored_without_its_arguments_matches_by_key_once(world: World
         assert pay(world, run, 1) == "100 EUR"
         world.crash()
     assert [event.values()["step"] for event in world.store.read(RUN) if event.type == "effect.matched"] == ["pay"]
-    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+
+    def acts(run: Run) -> None:
         assert pay(world, run, 1) == "100 EUR"
         pay(world, run, 2)
+
+    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+        acts(run)
     assert world.calls == []
 
 

@@ -43,7 +43,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         Draft("run.stopped", {"code": "handed_over"}),
     ]
     recorder = Recorder(runtime.store, RunState(), stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-    recorder.record(*drafts, expected_version=0)
+    recorder.begin(*drafts)
     return stream
 
 

@@ -162,6 +162,18 @@ class Witness(Protocol):
 
 
 @runtime_checkable
+class KnowsLosses(Protocol):
+    """A store that may be put back to an older state, and knows the streams that were lost as a whole."""
+
+    def lost(self, stream: str) -> int: ...
+
+
+def lost_events(store: Store, stream: str) -> int:
+    """How many events a stream of this name had in what the store lost; 0 if nothing is known of one."""
+    return store.lost(stream) if isinstance(store, KnowsLosses) else 0
+
+
+@runtime_checkable
 class ErasesAtOnce(Protocol):
     """A store to which many erasures are one transaction: elsewhere each is one."""
 

@@ -81,6 +81,7 @@ class Access:
         self.timeout = timeout
         self.newer = 0
         self.undone = 0  # how many write transactions of this handle were not committed
+        self.accepts_loss = False
         self._poison = ""
         self._process = os.getpid()
         self.thread_lock = threading.RLock()
@@ -150,7 +151,8 @@ class Access:
         lost = self.acknowledged_and_gone()
         if lost and not accept_rollback:
             raise StoreRolledBack(f"{self.path}: {lost}")
-        if lost or self.side.anchor() is None:
+        self.accepts_loss = bool(lost)  # until what was lost is written down, the anchor stays where it is
+        if not lost and self.side.anchor() is None:
             (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
             self.side.set_anchor(last or 0)
 

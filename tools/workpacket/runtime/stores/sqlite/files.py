@@ -5,21 +5,27 @@ front of it stands this queue, and the kernel empties it when a process dies.
 
 The anchor is the place of the last acknowledged event, written into the same side file after the commit and without a
 sync of its own. It can never be ahead of what is durable, so a database that is *behind* it has lost something: a
-deleted or damaged write-ahead log, or an old copy put in its place.
+deleted or damaged write-ahead log, or an old copy put in its place. Behind the anchor stands, for each stream, how far
+it had come: which tells what was lost.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import functools
+import hashlib
 import os
+import struct
 import threading
 import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
+from workpacket.runtime.stores.sqlite.schema import STREAM_SHIFT
 
 # Locks or durability of these are not what the store rests on.
 UNSUITABLE = frozenset(
@@ -149,6 +155,22 @@ class _Turn(threading.Thread):
                 self._came.set()
 
 
+class Reached(NamedTuple):
+    """How far a stream had come, and the hash of its name."""
+
+    version: int
+    name: bytes
+
+
+_FIRST_SLOT, _SLOT = 4096, 32
+_REACHED, _CRC = struct.Struct("<Q16s"), struct.Struct("<I4x")
+
+
+@functools.lru_cache(maxsize=64)
+def name_digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
 class SideFile:
     """The lock and the anchor of one database, as seen by one handle of one process."""
 
@@ -189,6 +211,29 @@ class SideFile:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
         except OSError:
             return  # the event is durable already; an anchor that stays behind only knows less
+
+    def acknowledge(self, stream: int, version: int, name: str) -> None:
+        """The event of this stream is durable: the anchor, and how far the stream has come."""
+        self.set_anchor(stream << STREAM_SHIFT | version)
+        record = _REACHED.pack(version, name_digest(name))
+        try:
+            os.pwrite(self._descriptor, record + _CRC.pack(zlib.crc32(record)), _FIRST_SLOT + stream * _SLOT)
+        except OSError:
+            return  # like an anchor that stays behind
+
+    def reached(self) -> dict[int, Reached]:
+        """How far each stream had come, by its number; without those that were never written or are torn."""
+        found: dict[int, Reached] = {}
+        slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
+        for number, place in enumerate(range(0, len(slots) - _SLOT + 1, _SLOT)):
+            record, check = slots[place : place + _REACHED.size], slots[place + _REACHED.size : place + _SLOT]
+            if check == _CRC.pack(zlib.crc32(record)) and any(record):
+                found[number] = Reached(*_REACHED.unpack(record))
+        return found
+
+    def forget_streams(self) -> None:
+        if os.fstat(self._descriptor).st_size > _FIRST_SLOT:
+            os.ftruncate(self._descriptor, _FIRST_SLOT)
 
     def close(self) -> None:
         """Closing twice is closing once."""
