@@ -15,7 +15,7 @@ from runtime.worlds import World
 _NUMBERS = count(1)
 
 
-@pytest.fixture
+@pytest.fixture  # type: ignore[no-redef]  # in the place of the other stores
 def world(server: Server) -> Iterator[World]:
     world = World()
     url = server.url(workpacket_schema="receipts", workpacket_project=f"p{next(_NUMBERS)}")

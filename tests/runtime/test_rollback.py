@@ -41,8 +41,11 @@ class Program:
         return Runtime.open(self.place)
 
     def act(self, run: Run, name: str, **options: Any) -> Any:
-        options = {"recovery": self.recovery, "probe": self.probe, **options}
-        return run.effect(name, lambda: self.done.append(name) or f"did {name}", **options)
+        def done() -> str:
+            self.done.append(name)
+            return f"did {name}"
+
+        return run.effect(name, done, **{"recovery": self.recovery, "probe": self.probe, **options})
 
     def copy(self) -> Path:
         copy = self.place.parent.with_name("copy")

@@ -207,7 +207,8 @@ class Run(BaseRun):
             return stored
         if move == "look" and plan.probe is not None:
             try:
-                return plan.probe()
+                looked_up: T = plan.probe()
+                return looked_up
             except NotDone as error:
                 raise effects.no_receipt(plan, "; its probe does not find it") from error
         if move == "compensate" and plan.compensate is not None:

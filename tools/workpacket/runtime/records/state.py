@@ -237,7 +237,8 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect, step = _text(data, "effect"), _text(data, "step")
     kind, target, args_hash = _text(data, "kind"), _text(data, "target"), _text(data, "args_hash")
-    args, target_hash = _optional_texts(data, "args"), _text(data, "target_hash")
+    args: Mapping[str, str] | None = _optional_texts(data, "args")
+    target_hash = _text(data, "target_hash")
     before = state.effects.get(effect)
     if before is not None:
         step, kind, target = step or before.step, kind or before.kind, target or before.target
