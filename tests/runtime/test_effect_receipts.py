@@ -488,7 +488,7 @@ def test_what_is_known_to_have_happened_can_only_be_given_a_value(world: World) 
     interrupted(world, lambda run: login(world, run))
     (record,) = world.runtime.state(RUN).open_receipts
     for choice in get_args(Choice):
-        with pytest.raises(ReceiptUnkept):
+        with pytest.raises(ReceiptRedacted):
             world.runtime.settle(RUN, record.effect, choice)
     with pytest.raises(ValueError, match="marked as done"):
         world.runtime.settle(RUN, record.effect, "retry", value=1)

@@ -15,7 +15,7 @@ from workpacket.runtime.attempts.recorder import Draft, Recorder
 from workpacket.runtime.attempts.request import RunRequest, Wanted, wanted_run
 from workpacket.runtime.attempts.session import Lent
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.errors import ReceiptUnkept, RedactionFailed, RunBlocked
+from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.records.redaction import Redactor
@@ -157,12 +157,13 @@ class Runtime:
         is known to have happened, and whose receipt was not kept, can only be given one.
         """
         recorder = self._outsider(run_id)
-        open_receipts = {record.effect for record in recorder.state.open_receipts}
-        if effect not in open_receipts | {record.effect for record in recorder.state.unknown_effects}:
+        open_receipts = {record.effect: record for record in recorder.state.open_receipts}
+        if effect not in {*open_receipts, *(record.effect for record in recorder.state.unknown_effects)}:
             raise RunBlocked(f"{run_id} has no effect {effect} of unknown outcome", code="effect_outcome_unknown")
         if effect in open_receipts and isinstance(value, NoValue):
-            raise ReceiptUnkept("the effect is known to have happened; what is missing is its result",
-                                hint="give it: mark-done with a value")  # fmt: skip
+            fault = ReceiptRedacted if open_receipts[effect].redactions else ReceiptUnkept
+            raise fault("the effect is known to have happened; what is missing is its result",
+                        hint="give it: mark-done with a value")  # fmt: skip
         if choice != "mark_done" and not isinstance(value, NoValue):
             raise ValueError("only an effect that is marked as done has a value")
         data: dict[str, Json] = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}

@@ -112,7 +112,7 @@ class Whereabouts:
 
 # How far apart two changes are, in nanoseconds, that certainly have different times: of file systems that keep parts
 # of a second, and of those that do not.
-_FINE, _COARSE = 100_000_000, 3_000_000_000
+_FINE, _COARSE = 25_000_000, 3_000_000_000
 
 
 def _moved(path: str, device: int, number: int) -> str:
@@ -162,7 +162,7 @@ class Reached(NamedTuple):
     name: bytes
 
 
-_FIRST_SLOT, _SLOT = 4096, 32
+_FIRST_SLOT, _SLOT = 64, 32
 _REACHED, _CRC = struct.Struct("<Q16s"), struct.Struct("<I4x")
 
 
