@@ -352,3 +352,21 @@ def test_a_killed_program_does_nothing_twice_on_a_store_that_was_put_back(
                 runtime.settle("pay@k", record.effect, "mark_done", value=record.step)
     world = (place.parents[1] / "world").read_text().split()
     assert world == [f"pay-{number}" for number in range(6)]
+
+
+def test_writers_that_take_turns_keep_how_far_each_run_had_come(place: Path) -> None:
+    program = Program(place)
+    runtimes = [program.runtime(), program.runtime()]
+    runs = [runtime.run("pay", key=key) for runtime, key in zip(runtimes, "kl", strict=True)]
+    for run in runs:
+        run._session.leave()
+    copy = program.copy()
+    for name in "abc":
+        for run in runs:
+            program.act(run, name)
+            program.act(run, f"{name}{name}")
+    for runtime in runtimes:
+        runtime.close()
+    program.put_back(copy)
+    accepted(program)
+    assert [events(program, f"pay@{key}")[-1] for key in "kl"] == [("rolled_back", {"had": 13, "has": 1})] * 2

@@ -82,6 +82,7 @@ class Access:
         self.newer = 0
         self.undone = 0  # how many write transactions of this handle were not committed
         self.accepts_loss = False
+        self.acknowledging: tuple[int, int, str, bool] | None = None  # what the anchor says when it is committed
         self._poison = ""
         self._process = os.getpid()
         self.thread_lock = threading.RLock()
@@ -251,6 +252,9 @@ class Writing:
         try:
             if error is None:
                 db.execute("COMMIT")
+                if self._access.acknowledging is not None:
+                    stream, version, name, first = self._access.acknowledging
+                    self._access.side.acknowledge(stream, version, name, first=first)
         except sqlite3.Error as failed:
             error = failed
         try:
@@ -259,6 +263,7 @@ class Writing:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         finally:
+            self._access.acknowledging = None
             self._leave()
         if isinstance(error, FAILURES):
             raise self._access.translated(error) from error

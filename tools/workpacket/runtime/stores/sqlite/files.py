@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
-from workpacket.runtime.stores.sqlite.schema import STREAM_SHIFT
+from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT
 
 # Locks or durability of these are not what the store rests on.
 UNSUITABLE = frozenset(
@@ -162,8 +162,15 @@ class Reached(NamedTuple):
     name: bytes
 
 
-_FIRST_SLOT, _SLOT = 64, 32
-_REACHED, _CRC = struct.Struct("<Q16s"), struct.Struct("<I4x")
+# A slot holds a version and the hash of a name, each with its CRC: the one changes without the other being known.
+_FIRST_SLOT, _SLOT, _NAME_PLACE = 64, 32, 12
+_VERSION, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+
+
+def _checked(stored: bytes) -> bytes:
+    """The record, if it was written and is whole."""
+    record, check = stored[: -_CRC.size], stored[-_CRC.size :]
+    return record if any(stored) and check == _CRC.pack(zlib.crc32(record)) else b""
 
 
 @functools.lru_cache(maxsize=64)
@@ -212,23 +219,35 @@ class SideFile:
         except OSError:
             return  # the event is durable already; an anchor that stays behind only knows less
 
-    def acknowledge(self, stream: int, version: int, name: str) -> None:
-        """The event of this stream is durable: the anchor, and how far the stream has come."""
+    def acknowledge(self, stream: int, version: int, name: str, *, first: bool) -> None:
+        """The event of this stream is durable. Called under the lock, so that nothing is overwritten unseen.
+
+        `first`: another stream may have been the last. How far that one had come is kept before the anchor moves on.
+        """
+        if first:
+            with suppress(OSError):  # like an anchor that stays behind
+                before = self.anchor() or 0
+                self._put(before >> STREAM_SHIFT, 0, _VERSION.pack(before & LARGEST_VERSION))
+                self._put(stream, _NAME_PLACE, name_digest(name))
         self.set_anchor(stream << STREAM_SHIFT | version)
-        record = _REACHED.pack(version, name_digest(name))
-        try:
-            os.pwrite(self._descriptor, record + _CRC.pack(zlib.crc32(record)), _FIRST_SLOT + stream * _SLOT)
-        except OSError:
-            return  # like an anchor that stays behind
+
+    def _put(self, stream: int, place: int, record: bytes) -> None:
+        checked = record + _CRC.pack(zlib.crc32(record))
+        os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
 
     def reached(self) -> dict[int, Reached]:
         """How far each stream had come, by its number; without those that were never written or are torn."""
         found: dict[int, Reached] = {}
         slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
-        for number, place in enumerate(range(0, len(slots) - _SLOT + 1, _SLOT)):
-            record, check = slots[place : place + _REACHED.size], slots[place + _REACHED.size : place + _SLOT]
-            if check == _CRC.pack(zlib.crc32(record)) and any(record):
-                found[number] = Reached(*_REACHED.unpack(record))
+        for number, place in enumerate(range(0, len(slots), _SLOT)):
+            version = _checked(slots[place : place + _NAME_PLACE])
+            name = _checked(slots[place + _NAME_PLACE : place + _SLOT])
+            if version or name:
+                found[number] = Reached(_VERSION.unpack(version)[0] if version else 0, name)
+        anchor = self.anchor() or 0
+        number, last = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
+        before = found.get(number, Reached(0, b""))
+        found[number] = before._replace(version=max(before.version, last))
         return found
 
     def forget_streams(self) -> None:

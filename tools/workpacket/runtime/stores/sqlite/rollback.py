@@ -47,16 +47,15 @@ def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
         losses = tuple(_losses(db, rows, reached, anchor))
         for loss in losses:
             data = jcs_text({"had": loss.had, "has": loss.row.version})
-            request = Append(
-                loss.row.name, (NewEvent("rolled_back", data),), random_id(), 1, ACTOR, now, now
-            )  # fmt: skip
+            request = Append(loss.row.name, (NewEvent("rolled_back", data),), random_id(), 1, ACTOR, now, now)
             store.keep(loss.row, events_to_store(request, loss.row.version, loss.row.hash), ())
         _keep_lost_names(db, rows, reached)
         (last,) = db.execute("SELECT max(position) FROM events").fetchone()
         ends = [checked_stream(columns) for columns in db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall()]
     side.forget_streams()
+    side.set_anchor(0)  # what it named is written down, and is not to be kept as how far a stream has come
     for row in ends:
-        side.acknowledge(row.id, row.version, row.name)
+        side.acknowledge(row.id, row.version, row.name, first=True)
     side.set_anchor(last or 0)
     return losses
 
@@ -67,22 +66,21 @@ def _losses(db: sqlite3.Connection, rows: list[StreamRow], reached: dict[int, Re
         types = db.execute(
             "SELECT type, position FROM events WHERE position BETWEEN ? AND ? ORDER BY position", places
         ).fetchall()
-        whole = (
-            bool(types) and types[-1][1] & LARGEST_VERSION == row.version
-        )  # else it is damaged, which is no rollback
+        # Where they do not agree the stream is damaged, which is no rollback.
+        whole = bool(types) and types[-1][1] & LARGEST_VERSION == row.version
         if row.removed or not whole or types[0][0] != "run.started":
             continue
         known = reached.get(row.id)
         had = max(known.version if known else 0, anchor & LARGEST_VERSION if anchor >> STREAM_SHIFT == row.id else 0)
         if had > row.version:
             yield Loss(row, had)
-        elif known is None and types[-1][0] != "run.completed":
+        elif not (known and known.name) and types[-1][0] != "run.completed":
             yield Loss(row, None)
 
 
 def _keep_lost_names(db: sqlite3.Connection, rows: list[StreamRow], reached: dict[int, Reached]) -> None:
     present = {name_digest(row.name) for row in rows}
-    lost = [known for known in reached.values() if known.name not in present]
+    lost = [known for known in reached.values() if known.name and known.name not in present]
     if lost:
         db.execute(_LOST)
         for known in lost:

@@ -89,7 +89,7 @@ class SQLiteStore(ReadableSQLite):
             ]
             row = self.keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
             self._remembered.put(row, lease, stamp)
-        self.access.side.acknowledge(row.id, row.version, row.name)
+            self.access.acknowledging = (row.id, row.version, row.name, known is None)
         return Appended(new, duplicate=False)
 
     def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
@@ -234,7 +234,7 @@ class SQLiteStore(ReadableSQLite):
                 "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
                 [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
             )
-        self.access.side.acknowledge(row.id, row.version, row.name)
+            self.access.acknowledging = (row.id, row.version, row.name, True)
 
     def remove(self, stream: str, head: str) -> None:
         with self.access.writing:
