@@ -13,10 +13,11 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, QuestionRow, render_checks, render_questions
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.records.values import stored_text
 from workpacket.runtime.resuming.changes import changed_lines
 from workpacket.runtime.resuming.decide import Decision
 from workpacket.runtime.resuming.questions import OUTCOMES, YES_OR_NO, OpenQuestion
-from workpacket.runtime.runtime import Choice, Runtime
+from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 
 # Work that is no run, by how its id begins.
 OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
@@ -41,7 +42,7 @@ def carry_out(arguments: Arguments) -> int:
 
 def _require_no_question(arguments: Arguments) -> None:
     """The answers that only a run takes."""
-    given = [name for name in ("confirm", *OUTCOMES) if arguments.flag(name)]
+    given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
         raise usage(arguments.command, "missing_argument", f"--{given[0]} is about one run: name it first")
     if len(arguments.words) > 1:
@@ -114,12 +115,13 @@ def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) 
 
 def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
     """Store the answer that is given, on the line or at the terminal; whether there is one."""
+    value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
     if named and not {*YES_OR_NO} & {*given}:
         if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
             raise usage(arguments.command, "conflicting_options", "name the question, or a step behind each option")
-        _settle_steps(arguments, runtime, run, named)
+        _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
         raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} are both given")
@@ -130,8 +132,24 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
     if given[0] in YES_OR_NO:
         runtime.confirm(run, question.digest, yes=given[0] == "yes", note=arguments.value("note"))
     else:
-        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"))
+        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"), value=value)
     return True
+
+
+def _value_given(arguments: Arguments) -> Json | NoValue:
+    """The value of --value, which belongs to the one effect that is marked as done."""
+    if not arguments.all_of("value"):
+        return NO_VALUE
+    if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
+        raise usage(
+            arguments.command, "conflicting_options", "--value is the result of one effect: give one --mark-done"
+        )
+    try:
+        value: Json = json.loads(arguments.value("value"))
+        stored_text(value)
+    except (ValueError, RecursionError) as error:
+        raise usage(arguments.command, "invalid_value", f"--value is not JSON that can be stored: {error}") from None
+    return value
 
 
 def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQuestion, ...]) -> OpenQuestion:
@@ -184,22 +202,25 @@ def _answered_at_terminal(
     return True
 
 
-def _settle_steps(arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]]) -> None:
-    """`--mark-done STEP`: any effect of unknown outcome, also one that its program could settle itself."""
-    unknown = {record.step: record.effect for record in runtime.state(run).unknown_effects}
+def _settle_steps(
+    arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
+) -> None:
+    """`--mark-done STEP`: any effect of unknown outcome or result, also one that its program could settle itself."""
+    state = runtime.state(run)
+    open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
-        if step not in unknown:
-            known = ", ".join(unknown) or "none"
-            what = f"{step!r} is not an effect of unknown outcome of {run}; those are: {known}"
+        if step not in open_effects:
+            known = ", ".join(open_effects) or "none"
+            what = f"{step!r} is not an effect of unknown outcome or result of {run}; those are: {known}"
             raise usage(arguments.command, "invalid_value", what)
-        runtime.settle(run, unknown[step], CHOICES[option], arguments.value("note"))
+        runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 
 
 def _row(question: OpenQuestion) -> QuestionRow:
-    facts = [("asked by", {"change": "", "outcome": ""}.get(question.kind, f"the {question.kind}"))]
+    facts = [("asked by", {"change": "", "outcome": "", "receipt": ""}.get(question.kind, f"the {question.kind}"))]
     facts += [("effect", question.name), ("target", question.target if question.target != question.name else "")]
     if question.kind in {"program", "effect"}:
         facts.append(("arguments", json.dumps(question.arguments, ensure_ascii=False)))
@@ -214,6 +235,8 @@ def _command(run: str, question: OpenQuestion) -> str:
     start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
     if "yes" in question.answers:
         return f"{start} --yes --confirm {question.digest}, or --no"
+    if "retry" not in question.answers:
+        return f"{start} --mark-done --value JSON"
     return f"{start} --mark-done, or --retry, or --compensate"
 
 

@@ -120,6 +120,11 @@ class AsyncRun(BaseRun):
         move = await asyncio.to_thread(effects.move, plan)
         if move == "return":
             return await asyncio.to_thread(effects.receipt, plan)
+        if move == "look" and plan.probe is not None:
+            try:
+                return await plan.probe()
+            except NotDone as error:
+                raise effects.no_receipt(plan, "; its probe does not find it") from error
         if move == "compensate" and plan.compensate is not None:
             await plan.compensate()
             await asyncio.to_thread(effects.compensated, plan)

@@ -215,6 +215,12 @@ class Run(BaseRun):
         if move == "return":
             stored: T = effects.receipt(plan)
             return stored
+        if move == "look" and plan.probe is not None:
+            try:
+                looked_up: T = plan.probe()
+                return looked_up
+            except NotDone as error:
+                raise effects.no_receipt(plan, "; its probe does not find it") from error
         if move == "compensate" and plan.compensate is not None:
             plan.compensate()
             effects.compensated(plan)

@@ -266,6 +266,16 @@ INTEGRITY = (
           "A key promises that the second call means the first.",
           "The message names the key and both records.",
           "Use another key for the other thing", aliases=("idempotency_conflict",)),
+    _stop("effect_key_reused", 80, "integrity", "never", "The key of an effect was used for another effect",
+          "What is stored under a key is the receipt of one name, target and arguments.", "The message shows both.",
+          "Give the other effect a key of its own", "Ask for the effect as it was recorded"),
+    _stop("receipt_redacted", 81, "integrity", "never", "What is stored of an effect's result is not the result",
+          "Parts of it looked like secrets and were not stored; the rest would pass for what came of the effect.",
+          "runs show marks the effect, which happened and is not done again.",
+          "Say what came of it: resume RUN --mark-done STEP --value JSON", "Give the effect a probe or a codec"),
+    _stop("receipt_unkept", 82, "integrity", "never", "An effect happened and its result could not be stored",
+          "The result is not JSON, or its codec failed. The effect is not done again.", "The message says why.",
+          "Say what came of it: resume RUN --mark-done STEP --value JSON", "Give the effect a probe or a codec"),
 )  # fmt: skip
 
 USER = (

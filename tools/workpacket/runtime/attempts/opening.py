@@ -93,7 +93,7 @@ class Opening:
         draft = Draft("run.started", data, self._kept_inputs(inputs))
         try:
             self._announce(stream, wanted.packet)
-            recorder.record(draft, expected_version=0)
+            recorder.begin(draft)
         except BaseException:
             self._give_up(recorder.lease)
             raise
@@ -227,7 +227,7 @@ class Opening:
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
         self._announce(stream, state.packet)
-        recorder.record(*carried_over(self.store, before, point, stream), expected_version=0)
+        recorder.begin(*carried_over(self.store, before, point, stream))
         return stream
 
     # ---- parts ---------------------------------------------------------------------------------------------------

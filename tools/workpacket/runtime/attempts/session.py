@@ -191,9 +191,16 @@ class Session:
     ) -> Plan:
         key, recovery, target = named
         step = self.scope().next_key(name)
-        args_hash = arguments_hash(*call) if key is None else KEYED + jcs_hash(key)
-        effect = identity(self.recorder.stream, step, recovery, target or name, args_hash)
-        return Plan(effect, step, recovery, target or name, args_hash, options, *after)
+        target = target or name
+        asked: tuple[dict[str, str], list[str]] | None = None
+        if key is None:
+            args_hash = arguments_hash(*call)
+        else:
+            args_hash = KEYED + jcs_hash(key)
+            # What the function is told the key by is not one of the arguments that the key stands beside.
+            asked = argument_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
+        effect = identity(self.recorder.stream, step, recovery, target, args_hash)
+        return Plan(effect, step, recovery, target, args_hash, options, *after, asked)
 
     def confirm(self, question: str, about: Json) -> None:
         """Go on only after a person has said yes to exactly this; the answer is remembered."""

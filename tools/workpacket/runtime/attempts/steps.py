@@ -89,7 +89,8 @@ class Steps:
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
-        maybe_repeated = record is not None or begun_before or (state.interrupted and first)
+        lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
+        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)

@@ -11,6 +11,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.errors import RuntimeFault, StepFailed
 from workpacket.runtime.records.data_fields import members, text, texts
+from workpacket.runtime.records.json_text import storable
 from workpacket.runtime.records.kinds import Data
 from workpacket.runtime.records.values import stored_text
 
@@ -18,8 +19,12 @@ ERROR_LENGTH = 2000
 
 
 def described(error: BaseException) -> str:
-    said = f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
-    return said.encode("utf-8", "backslashreplace").decode("utf-8")  # file names may hold half a character
+    """The error as a record can hold it, whatever its text is."""
+    try:
+        said = str(error)
+    except Exception as broken:
+        said = f"(its text raised {type(broken).__name__})"
+    return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])
 
 
 def failure_data(error: BaseException) -> dict[str, Json]:
@@ -28,7 +33,7 @@ def failure_data(error: BaseException) -> dict[str, Json]:
     types: list[Json] = [f"{kind.__module__}:{kind.__qualname__}" for kind in own[: own.index(BaseException)]]
     raised: dict[str, Json] = {"types": types or ["builtins:BaseException"]}
     if isinstance(error, WorkpacketError):
-        raised |= {"code": error.code, "hint": error.hint}
+        raised |= {"code": error.code, "hint": storable(error.hint)}
     else:
         arguments = _plain(_arguments(error))
         if arguments is not None:

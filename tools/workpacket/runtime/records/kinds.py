@@ -60,7 +60,7 @@ def _named(data: Data) -> Data:
     return {"name": "", **data}
 
 
-_EFFECT = "effect step kind args_hash"
+_EFFECT = "effect step kind args_hash args opaque target_hash"
 
 CORE: tuple[Kind, ...] = (
     _kind(
@@ -92,9 +92,12 @@ CORE: tuple[Kind, ...] = (
     _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
     _kind("effect.started", f"{_EFFECT} attempt repeated", scan="target"),
-    _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),
+    _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target unkept"),
+    _kind("effect.receipt", "effect step result_hash redactions", scan="unkept"),
+    _kind("effect.matched", "effect step args opaque target_hash"),
+    _kind("effect.doubted", f"{_EFFECT} carried_from", scan="target"),
     _kind("effect.failed", "effect step definite", scan="error raised"),
-    _kind("effect.resolved", "effect choice", scan="by note"),
+    _kind("effect.resolved", "effect choice result_hash carried_from", scan="by note"),
     _kind("confirmation.requested", "subject place kind redactions", scan="question name target"),
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
@@ -104,6 +107,7 @@ CORE: tuple[Kind, ...] = (
     _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),
     _kind("payload.erased", "digest", scan="reason by"),
+    _kind("rolled_back", "had has"),
 )  # fmt: skip
 
 KINDS: Mapping[str, Kind] = {kind.type: kind for kind in CORE}

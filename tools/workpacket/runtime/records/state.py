@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, cast
+from typing import cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.data_fields import members as _members
 from workpacket.runtime.records.data_fields import number as _number
+from workpacket.runtime.records.data_fields import optional_texts_by_key as _optional_texts
 from workpacket.runtime.records.data_fields import text as _text
 from workpacket.runtime.records.data_fields import texts as _list
 from workpacket.runtime.records.data_fields import texts_by_key as _texts
@@ -20,47 +21,9 @@ from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.kinds import KINDS, Data, Kind, current
 from workpacket.runtime.records.milestones import Milestones
 from workpacket.runtime.records.questions import CHANGE, Question, still_open, take_in
+from workpacket.runtime.records.run_records import CheckpointRecord, EffectRecord, EffectStatus, Status, StepRecord
 
-Status = Literal["none", "running", "stopped", "cancelled", "completed"]
-EffectStatus = Literal[
-    "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate"
-]
-
-
-class StepRecord(NamedTuple):
-    """A step that is done. `event` vouches for its result; with `redactions` the result could not be kept whole."""
-
-    key: str
-    args: Mapping[str, str]
-    version: str
-    redactions: int
-    event: Event
-
-
-class EffectRecord(NamedTuple):
-    """An effect as far as it is known. `event` is the last one about it; its payload is the receipt, if any."""
-
-    effect: str
-    step: str
-    kind: str
-    target: str
-    args_hash: str
-    status: EffectStatus
-    attempt: int
-    event: Event
-
-
-class CheckpointRecord(NamedTuple):
-    """Everything up to `version` is durable; from here the next action is the cursor in the payload of `event`."""
-
-    id: str
-    name: str
-    kind: str
-    version: int
-    counters: Mapping[str, int]
-    preconditions: Mapping[str, Json]
-    token_hash: str
-    event: Event
+__all__ = ["CheckpointRecord", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
 
 
 @dataclass(slots=True)
@@ -101,6 +64,7 @@ class RunState:
     base_commit: str | None = None  # None: the run does not say at which commit it began
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
+    rolled_back_at: int = 0  # the version from which it is known that later events were lost
     spent_ms: int = 0
     last_recorded_at: int = 0
 
@@ -132,6 +96,21 @@ class RunState:
         if self.status in {"completed", "cancelled"}:
             return ()
         return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
+
+    @property
+    def open_receipts(self) -> tuple[EffectRecord, ...]:
+        """Effects that happened, of whose results nothing may be handed out."""
+        return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
+
+    def settled_before_rollback(self, effect: str) -> bool:
+        """Whether nothing that was lost can have been about this effect: it was done before, or is in doubt since."""
+        record = self.effects.get(effect)
+        if not self.rolled_back_at:
+            return True
+        if record is None:
+            return False
+        known = record.status in {"succeeded", "mark_done", "started", "failed_unknown"}
+        return known or record.event.version > self.rolled_back_at
 
 
 def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState:
@@ -209,16 +188,33 @@ def _checkpoint(state: RunState, event: Event, data: Data) -> None:
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
     effect, step = _text(data, "effect"), _text(data, "step")
     kind, target, args_hash = _text(data, "kind"), _text(data, "target"), _text(data, "args_hash")
+    args: Mapping[str, str] | None = _optional_texts(data, "args")
+    target_hash = _text(data, "target_hash")
     before = state.effects.get(effect)
     if before is not None:
         step, kind, target = step or before.step, kind or before.kind, target or before.target
         args_hash = args_hash or before.args_hash
+        args, target_hash = before.args if args is None else args, target_hash or before.target_hash
     if before is None or before.step != step:
         state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
         if before is not None:
             state.effect_steps[before.step] -= 1
     attempt = _number(data, "attempt") or state.attempt
-    state.effects[effect] = EffectRecord(effect, step, kind, target, args_hash, status, attempt, event)
+    redactions, unkept = _number(data, "redactions"), _text(data, "unkept")
+    state.effects[effect] = EffectRecord(
+        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept
+    )
+
+
+def _effect_matched(state: RunState, _: Event, data: Data) -> None:
+    record = state.effects.get(_text(data, "effect"))
+    if record is not None:
+        facts = _texts(data, "args"), _text(data, "target_hash") or record.target_hash
+        state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1])
+
+
+def _rolled_back(state: RunState, event: Event, _: Data) -> None:
+    state.rolled_back_at = event.version
 
 
 def _effect_is(status: EffectStatus) -> Reducer:
@@ -287,6 +283,9 @@ _REDUCERS: Mapping[str, Reducer] = {
     "effect.intended": _effect_is("intended"),
     "effect.started": _effect_is("started"),
     "effect.succeeded": _effect_is("succeeded"),
+    "effect.receipt": _effect_is("succeeded"),
+    "effect.matched": _effect_matched,
+    "effect.doubted": _effect_is("started"),
     "effect.failed": _effect_failed,
     "effect.resolved": _effect_resolved,
     "confirmation.requested": _asked,
@@ -297,4 +296,5 @@ _REDUCERS: Mapping[str, Reducer] = {
     "run.stopped": _stopped,
     "run.cancelled": _cancelled,
     "run.completed": _completed,
+    "rolled_back": _rolled_back,
 }

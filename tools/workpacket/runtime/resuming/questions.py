@@ -61,7 +61,8 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
     asked = [_asked(store, state, one) for one in state.open_questions]
     if decision.action == "CONFIRM" and CHANGE not in {one.kind for one in asked}:
         asked.append(_decided(decision))
-    return (*(_outcome(effect) for effect in doubtful(state, decision)), *asked)
+    outcomes = (_outcome(effect) for effect in doubtful(state, decision))
+    return (*outcomes, *(_receipt(effect) for effect in _missing_receipts(state, decision)), *asked)
 
 
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
@@ -70,6 +71,17 @@ def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
         return ()
     stopped = state.stop_code == "effect_outcome_unknown" and state.status == "stopped"
     return tuple(e for e in state.unknown_effects if e.kind == "manual" or (stopped and e.kind == "probe"))
+
+
+def _missing_receipts(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
+    """The effects that happened and whose result a stopped run waits for."""
+    if state.status != "stopped" or decision.code in {"run_busy", "orphan_alive"}:
+        return ()
+    return tuple(effect for effect in state.open_receipts if _receipt_code(effect) == state.stop_code)
+
+
+def _receipt_code(effect: EffectRecord) -> str:
+    return "receipt_redacted" if effect.redactions else "receipt_unkept"
 
 
 def what_was_asked(store: Store, question: Question) -> Mapping[str, Json]:
@@ -123,4 +135,11 @@ def _outcome(effect: EffectRecord) -> OpenQuestion:
     return OpenQuestion(
         effect.step, "outcome", "effect_outcome_unknown", f"did {effect.step} happen?", effect.effect, OUTCOMES,
         effect.step, effect.target,
+    )  # fmt: skip
+
+
+def _receipt(effect: EffectRecord) -> OpenQuestion:
+    return OpenQuestion(
+        effect.step, "receipt", _receipt_code(effect), f"what did {effect.step} give? It happened", effect.effect,
+        ("mark-done",), effect.step, effect.target,
     )  # fmt: skip
