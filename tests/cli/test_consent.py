@@ -277,6 +277,79 @@ def test_an_effect_of_unknown_outcome_is_settled_and_the_run_ends(place: Place, 
     assert started(place, UNKNOWN).returncode == 0
 
 
+RECEIVED = """
+import sys
+from workpacket.runtime import Runtime, RunBlocked
+
+def post(to):
+    open("posted", "a").write(to)
+    if sys.argv[1] == "unknown":
+        raise TimeoutError("no answer")
+    return {"unkept": {1}, "redacted": "ghp_" + "A1b2" * 9}[sys.argv[1]]
+
+try:
+    with Runtime.open() as runtime, runtime.run("post", key="one") as run:
+        print(run.effect("post", post, "ann", key="k"))
+        sys.argv[2:] == ["stop"] and sys.exit("stopped")
+except (RunBlocked, TimeoutError) as error:
+    sys.exit(str(error))
+"""
+GIVEN = ["--mark-done", "--value", '{"id": 7}']
+
+
+@pytest.mark.parametrize("words", [["post", *GIVEN], GIVEN, ["--mark-done", "post", *GIVEN[1:]]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("outcome", "code", "status", "answers"),
+    [
+        ("unknown", "effect_outcome_unknown", 74, ["mark-done", "retry", "compensate"]),
+        ("unkept", "receipt_unkept", 82, ["mark-done"]),
+        ("redacted", "receipt_redacted", 81, ["mark-done"]),
+    ],
+)
+def test_what_an_effect_gave_is_asked_and_answered_with_a_value(
+    place: Place, outcome: str, code: str, status: int, answers: list[str], words: list[str]
+) -> None:
+    for _ in range(2):
+        started(place, RECEIVED, outcome, "stop")
+    (question,) = asked(place, "post")
+    assert (question["id"], question["code"], question["answers"]) == ("post", code, answers)
+    assert place("resume", "post").returncode == status
+    assert place("resume", "post", *words).returncode == 0
+    assert started(place, RECEIVED, outcome).stdout == "{'id': 7}\n"
+    assert (place.root / "posted").read_text() == "ann"
+
+
+@pytest.mark.parametrize("outcome", ["unkept", "redacted"])
+def test_an_effect_that_is_known_to_have_happened_is_answered_by_its_value_only(place: Place, outcome: str) -> None:
+    for _ in range(2):
+        started(place, RECEIVED, outcome, "stop")
+    shown = place("resume", "post")
+    assert "next: workpacket resume post@one post --mark-done --value JSON" in shown.stdout
+    assert place("resume", "post", "post", "--mark-done").returncode == shown.returncode
+    assert place("resume", "post", "post", "--retry").returncode == 2
+    assert len(asked(place, "post")) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["--value", "1"], ["--yes", "--value", "1"], ["--retry", "post", "--value", "1"],
+              ["--mark-done", "post", "--mark-done", "post", "--value", "1"], ["post", "--mark-done", "--value", "{"],
+              ["post", "--mark-done", "--value", "NaN"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_value_belongs_to_one_effect_that_is_marked_as_done(place: Place, words: list[str]) -> None:
+    started(place, RECEIVED, "unknown")
+    assert place("resume", "post", *words).returncode == 2
+    assert len(asked(place, "post")) == 1
+
+
+def test_the_result_that_a_finished_run_lacks_is_given_by_a_person(place: Place) -> None:
+    assert started(place, RECEIVED, "redacted").stdout == "ghp_" + "A1b2" * 9 + "\n"
+    assert "post happened and is not done again" in started(place, RECEIVED, "redacted").stderr
+    assert place("resume", "post", "--mark-done", "post", *GIVEN[1:]).returncode == 0
+    assert started(place, RECEIVED, "redacted").stdout == "{'id': 7}\n"
+    assert (place.root / "posted").read_text() == "ann"
+
+
 def at_terminal(place: Place, typed: str, *words: str) -> tuple[int, str]:
     """The command at a terminal of its own; its exit status, and what was shown there."""
     pid, terminal = pty.fork()
@@ -315,5 +388,5 @@ def test_at_a_terminal_no_answer_is_no(place: Place, deleting: Any) -> None:
 
 
 def test_only_a_run_has_questions(place: Place) -> None:
-    for words in (["--confirm", "0" * 64], ["--mark-done", "post"], ["batch/specs/active/a", "q1"]):
+    for words in (["--confirm", "0" * 64], ["--value", "1"], ["--mark-done", "post"], ["batch/specs/active/a", "q1"]):
         assert place("resume", *words).returncode == 2

@@ -561,3 +561,168 @@ def test_what_was_certainly_not_done_stays_so_whatever_the_text_is(world: World)
     assert world.runtime.state(RUN).unknown_effects == ()
     with world.runtime.run("mail") as run:
         assert run.effect("send", lambda: world.note("sent")) == "sent"
+
+
+# ---- a key that is confirmed -----------------------------------------------------------------------------------------
+
+
+def events(world: World, stream: str = RUN) -> list[str]:
+    return [event.type for event in world.store.read(stream)]
+
+
+def asks(world: World, amount: int = 100, **options: Any) -> RunBlocked:
+    """The program stops at a question; nothing is done."""
+    done = list(world.calls)
+    refusal = refused(world, lambda run: pay(world, run, amount, confirm=True, **options))
+    assert (refusal.code, world.calls) == ("needs_confirmation", done)
+    return refusal
+
+
+def agrees(world: World, refusal: RunBlocked) -> None:
+    world.runtime.confirm(RUN, str(refusal.details["subject"]), yes=True)
+
+
+@pytest.mark.parametrize("options", [{"amount": 200}, {"target": "bob"}], ids=["argument", "target"])
+def test_an_effect_that_was_only_announced_is_asked_about_again_under_its_key(
+    world: World, options: dict[str, Any]
+) -> None:
+    agrees(world, asks(world))
+    second = asks(world, **options)
+    asks(world, **options)
+    assert events(world).count("effect.intended") == 2
+    agrees(world, second)
+    with world.runtime.run("mail", key="00000001") as run:
+        assert pay(world, run, options.get("amount", 100), confirm=True, target=options.get("target", "")) == (
+            f"{options.get('amount', 100)} EUR"
+        )
+    assert len(world.calls) == 1
+
+
+def test_what_was_agreed_to_first_is_done_if_the_program_asks_for_it_again(world: World) -> None:
+    agrees(world, asks(world))
+    asks(world, 200)
+    with world.runtime.run("mail") as run:
+        assert pay(world, run, confirm=True) == "100 EUR"
+        with pytest.raises(EffectKeyReused):
+            pay(world, run, 200, confirm=True)
+    assert world.calls == ["100 EUR"]
+
+
+def test_a_key_that_was_announced_for_another_name_is_refused(world: World) -> None:
+    asks(world)
+    with pytest.raises(EffectKeyReused, match="name: pay -> mail"), world.runtime.run("mail") as run:
+        pay(world, run, name="mail", target="pay", confirm=True)
+
+
+def test_a_yes_to_one_payment_is_no_leave_for_another_without_a_question(world: World) -> None:
+    agrees(world, asks(world))
+    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+        pay(world, run, 200)
+    assert world.calls == []
+
+
+@pytest.mark.parametrize("how", ["started", "succeeded"])
+def test_a_confirmed_effect_whose_key_was_used_with_other_arguments_is_refused(world: World, how: str) -> None:
+    begun(world, how)
+    world.calls.clear()
+    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+        pay(world, run, 200, confirm=True)
+    assert (world.calls, "confirmation.requested" in events(world)) == ([], False)
+
+
+def test_an_announced_effect_is_in_doubt_after_a_rollback_and_no_other_is_asked_about(world: World) -> None:
+    asks(world)
+    with world.crashing(world.runtime.run("mail")) as run:
+        run._session.recorder.record(Draft("rolled_back", {"had": 9, "has": 4}))
+        world.crash()
+    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+        pay(world, run, 200, confirm=True)
+    refusal = refused(world, lambda run: pay(world, run, confirm=True))
+    assert (refusal.code, world.calls) == ("effect_outcome_unknown", [])
+
+
+def test_async_code_is_asked_again_too(world: World) -> None:
+    async def note(what: str) -> str:
+        return world.note(what)
+
+    async def main(what: str) -> str:
+        async with world.runtime.async_run("mail") as run:
+            return await run.effect("pay", note, what, key="k", confirm=True)
+
+    for what in ("100 EUR", "200 EUR"):
+        with pytest.raises(RunBlocked) as caught:
+            asyncio.run(main(what))
+        assert caught.value.code == "needs_confirmation"
+    agrees(world, caught.value)
+    assert asyncio.run(main("200 EUR")) == "200 EUR"
+
+
+# ---- finished runs ---------------------------------------------------------------------------------------------------
+
+
+def finished_twice(world: World, acts: Callable[[Run], Any]) -> list[Any]:
+    """What two further starts of a finished run answer; they write nothing."""
+    answers = []
+    before: Any = None
+    for _ in range(3):
+        with world.runtime.run("mail", key="done") as run:
+            answers.append(acts(run))
+        assert before in {None, world.store.head(run.id)}
+        before = world.store.head(run.id)
+    return answers
+
+
+def caught_refusal(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except RunBlocked as blocked:
+        return blocked.code
+
+
+def test_a_finished_run_refuses_a_redacted_receipt_and_writes_nothing(world: World) -> None:
+    answers = finished_twice(world, lambda run: caught_refusal(lambda: login(world, run)))
+    assert answers == [{"token": SECRET, "id": 7}, "receipt_redacted", "receipt_redacted"]
+
+
+def test_a_finished_run_asks_the_probe_for_a_redacted_receipt_and_writes_nothing(world: World) -> None:
+    whole = {"token": SECRET, "id": 7}
+    assert finished_twice(world, lambda run: login(world, run, probe=lambda: whole)) == [whole] * 3
+
+
+@pytest.mark.parametrize("probe", [None, lambda: "found"], ids=["no probe", "probe"])
+def test_a_result_that_was_refused_is_refused_again_by_the_finished_run(world: World, probe: Any) -> None:
+    def acts(run: Run) -> Any:
+        def ask() -> Any:
+            return run.effect("login", lambda: {world.note("act")}, key="k", probe=probe)
+
+        return [caught_refusal(ask), caught_refusal(ask)]
+
+    later = "receipt_unkept" if probe is None else "found"
+    assert finished_twice(world, acts) == [["receipt_unkept", later]] * 3
+    assert world.calls == ["act"]
+
+
+def test_a_finished_run_that_was_refused_a_key_is_refused_it_again(world: World) -> None:
+    def acts(run: Run) -> Any:
+        return [pay(world, run), caught_refusal(lambda: pay(world, run, 200, confirm=True))]
+
+    assert finished_twice(world, acts) == [["100 EUR", "effect_key_reused"]] * 3
+
+
+def test_what_a_finished_run_only_announced_is_not_announced_for_something_else(world: World) -> None:
+    def acts(amount: int) -> Callable[[Run], Any]:
+        return lambda run: caught_refusal(lambda: pay(world, run, amount, confirm=True))
+
+    assert finished_twice(world, acts(100)) == ["needs_confirmation"] * 3
+    before = world.store.head("mail@done")
+    with world.runtime.run("mail", key="done") as run:
+        assert acts(200)(run) == "step_changed"
+    assert (world.store.head("mail@done"), world.calls) == (before, [])
+
+
+@pytest.mark.parametrize("value", ["given", None])
+def test_a_value_that_a_person_gave_is_the_answer_of_a_finished_run(world: World, value: Json) -> None:
+    finished_twice(world, lambda run: caught_refusal(lambda: login(world, run)))
+    (record,) = world.runtime.state("mail@done").open_receipts
+    world.runtime.settle("mail@done", record.effect, "mark_done", value=value)
+    assert finished_twice(world, lambda run: login(world, run)) == [value] * 3

@@ -21,9 +21,9 @@ Without an id, everything unfinished is looked at: runs, sessions, batches, role
 go on is said, and what stops the rest; --yes lets it go on, and at a terminal the person chooses. An agent's work is
 leased and recorded, and what the agent does next is printed.
 With the id of a run, what waits for a person is shown: what its program asks, a value that changed, an effect of
-unknown outcome or result; each with an id, what it is about, and a digest. QUESTION is that id; it may be left out where
-one is open. --yes holds for exactly what the digest was printed for: at a terminal by the same call, elsewhere --confirm
-names it. Then the run goes on as it began: by its program, or by `workpacket run start NAME`.""",
+unknown outcome or result; each with an id, what it is about, and a digest. QUESTION is that id; it may be left out
+where one is open. --yes holds for exactly what the digest was printed for: at a terminal by the same call, elsewhere
+--confirm names it. Then the run goes on as it began: by its program, or by `workpacket run start NAME`.""",
     options=(
         Option("team", "without an id: the roles of this team only", value="TEAM"),
         Option("owner", "the process that does the work of an agent; else the one that called", value="PID"),
