@@ -64,10 +64,15 @@ fmt-code *arguments:
     @ruff check --fix "$@"
     @ruff format "$@"
 
-[doc('Measure against the peers')]
+[doc('Measure against the peers, or with --compare REV against another revision; --help')]
 [group('proof')]
 bench *arguments:
     @python -m bench "$@"
+
+[doc('Measure in a minute whether anything is slower than when figures were last landed; --land lands them')]
+[group('proof')]
+bench-quick *arguments:
+    @python -m bench.quick "$@"
 
 [doc('Prove crash safety: kills, lost writes, full disks')]
 [group('proof')]

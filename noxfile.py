@@ -18,6 +18,10 @@ ROOT = Path(__file__).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 DEVELOPMENT = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "dev")
 FUZZ_SECONDS = 600
+# The versions whose tests are published below WORKPACKET_SUITES, and what those tests run with.
+OF_THE_SUITE = (
+    "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
+)  # fmt: skip
 MUTATION_SHARE = "8"
 SOURCES = (str(ROOT / "tools"), str(ROOT / "tests"))
 
@@ -83,6 +87,15 @@ def docs(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store."""
     run_tests(session, "tests/postgres", *session.posargs)
+
+
+@nox.session
+def langgraph(session: nox.Session) -> None:
+    """LangGraph's own tests, with our saver in the place of its own; WORKPACKET_SUITES points at them."""
+    if "WORKPACKET_SUITES" not in os.environ and "CI" not in os.environ:
+        session.skip("WORKPACKET_SUITES is not set")
+    session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)
+    session.run("pytest", "tests/langgraph_suite", *session.posargs)
 
 
 @nox.session

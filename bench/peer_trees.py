@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 from bench.peers import BACKLOG, DOORSTOP
+from bench.timing import run
 from workpacket.documents.stub import Stub
 from workpacket.text.source import Source
 
@@ -28,9 +28,9 @@ def json_of_stubs(tree: Path, target: Path, schema: Path) -> list[str]:
 def doorstop_items(target: Path, count: int) -> None:
     """A doorstop document with `count` items, written as doorstop writes them."""
     target.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["git", "init", "--quiet", "."], cwd=target, check=True)
+    run(["git", "init", "--quiet", "."], target)
     document = target / "req"
-    subprocess.run([DOORSTOP.installed(), "create", "REQ", str(document)], cwd=target, check=True, capture_output=True)
+    run([str(DOORSTOP.installed()), "create", "REQ", str(document)], target)
     for number in range(1, count + 1):
         item = (
             "active: true\nderived: false\nheader: ''\nlevel: 1.0\nlinks: []\nnormative: true\nref: ''\n"
@@ -42,9 +42,8 @@ def doorstop_items(target: Path, count: int) -> None:
 def backlog_tasks(target: Path, count: int) -> None:
     """A Backlog.md project with `count` tasks."""
     target.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["git", "init", "--quiet", "."], cwd=target, check=True)
-    program = BACKLOG.installed()
-    subprocess.run([program, "init", "bench", "--defaults"], cwd=target, check=True, capture_output=True)
+    run(["git", "init", "--quiet", "."], target)
+    run([str(BACKLOG.installed()), "init", "bench", "--defaults"], target)
     tasks = target / "backlog" / "tasks"
     tasks.mkdir(parents=True, exist_ok=True)
     for number in range(1, count + 1):

@@ -1,67 +1,101 @@
-"""The tools that ours is compared with. Each is installed into an environment of its own below bench/.peers.
+"""The tools that ours is compared with, each of one version, in an environment of its own below bench/.peers.
 
-A peer that cannot be installed here is left out, and the table says so.
+A peer that cannot be installed here, or does not end, is left out, and the table says so. To compare with a newer
+version, change it here: a figure means something only together with the version that it is of.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PEERS = Path(__file__).parent / ".peers"
+from bench.timing import NotMeasured, run
+
+HERE = Path(__file__).parent
+PEERS = HERE / ".peers"
 # Seconds after which an installation counts as impossible.
 PATIENCE = 300
 
 
-class NotInstallable(Exception):
-    """The peer cannot be had on this machine."""
-
-
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`package` is the name in the index (PyPI, or npm where `npm`), `program` what it installs."""
+    """`requirements` are pinned packages of PyPI (of npm where `npm`), `program` what the first one installs.
+
+    `options` choose the rules that it judges by; what has no choice, or judges by a schema of ours, has none.
+    """
 
     name: str
-    package: str
+    requirements: tuple[str, ...]
     program: str
     npm: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Named after all versions, so that a changed pin is a new installation."""
+        return PEERS / "+".join([self.name, *(_version(each) for each in self.requirements)])
 
     def installed(self) -> Path:
         """The program, installed now if it was not before."""
-        folder = PEERS / self.name
-        program = folder / ("node_modules/.bin" if self.npm else "bin") / self.program
-        if not program.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            self._install(folder)
-        if not program.exists():
-            raise NotInstallable(f"{self.package} installs no {self.program}")
+        program = self.folder / ("node_modules/.bin" if self.npm else "bin") / self.program
+        complete = self.folder / "complete"
+        if not complete.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+            self._install()
+            if not program.exists():
+                raise NotMeasured(f"{self.requirements[0]} installs no {self.program}")
+            complete.touch()
         return program
 
-    def _install(self, folder: Path) -> None:
+    def _install(self) -> None:
         if self.npm:
             if shutil.which("npm") is None:
-                raise NotInstallable("npm is not on this machine")
-            _run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), self.package])
+                raise NotMeasured("npm is not on this machine")
+            _install(["npm", "install", "--no-fund", "--no-audit", "--prefix", ".", *self.requirements], self.folder)
             return
-        _run([sys.executable, "-m", "venv", str(folder)])
-        _run([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", self.package])
+        _install([sys.executable, "-m", "venv", "."], self.folder)
+        _install([str(self.folder / "bin/python"), "-m", "pip", "install", "-q", *self.requirements], self.folder)
 
 
-RUMDL = Peer("rumdl", "rumdl", "rumdl")
-CHECK_JSONSCHEMA = Peer("check-jsonschema", "check-jsonschema", "check-jsonschema")
-DOORSTOP = Peer("doorstop", "doorstop", "doorstop")
-SPEC_KITTY = Peer("spec-kitty", "spec-kitty-cli", "spec-kitty")
-BACKLOG = Peer("backlog", "backlog.md", "backlog", npm=True)
+# The rules that this version switches on by itself, whatever files configure it; every file read in every run.
+RUMDL = Peer("rumdl", ("rumdl==0.3.0",), "rumdl", options=("--no-config", "--no-cache"))
+CHECK_JSONSCHEMA = Peer("check-jsonschema", ("check-jsonschema==0.39.0",), "check-jsonschema")
+DOORSTOP = Peer("doorstop", ("doorstop==3.2",), "doorstop")
+SPEC_KITTY = Peer("spec-kitty", ("spec-kitty-cli==3.2.7",), "spec-kitty")
+BACKLOG = Peer("backlog", ("backlog.md@1.52.0",), "backlog", npm=True)
+LANGGRAPH = Peer("langgraph", ("langgraph==1.2.22", "langgraph-checkpoint-sqlite==3.1.2"), "python")
+DBOS = Peer("dbos", ("dbos==3.4.0",), "python")
+_PSYCOPG = "psycopg[binary]==3.3.9"
+POSTGRES_LANGGRAPH = Peer(
+    "postgres-langgraph",
+    ("langgraph==1.2.22", "langgraph-checkpoint-postgres==3.2.0", _PSYCOPG, "psycopg-pool==3.3.3"),
+    "python",
+)
+POSTGRES_DBOS = Peer("postgres-dbos", ("dbos==3.4.0", _PSYCOPG), "python")
 
 
-def _run(command: list[str]) -> None:
+def figures_of(environment: Peer, program: str, *arguments: str) -> dict[str, float]:
+    """What a program beside this module prints last, as JSON, run by the Python of a peer's environment."""
+    command = [str(environment.installed()), str(HERE / program), *arguments]
+    last = run(command, HERE).output.strip().splitlines()[-1:] or ["nothing"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    except subprocess.TimeoutExpired:
-        raise NotInstallable(f"its installation took longer than {PATIENCE} seconds") from None
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise NotInstallable(words[-1] if words else f"exit status {done.returncode}")
+        found = json.loads(last[0])
+    except ValueError:
+        raise NotMeasured(f"{program} printed no figures: {last[0]}") from None
+    return {name: float(value) for name, value in found.items()}
+
+
+def _version(requirement: str) -> str:
+    return requirement.replace("==", "@").rpartition("@")[2]
+
+
+def _install(command: Sequence[str], folder: Path) -> None:
+    try:
+        run(command, folder, patience=PATIENCE)
+    except NotMeasured as error:
+        raise NotMeasured(f"cannot be installed: {error}") from None

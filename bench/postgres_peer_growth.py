@@ -45,7 +45,7 @@ def talk(saver: Any) -> dict[str, float]:
     seconds = time.process_time() - began
     return {
         "times": round((size() - before) / (turns * 1000), 2),
-        "cpu_ms_per_turn": round(seconds / turns * 1000, 2),
+        "cpu_ms": round(seconds / turns * 1000, 2),
     }
 
 
@@ -55,8 +55,8 @@ def size() -> int:
 
 
 with WorkpacketSaver.open(url) as ours:
-    results = {"ours": talk(ours)}
+    ours_took = talk(ours)
 with PostgresSaver.from_conn_string(url) as theirs:
     theirs.setup()
-    results["langgraph"] = talk(theirs)
-print(json.dumps(results))
+    took = talk(theirs)
+print(json.dumps({**took, **{f"ours_{name}": figure for name, figure in ours_took.items()}}))

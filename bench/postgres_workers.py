@@ -4,7 +4,7 @@ Runs and inserts take turns in short rounds, so that both meet the same neighbou
 `empty` ones are two durable records, those of one `step` three. Beside the rates stands the processor time of the
 process that does them: on a machine that others use, that is the figure which stays.
 
-    python bench/postgres_workers.py insert|runs URL QUEUE      (a worker: started by `workers`)
+    python -m bench.postgres_workers insert|runs URL QUEUE      (a worker: started by `workers`)
 """
 
 from __future__ import annotations
@@ -12,18 +12,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-HERE = Path(__file__)
-for folder in ("tools", "tests"):
-    sys.path.insert(0, str(HERE.parent.parent / folder))
+import psycopg
 
-import psycopg  # noqa: E402  # the paths above are needed first
-
-from workpacket.runtime import Run, Runtime  # noqa: E402
-from workpacket.runtime.queue.offering import Offer, Queue  # noqa: E402
-from workpacket.runtime.queue.worker import Worker  # noqa: E402
-from workpacket.runtime.stores.postgres.store import PostgresStore  # noqa: E402
+from workpacket.runtime import Run, Runtime
+from workpacket.runtime.queue.offering import Offer, Queue
+from workpacket.runtime.queue.worker import Worker
+from workpacket.runtime.stores.postgres.store import PostgresStore
 
 ROUNDS = 5
 EACH = 100  # inserts, and runs, of one process in one round
@@ -47,9 +42,10 @@ def workers(url: str, count: int) -> dict[str, float]:
     seconds = dict.fromkeys(("inserts", *TASKS), 0.0)
     processor = dict.fromkeys(seconds, 0.0)
     store = PostgresStore(url)
+    began = time.time_ns()  # queues of an earlier sample have other names
     for turn in range(ROUNDS):
         for kind in seconds:
-            name = f"{kind} {count} {turn}"
+            name = f"{kind} {count} {turn} {began}"
             if kind in TASKS:
                 for number in range(EACH * count):
                     Queue(store, name).offer(Offer(kind, key=f"{name} {number}"))
@@ -60,12 +56,13 @@ def workers(url: str, count: int) -> dict[str, float]:
     done = ROUNDS * EACH * count
     figures: dict[str, float] = {f"{kind}_per_s": round(done / took) for kind, took in seconds.items()}
     figures |= {f"{kind}_times_inserts": round(seconds["inserts"] / seconds[kind], 2) for kind in TASKS}
-    return figures | {f"{kind}_client_us": round(cost / done * 1e6) for kind, cost in processor.items()}
+    figures |= {f"{kind}_client_us": round(cost / done * 1e6) for kind, cost in processor.items()}
+    return {"wall_ms": seconds["step"] / done * 1e3, "cpu_ms": processor["step"] / done * 1e3, **figures}
 
 
 def _crew(what: str, url: str, name: str, count: int) -> tuple[float, float]:
     """How long `count` processes took, and the processor time of all of them."""
-    words = [sys.executable, str(HERE), what, url, name]
+    words = [sys.executable, "-m", "bench.postgres_workers", what, url, name]
     crew = [subprocess.Popen(words, stdin=-1, stdout=-1, text=True) for _ in range(count)]
     spans: list[tuple[float, float, float]] = []
     for process in crew:

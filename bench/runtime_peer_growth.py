@@ -46,18 +46,18 @@ def talk(saver: Any) -> float:
 
 def figures(place: Path, seconds: float) -> dict[str, float]:
     size = sum(file.stat().st_size for file in place.iterdir())
-    return {"times": round(size / (turns * 1000), 2), "cpu_ms_per_turn": round(seconds / turns * 1000, 2)}
+    return {"times": round(size / (turns * 1000), 2), "cpu_ms": round(seconds / turns * 1000, 2)}
 
 
 for name in ("ours", "theirs"):
     (folder / name).mkdir()
 with WorkpacketSaver.open(folder / "ours" / "runs.db") as ours:
     spent = talk(ours)
-results = {"ours": figures(folder / "ours", spent)}
+ours_took = figures(folder / "ours", spent)
 connection = sqlite3.connect(folder / "theirs" / "peer.db", check_same_thread=False)
 theirs = SqliteSaver(connection)
 theirs.setup()
 spent = talk(theirs)
 connection.close()
-results["langgraph"] = figures(folder / "theirs", spent)
-print(json.dumps(results))
+took = figures(folder / "theirs", spent)
+print(json.dumps({**took, **{f"ours_{name}": figure for name, figure in ours_took.items()}}))

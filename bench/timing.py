@@ -1,56 +1,102 @@
-"""Runs a command several times and says how long it took."""
+"""Runs a command once, and says how long it took. A command that does not end is killed with all its children."""
 
 from __future__ import annotations
 
 import os
-import statistics
+import signal
 import subprocess
+import sys
+import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+# Seconds after which a measured command is killed: a peer's, and ours, which on a busy machine may take long.
+PATIENCE = 300
+OUR_PATIENCE = 1800
+
+
+class NotMeasured(Exception):
+    """There is no figure, and the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """Milliseconds: the median and the least of wall-clock time, and the median of processor time."""
+class Run:
+    """Milliseconds of wall-clock and processor time, children included, and the standard output."""
 
     wall: float
-    least: float
     cpu: float
+    output: str
 
 
-class CommandFailed(Exception):
-    """A measured command did not do its work; its time would mean nothing."""
-
-
-def measure(
+def run(
     command: Sequence[str],
     folder: Path,
     *,
-    repeats: int,
-    statuses: tuple[int, ...] = (0,),
+    statuses: Sequence[int] = (0,),
     environment: Mapping[str, str] | None = None,
-) -> Timing:
-    """The time of `command`, each run a process of its own. A status other than `statuses` is a failure."""
-    walls: list[float] = []
-    cpus: list[float] = []
-    for _ in range(repeats):
+    patience: float = PATIENCE,
+) -> Run:
+    """An exit status other than `statuses` is a failure: a command that did not do its work has no meaningful time."""
+    # Files instead of pipes: a grandchild that outlives the command keeps a pipe open, and its reader waiting.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         started = time.perf_counter()
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
-        ) as process:
-            assert process.stderr is not None
-            complaint = process.stderr.read()
-            _, status, usage = os.wait4(process.pid, 0)
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=complaint,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NotMeasured(f"{Path(command[0]).name}: {error.strerror}") from None
+        killed = threading.Event()
+        watch = threading.Timer(patience, _kill, [process.pid, killed])
+        watch.start()
+        reaped = None
+        try:
+            # The timer is stopped before the process is reaped, so that its id cannot belong to another one by then.
+            # On macOS waitid is missing before Python 3.13.
+            if hasattr(os, "waitid"):
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            else:
+                reaped = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - started
+        except BaseException:
+            _kill(process.pid, killed)
+            raise
+        finally:
+            watch.cancel()
+            watch.join()
+            _, status, usage = reaped or os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        walls.append((time.perf_counter() - started) * 1e3)
-        cpus.append((usage.ru_utime + usage.ru_stime) * 1e3)
+        if killed.is_set():
+            raise NotMeasured(f"given up after {patience:g} s: {Path(command[0]).name} did not end")
         if process.returncode not in statuses:
-            words = complaint.decode(errors="replace").strip().splitlines()
-            raise CommandFailed(f"exit status {process.returncode}: {words[-1] if words else 'no message'}")
-    return Timing(statistics.median(walls), min(walls), statistics.median(cpus))
+            last = (_text(complaint).strip() or _text(output).strip()).splitlines()[-1:] or ["no message"]
+            raise NotMeasured(f"exit status {process.returncode}: {last[0]}")
+        cpu = usage.ru_utime + usage.ru_stime
+        return Run(wall * 1e3, cpu * 1e3, _text(output))
+
+
+def stop_on_sigterm() -> None:
+    """Work trees, servers and temporary folders are removed when this is terminated, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def _kill(leader: int, killed: threading.Event) -> None:
+    killed.set()
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

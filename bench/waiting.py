@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from datetime import timedelta
 from pathlib import Path
 
 from bench.governed_trees import commit
 from bench.one_approver import POLICY, WHO
+from bench.timing import NotMeasured
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
 from workpacket.shell.approvals.approving import write_decision
@@ -24,7 +24,6 @@ _SECTIONS = 120
 
 def write_waiting(workpacket: str, root: Path) -> str:
     """The repository; the id of the stub. Its activation reads the specification and verifies the approval."""
-    os.environ["XDG_CONFIG_HOME"] = str(root.parent / "waiting-settings")  # nothing of the person's own is touched
     root.mkdir()
     key = root.parent / "waiting-key"
     _run(root, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bench", "-f", str(key))
@@ -61,7 +60,7 @@ def _approve(root: Path, key: Path) -> None:
         base = approvals.base.commit
     verdict = gate_verdict(repository, NAME, "activation", base=base, moment=moment())
     if not verdict.met:
-        raise SystemExit(f"the approval was refused: {verdict.unmet}")
+        raise NotMeasured(f"the approval was refused: {verdict.unmet}")
 
 
 def _run(root: Path, *command: str) -> None:

@@ -162,6 +162,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     links(reached, governed)
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
     reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
+    reached(governed, "evidence", "publish", NAME)
     governed.write("src/report.md", "Good.\n")
     governed.commit("a report")
     reached(governed, "verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")

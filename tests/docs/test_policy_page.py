@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from architecture.source_tree import ROOT
 from workpacket.documents.policy import Policy
 from workpacket.lifecycle.added_gates import BEARING
+from workpacket.lifecycle.evidence_policy import EVIDENCE_KEYS, EvidencePolicy, evidence_policy
 from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
@@ -25,7 +28,7 @@ def shown_policy() -> str:
 
 
 def test_the_policies_on_the_page_have_no_fault() -> None:
-    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]", "[]"]
+    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]"] * 3
 
 
 def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> None:
@@ -40,6 +43,22 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
         "gates",
         "lanes",
     }
+
+
+def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
+    source = Source(PATH, shown_policies()[2])
+    root = Policy(source).root
+    shown = evidence_policy(root)
+    assert root is not None
+    assert tuple(root.mapping["evidence"].mapping) == EVIDENCE_KEYS
+    assert shown == EvidencePolicy(env=("JAVA_HOME",))
+
+
+@pytest.mark.parametrize("line", ["timeout_seconds = 0", 'timeout_seconds = "x"', "output_bytes = -1", "env = 3"])
+def test_a_setting_of_proofs_that_does_not_fit_is_found_and_the_default_stays(line: str) -> None:
+    text = f"[evidence]\n{line}\n"
+    assert examine_bytes(PATH, "policy", text.encode()).findings != "[]"
+    assert evidence_policy(Policy(Source(PATH, text)).root) == EvidencePolicy()
 
 
 def test_the_page_names_every_move_that_can_bear_a_gate() -> None:

@@ -8,9 +8,12 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import DeltaChannelHistory
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, DeltaChannelHistory, empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_saver.worlds import conversation, graph, on, put, require_sound, texts, thread, values
 from workpacket.runtime.errors import RuntimeFault, StoreUnavailable
@@ -111,8 +114,6 @@ def test_writes_come_back_in_the_order_of_the_super_step_and_errors_are_replaced
 
 def test_the_order_is_that_of_the_store_whatever_the_clocks_said(store: Store) -> None:
     saver = on(store)
-    from langgraph.checkpoint.base import empty_checkpoint
-
     late, early = empty_checkpoint(), empty_checkpoint()
     late["id"], early["id"] = "ffff", "0000"
     first = saver.put(thread("t"), late, {"source": "loop"}, {})
@@ -122,6 +123,82 @@ def test_the_order_is_that_of_the_store_whatever_the_clocks_said(store: Store) -
     assert found.config == second
     assert [one.config for one in saver.list(thread("t"), before=second)] == [first]
     assert [one.config for one in saver.list(thread("t"), limit=1)] == [second]
+
+
+def in_the_step_of(checkpoint: str, name: str = "t") -> Any:
+    """How LangGraph asks what a subgraph was before a step of its parent: it names no namespace for the step."""
+    return {"configurable": {"thread_id": name, "checkpoint_id": checkpoint}}
+
+
+@pytest.mark.parametrize("stored", ["as made", "subgraph first", "subgraph last"])
+def test_what_was_before_a_step_is_decided_by_the_steps_and_not_by_what_was_stored_first(
+    store: Store, stored: str
+) -> None:
+    outer: list[Checkpoint] = []
+    inner: list[Checkpoint] = []
+    for _ in range(3):
+        outer.append(empty_checkpoint())
+        inner.append(empty_checkpoint())
+    saver = on(store)
+    space: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}}
+
+    def put_outer(number: int) -> None:
+        at = thread("t") if number == 0 else thread("t", outer[number - 1]["id"])
+        saver.put(at, outer[number], {"source": "loop", "step": number, "parents": {}}, {})
+
+    def put_inner(number: int) -> None:
+        parent = {} if number == 0 else {"checkpoint_id": inner[number - 1]["id"]}
+        made_in: CheckpointMetadata = {"source": "loop", "step": number, "parents": {"": outer[number]["id"]}}
+        saver.put({"configurable": {**space["configurable"], **parent}}, inner[number], made_in, {})
+
+    steps = {
+        "as made": [one for number in range(3) for one in ((put_outer, number), (put_inner, number))],
+        "subgraph first": [one for number in range(3) for one in ((put_inner, number), (put_outer, number))],
+        "subgraph last": [(put, number) for put in (put_outer, put_inner) for number in range(3)],
+    }[stored]
+    for call, number in steps:
+        call(number)
+    for reader in (saver, on(store)):
+        for number in range(3):
+            found = [one.checkpoint["id"] for one in reader.list(space, before=in_the_step_of(outer[number]["id"]))]
+            assert found == [one["id"] for one in reversed(inner[:number])]
+
+
+@pytest.mark.parametrize("current", [f"{3:032}.{0.5:016}", "3.0"])
+def test_versions_that_another_saver_made_go_on_as_strings(store: Store, current: str) -> None:
+    following = on(store).get_next_version(current, None)
+    assert int(following.partition(".")[0]) == 4
+    assert following != on(store).get_next_version(current, None)
+    assert InMemorySaver().get_next_version(following, None)[:32] == f"{5:032}"
+    assert (on(store).get_next_version(None, None), on(store).get_next_version(3, None)) == (1, 4)
+
+
+def test_a_version_without_a_number_is_refused_with_what_to_do(store: Store) -> None:
+    with pytest.raises(RuntimeFault, match="'latest'") as caught:
+        on(store).get_next_version("latest", None)
+    assert caught.value.code == "storage_unsuitable"
+    assert "the saver that wrote it" in str(caught.value.hint)
+
+
+def test_a_thread_that_another_saver_began_goes_on(store: Store) -> None:
+    theirs = InMemorySaver()
+    graph(theirs).invoke({"number": 1, "text": ["question"]}, thread("t"))
+    saver = on(store)
+    for one in reversed(list(theirs.list(thread("t")))):
+        at = one.parent_config or thread("t")
+        saver.put(at, one.checkpoint, one.metadata, one.checkpoint["channel_versions"])
+    assert graph(saver).get_state(thread("t")).values == graph(theirs).get_state(thread("t")).values
+    said = graph(saver).invoke({"number": 5, "text": ["more"]}, thread("t"))
+    assert said == {"number": 6, "text": ["question", "answer 1", "more", "answer 3"]}
+
+
+def test_the_value_of_a_version_is_kept_where_langgraph_leaves_it_out(store: Store) -> None:
+    saver, first, second = on(store), empty_checkpoint(), empty_checkpoint()
+    first["channel_values"], first["channel_versions"] = {"snapshot": ["a"], "text": "b"}, {"snapshot": 1, "text": 1}
+    second["channel_versions"] = {"snapshot": 1, "text": 2}
+    head = saver.put(thread("t"), first, {"source": "loop"}, first["channel_versions"])
+    saver.put(head, second, {"source": "loop"}, {"text": 2})
+    assert values(on(store), thread("t")) == {"snapshot": ["a"]}
 
 
 class Forgetful(MemoryStore):
@@ -138,8 +215,6 @@ class Forgetful(MemoryStore):
 
 
 def test_after_a_lost_answer_the_same_checkpoint_can_be_put_again() -> None:
-    from langgraph.checkpoint.base import empty_checkpoint
-
     saver, checkpoint = on(Forgetful()), empty_checkpoint()
     with pytest.raises(StoreUnavailable):
         saver.put(thread("t"), checkpoint, {"source": "loop"}, {})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
+import time
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_saver.worlds import conversation, graph, on, put, require_sound, thread, values
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.contract import Append, Appended, Store
+from workpacket.runtime.stores.memory import MemoryStore
 
 
 def test_a_second_process_that_goes_on_from_the_same_checkpoint_is_refused(each_store: Store) -> None:
@@ -54,6 +58,66 @@ def test_an_older_checkpoint_that_was_asked_for_by_its_id_may_be_branched_from(s
     assert newest is not None
     assert newest.config == branch
     assert newest.parent_config == made[0]
+
+
+def test_what_list_hands_out_and_the_parent_of_what_was_read_may_be_branched_from(store: Store) -> None:
+    saver = on(store)
+    conversation(saver, "t", 3)
+    newest, middle, oldest = saver.list(thread("t"))
+    assert put(saver, oldest.config, {"text": ["a branch of what was listed"]})
+    assert newest.parent_config == middle.config
+    assert newest.parent_config is not None
+    branch = put(saver, newest.parent_config, {"text": ["a branch of the parent"]})
+    assert values(saver, thread("t")) == {"text": ["a branch of the parent"]}
+    assert put(saver, branch, {"text": ["and on"]})
+    require_sound(store)
+
+
+def test_listing_a_history_does_not_let_a_run_go_on_that_was_overtaken(store: Store) -> None:
+    saver = on(store)
+    conversation(saver, "t", 2)
+    slow, quick = saver.get_tuple(thread("t")), saver.get_tuple(thread("t"))
+    assert slow is not None
+    assert quick is not None
+    put(saver, quick.config, {"text": ["one answer"]})
+    assert len(list(saver.list(thread("t")))) == 3
+    with pytest.raises(RuntimeFault, match="meanwhile") as caught:
+        put(saver, slow.config, {"text": ["another answer"]})
+    assert caught.value.code == "thread_moved"
+
+
+def test_a_second_beginning_is_refused_unless_the_first_checkpoint_is_copied(store: Store) -> None:
+    saver = on(store)
+    conversation(on(store), "t", 2)
+    assert values(saver, thread("t"))
+    with pytest.raises(RuntimeFault, match="from an empty thread"):
+        put(saver, thread("t"), {"text": ["two"]})
+    assert put(saver, thread("t"), {"text": ["copied"]}, {"source": "fork"})
+
+
+class Slow(MemoryStore):
+    def append(self, request: Append) -> Appended:
+        time.sleep(0.01)
+        return super().append(request)
+
+
+def test_after_a_cancelled_run_the_next_turn_follows_all_that_it_left_behind() -> None:
+    store = Slow()
+
+    async def talk() -> None:
+        compiled = graph(on(store))
+        cancelled = asyncio.create_task(compiled.ainvoke({"number": 0, "text": ["q"]}, thread("t"), durability="async"))
+        await asyncio.sleep(0.02)
+        cancelled.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await cancelled
+        said = await compiled.ainvoke({"number": 1, "text": ["next"]}, thread("t"))
+        assert said["text"] == ["q", "answer 1", "next", "answer 3"]
+
+    asyncio.run(talk())
+    history = list(on(store).list(thread("t")))
+    parents = [one.parent_config["configurable"]["checkpoint_id"] for one in history if one.parent_config]
+    assert len(parents) == len(set(parents)) == len(history) - 1
 
 
 def test_who_goes_on_from_a_deleted_thread_does_not_bring_half_of_it_back(store: Store) -> None:

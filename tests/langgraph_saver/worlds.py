@@ -7,7 +7,7 @@ from operator import add
 from typing import Annotated, Any, TypedDict, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, empty_checkpoint
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata, empty_checkpoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -29,7 +29,7 @@ def on(store: Store) -> WorkpacketSaver:
     return WorkpacketSaver(store, settings=SETTINGS)
 
 
-def graph(saver: WorkpacketSaver) -> CompiledStateGraph[Any, Any, Any, Any]:
+def graph(saver: BaseCheckpointSaver[Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
     """One node that counts and answers."""
     builder = StateGraph(State)
     builder.add_node("work", lambda state: {"number": state["number"] + 1, "text": [f"answer {len(state['text'])}"]})

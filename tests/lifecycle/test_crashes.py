@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed, Quiet, govern
+from shell.crashes import NOTHING_HELD
 from shell.simulated_disk import Fault, Faults, Killed, SimulatedDisk
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
@@ -236,7 +237,7 @@ def carry_out(plan: Plan) -> Callable[[SimulatedDisk], None]:
     def work(disk: SimulatedDisk) -> None:
         with open_workspace(REPOSITORY, disk) as workspace:
             finish_pending(workspace)
-            Transaction(workspace).apply(plan)
+            Transaction(workspace, NOTHING_HELD).apply(plan)
 
     return work
 

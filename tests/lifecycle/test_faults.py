@@ -32,11 +32,13 @@ def stub(governed: Governed) -> None:
 def pointer_missing(governed: Governed) -> None:
     stub(governed)
     (governed.root / POINTER).unlink()
+    governed.commit("without the pointer")
 
 
 def specification_missing(governed: Governed) -> None:
     stub(governed)
     (governed.root / ".GOV/spec/SPEC_v1.md").unlink()
+    governed.commit("without the specification")
 
 
 def section_missing(governed: Governed) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from lifecycle.governed import ANCHOR_LINE, GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
@@ -284,7 +286,9 @@ def test_proofs_are_recorded_with_what_they_came_to(governed: Governed) -> None:
     first, second = rows
     assert isinstance(first, dict)
     assert isinstance(second, dict)
-    assert (first["exit_code"], first["log_tail"]) == (0, "well done\n")
+    printed = hashlib.sha256(b"well done\n").hexdigest()
+    assert (first["exit_code"], first["log_length"], first["log_sha256"]) == (0, 10, printed)
+    assert first["commit"] == governed.git("rev-parse", "HEAD").strip()
     assert (second["result"], second["reason"]) == ("not_applicable", "no line feed here")
 
 

@@ -15,7 +15,7 @@ from workpacket.runtime import NotDone, Runtime
 from workpacket.runtime.async_run import AsyncRun
 from workpacket.runtime.attempts.retry import Retry
 from workpacket.runtime.attempts.session import SavedCheckpoint
-from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.errors import EffectKeyReused, ReceiptUnkept, RunBlocked
 from workpacket.runtime.run import Run
 
 SECRET = "ghp_" + "A" * 36
@@ -116,6 +116,36 @@ def failed_step(run: Run, world: World) -> Any:
     return caught(lambda: run.step("fail", raising(world, ValueError("no such row"))), ValueError)
 
 
+def with_codec(run: Run, world: World) -> Any:
+    """Of one killed between the act and its receipt only the world knows the result."""
+    coded = run.using(codec=Upper())
+    return coded.effect("coded effect", world.note, "ABC", key="c", recovery="keyed", probe=lambda: "ABC")
+
+
+def with_secret(run: Run, world: World) -> Any:
+    def act() -> str:
+        world.note("logged in")
+        return SECRET
+
+    return run.effect("login", act, recovery="idempotent", probe=lambda: SECRET)
+
+
+def unkept(run: Run, world: World) -> Any:
+    """Its message names the step, whose number may be another one behind a checkpoint."""
+
+    def ask() -> Any:
+        return run.effect("unkept", lambda: {world.note("unkept")}, key="unkept", recovery="keyed")
+
+    return caught(ask, ReceiptUnkept)[:2]
+
+
+def key_again(run: Run, world: World) -> Any:
+    def pay(amount: int, *, confirm: bool) -> Any:
+        return run.effect("pay", world.note, amount, key="pay", recovery="keyed", confirm=confirm)
+
+    return [pay(100, confirm=True), caught(lambda: pay(200, confirm=True), EffectKeyReused)[:2]]
+
+
 def tried_again(run: Run, world: World) -> Any:
     left = [0]
 
@@ -147,6 +177,10 @@ USES: dict[str, Use] = {
     "effect by probe": by_probe,
     "effect confirmed": lambda run, world: run.effect("ask", world.note, "c", recovery="idempotent", confirm=True),
     "effect that failed": refused_act,
+    "effect with a codec": with_codec,
+    "effect whose receipt held a secret": with_secret,
+    "effect whose result is not JSON": unkept,
+    "effect whose key is used again": key_again,
     "checkpoint": lambda run, _: saved(run.checkpoint(run.cursor(), kind="periodic", preconditions={"a": 1})),
     "checkpoint in a loop": in_loop,
     "cursor": lambda run, _: run.cursor("none"),
@@ -175,6 +209,24 @@ async def async_by_hand(run: AsyncRun, world: World) -> Any:
         world.note("by hand")
 
     return await run.effect("by-hand", act)
+
+
+async def async_with_secret(run: AsyncRun, world: World) -> Any:
+    async def act() -> str:
+        world.note("logged in")
+        return SECRET
+
+    async def look() -> str:
+        return SECRET
+
+    return await run.effect("login", act, recovery="idempotent", probe=look)
+
+
+async def async_unkept(run: AsyncRun, world: World) -> Any:
+    async def act() -> Any:
+        return {world.note("unkept")}
+
+    return (await acaught(run.effect("unkept", act, key="unkept", recovery="keyed"), ReceiptUnkept))[:2]
 
 
 async def async_by_probe(run: AsyncRun, world: World) -> Any:
@@ -259,6 +311,8 @@ ASYNC_USES: dict[str, AsyncUse] = {
     "effect by probe": async_by_probe,
     "effect confirmed": lambda run, world: run.effect("ask", noted(world), "c", recovery="idempotent", confirm=True),
     "effect that failed": lambda run, _: acaught(run.effect("refuse", failing(NotDone("queue full"))), NotDone),
+    "effect whose receipt held a secret": async_with_secret,
+    "effect whose result is not JSON": async_unkept,
     "checkpoint": async_saved,
     "checkpoint in a loop": async_loop,
     "cursor": async_cursor,

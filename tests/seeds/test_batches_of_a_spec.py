@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import chdir
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from bridges.scopes import Scoped, scoped
-from workpacket.cli.main import main
+from seeds.governed import Prepared
+from seeds.user import PATIENCE, Repository, new_repository, ran
 
-TASKS = """\
+FOLDER = "specs/active/auth"
+CHECKPOINT, TASKS, DEPENDENCIES = (f"{FOLDER}/{name}.yaml" for name in ("checkpoint", "tasks", "dependencies"))
+THE_TASKS = """\
 tasks:
   - {id: T001, content: Add the model, status: completed, files: [src/model.py]}
   - {id: T002, content: Add the door, status: completed, files: [src/door.py]}
   - {id: T003, content: Add sessions, status: pending, files: [src/session.py]}
   - {id: T004, content: Add leaving, status: pending, files: [src/leave.py]}
 """
-DEPENDENCIES = """\
-dependencies:
+THE_DEPENDENCIES = """\
+edges:
   T003: [T002]
   T004: [T003]
 """
 # The file of the document with other words: same keys, same order, same ways of writing.
-CHECKPOINT = """\
+THE_CHECKPOINT = """\
 checkpoint:
   # Metadata
   spec_name: auth
@@ -76,154 +78,242 @@ checkpoint:
 PHASES = ("testers", "implementers", "reviewers")
 
 
-@pytest.fixture
-def scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scoped:
+class Scope(Repository):
     """The repository of the document: two batches are done, the third comes next."""
-    made = scoped(tmp_path, capsys)
-    made.write("tasks.yaml", TASKS)
-    made.write("dependencies.yaml", DEPENDENCIES)
-    made.write("checkpoint.yaml", CHECKPOINT.format(commit=made.git("rev-parse", "--short=8", "HEAD").strip()))
-    made.git("add", "-A")
-    made.git("commit", "-qm", "two batches")
-    return made
+
+    def status(self) -> dict[str, Any]:
+        return self.json("batch", "status", "auth")
+
+    def phases(self, *names: str) -> None:
+        for name in names or PHASES:
+            self.done("batch", "begin", "auth")
+            self.done("batch", "complete", "auth", "--phase", name)
+
+    def complete(self, *words: str) -> dict[str, Any]:
+        """Finish a batch; what its checkpoint says then."""
+        self.done("batch", "complete", "auth", *words)
+        return self.checkpoint()
+
+    def checkpoint(self) -> dict[str, Any]:
+        written: dict[str, Any] = yaml.safe_load(self.read(CHECKPOINT))["checkpoint"]
+        return written
+
+    def commits(self) -> int:
+        return int(self.git("rev-list", "--count", "HEAD"))
 
 
-def resumed(scope: Scoped) -> str:
-    scope.capture.readouterr()
-    with chdir(scope.root):
-        assert main(["resume"]) == 0
-    return scope.capture.readouterr().out
+def two_batches_done(root: Path) -> None:
+    made = new_repository(root)
+    first = made.commit("one", {TASKS: THE_TASKS, DEPENDENCIES: THE_DEPENDENCIES})
+    made.commit("two batches", {CHECKPOINT: THE_CHECKPOINT.format(commit=first[:8])})
 
 
-def test_the_file_of_the_document_is_valid(scope: Scoped) -> None:
-    with chdir(scope.root):
-        main(["check", "specs", "--json"])
-    findings = json.loads(scope.capture.readouterr().out)["findings"]
-    assert [one for one in findings if one["severity"] == "error"] == []
+def third_batch_judged(root: Path) -> None:
+    two_batches_done(root)
+    Scope(root).phases()
+    Scope(root).write("src/session.py", "session = 1\n")
 
 
-def test_reading_gives_progress_next_batch_phase_and_deferred_issues(scope: Scoped) -> None:
-    before = scope.text("checkpoint.yaml")
-    scope.done("status", "auth")
-    assert scope.said.splitlines() == [
+@pytest.fixture
+def scope(prepared: Prepared, tmp_path: Path) -> Scope:
+    prepared.copy(two_batches_done, tmp_path)
+    return Scope(tmp_path)
+
+
+@pytest.fixture
+def judged(prepared: Prepared, tmp_path: Path) -> Scope:
+    """The three phases of the third batch are done."""
+    prepared.copy(third_batch_judged, tmp_path)
+    return Scope(tmp_path)
+
+
+# ---- the file ------------------------------------------------------------------------------------------------------
+
+
+def test_the_checkpoint_of_a_spec_lies_in_its_folder_below_specs_active(judged: Scope) -> None:
+    assert "specs/active/auth" in judged.done("batch", "next", "auth").out + judged.done("resume").out
+    judged.complete()
+    changed = judged.git("show", "--format=", "--name-only", "HEAD").split()
+    assert [path for path in changed if "checkpoint" in path] == ["specs/active/auth/checkpoint.yaml"]
+
+
+@pytest.mark.parametrize("commit", ["a1b2c3d4", "12345678", "01234567"])
+def test_a_file_as_the_document_shows_it_is_read_and_a_commit_that_is_unknown_stops_it(
+    scope: Scope, commit: str
+) -> None:
+    assert scope("check", "specs", "--json").errors() == []
+    scope.write(CHECKPOINT, THE_CHECKPOINT.format(commit=commit))
+    before = scope.read(CHECKPOINT)
+    assert scope.status()["view"]["last_commit"] == commit
+    assert scope("batch", "begin", "auth").status != 0
+    assert "git_diverged" in scope("resume").text
+    assert scope.read(CHECKPOINT) == before
+    scope.done("batch", "begin", "auth", "--accept", "commit")
+
+
+def test_a_checkpoint_says_which_spec_it_is_of_where_it_lies_on_which_branch_and_when(judged: Scope) -> None:
+    judged.git("switch", "--quiet", "--create", "feat/auth")
+    judged.done("batch", "complete", "auth", "--accept", "branch")
+    written = judged.checkpoint()
+    assert list(written)[:4] == ["spec_name", "spec_path", "branch", "timestamp"]
+    assert (written["spec_name"], written["spec_path"], written["branch"]) == (
+        "auth",
+        "./specs/active/auth",
+        "feat/auth",
+    )
+    assert "  timestamp: 2026-01-22T14:30:00Z" not in judged.read(CHECKPOINT)
+    assert written["timestamp"].year >= 2026
+
+
+def test_the_tasks_of_a_checkpoint_are_grouped_by_status_with_id_and_name(judged: Scope) -> None:
+    written = judged.complete()["tasks"]
+    assert written == {
+        "completed": [
+            {"id": "T001", "name": "Add the model"}, {"id": "T002", "name": "Add the door"},
+            {"id": "T003", "name": "Add sessions"},
+        ],
+        "in_progress": [],
+        "pending": [{"id": "T004", "name": "Add leaving"}],
+    }  # fmt: skip
+
+
+def test_the_next_batch_names_its_tasks_and_says_whether_they_are_parallel(scope: Scope) -> None:
+    scope.write(TASKS, THE_TASKS + "  - {id: T005, content: Add a bell, status: pending, files: [src/bell.py]}\n")
+    scope.write(DEPENDENCIES, THE_DEPENDENCIES + "  T005: [T003]\n")
+    scope.commit("another task")
+    scope.phases()
+    following = scope.complete("--accept", "tasks")["next_batch"]
+    assert str(following["number"]) == "4"
+    assert [(task["id"], task["name"]) for task in following["tasks"]] == [
+        ("T004", "Add leaving"), ("T005", "Add a bell"),
+    ]  # fmt: skip
+    assert following["parallel"] is True
+
+
+def test_a_deferred_issue_has_severity_description_and_location(judged: Scope) -> None:
+    written = judged.complete("--defer", "medium: one more name @ src/session.py:1")["deferred_issues"]
+    assert {name: written[-1][name] for name in ("severity", "description", "location")} == {
+        "severity": "medium", "description": "one more name", "location": "src/session.py:1",
+    }  # fmt: skip
+
+
+def test_the_reviewers_of_the_review_config_are_those_who_review(scope: Scope) -> None:
+    scope.phases("testers", "implementers")
+    scope.done("batch", "begin", "auth")
+    assert [one["reviewer"] for one in scope.status()["incomplete"]] == ["openai/one", "google/two"]
+    scope.done("batch", "complete", "auth", "--phase", "reviewers")
+    assert scope.complete()["review_config"] == {"reviewers": ["openai/one", "google/two"]}
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def test_no_batch_is_complete_before_all_three_phases_are_done(scope: Scope) -> None:
+    for phase in PHASES:
+        scope.done("batch", "begin", "auth")
+        assert "batch_phase_open" in scope.refused("batch", "complete", "auth")
+        scope.phases(phase)
+    assert str(scope.complete()["last_batch"]) == "3"
+
+
+def test_a_batch_with_an_issue_that_is_more_than_medium_is_not_complete(judged: Scope) -> None:
+    assert "batch_issue_not_deferrable" in judged.refused("batch", "complete", "auth", "--defer", "high: a hole")
+    assert judged.commits() == 2
+    judged.complete("--defer", "medium: a scratch")
+
+
+def test_the_statuses_of_a_checkpoint_are_read_from_tasks_yaml_as_it_is_then(judged: Scope) -> None:
+    judged.replace(TASKS, ("leaving, status: pending", "leaving, status: completed"))
+    written = judged.complete("--accept", "tasks")["tasks"]
+    assert [(task["id"], task["name"]) for task in written["completed"]] == [
+        ("T001", "Add the model"), ("T002", "Add the door"), ("T003", "Add sessions"), ("T004", "Add leaving"),
+    ]  # fmt: skip
+    assert written["pending"] == []
+
+
+def test_deferred_issues_are_collected_under_the_number_of_their_batch(judged: Scope) -> None:
+    written = judged.complete("--defer", "medium: a name", "--defer", "low: a blank")["deferred_issues"]
+    assert [(str(one["batch"]), one["severity"], one["description"]) for one in written] == [
+        ("2", "medium", "Two names could say more"), ("3", "medium", "a name"), ("3", "low", "a blank"),
+    ]  # fmt: skip
+
+
+def test_a_completed_batch_writes_the_checkpoint_with_every_part_of_it_and_keeps_comments(judged: Scope) -> None:
+    written = judged.complete()
+    assert list(written) == [
+        "spec_name", "spec_path", "branch", "timestamp", "last_batch", "last_commit", "tasks", "next_batch",
+        "deferred_issues", "review_config",
+    ]  # fmt: skip
+    assert str(written["last_batch"]) == "3"
+    assert judged.git("rev-parse", "HEAD^").startswith(str(written["last_commit"]))
+    assert "  # Metadata\n" in judged.read(CHECKPOINT)
+
+
+@pytest.mark.parametrize("hook", ["pre-commit", "post-commit"])
+def test_a_batch_has_one_commit_wherever_the_process_is_killed(judged: Scope, hook: str) -> None:
+    """git calls the hook, and the command that called git is the parent of both."""
+    script = judged.root / ".git" / "hooks" / hook
+    script.parent.mkdir(exist_ok=True)
+    script.write_text('#!/bin/sh\nrm "$0"\nkill -9 $(ps -o ppid= -p $PPID)\n')
+    script.chmod(0o755)
+    killed = ran(judged.root, "workpacket", "batch", "complete", "auth")
+    assert killed.status == -signal.SIGKILL, killed
+    ends = time.monotonic() + PATIENCE  # git goes on with what it was told to do
+    while judged.commits() < 3 or (judged.root / ".git" / "index.lock").exists():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    for _ in range(2):
+        judged("batch", "complete", "auth")
+    assert judged.commits() == 3
+    assert judged.git("log", "-1", "--format=%(trailers:key=Batch-Id,valueonly)")
+    assert str(judged.checkpoint()["last_batch"]) == "3"
+    assert judged.git("status", "--porcelain") == ""
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def test_the_skill_task_continue_says_how_to_read_a_checkpoint_which_a_fresh_clone_can_do(
+    scope: Scope, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    scope.done("init", "--skills")
+    skill = scope.read(".agents/skills/task-continue/SKILL.md")
+    for word in ("batch status", "batch begin", "batch complete", "--phase", "--defer"):
+        assert word in skill
+    clone = Repository(tmp_path_factory.mktemp("clone"))
+    clone.git("clone", "--quiet", str(scope.root), ".")
+    assert clone.done("batch", "status", "auth").out.splitlines() == [
         "auth: 2 of 4 tasks done, last batch 2",
         "next batch 3: T003",
         "deferred 1: medium, batch 2: Two names could say more (src/door.py:45)",
         "next: workpacket batch begin specs/active/auth",
     ]
-    said = resumed(scope)
-    assert "batch/specs/active/auth  batch 3: to begin: T003" in said
-    assert "help: workpacket batch begin specs/active/auth" in said
-    assert scope.text("checkpoint.yaml") == before
+    assert "help: workpacket batch begin specs/active/auth" in clone.done("resume").out
 
 
-def test_the_pipeline_goes_on_with_the_three_phases_of_the_next_batch_and_its_reviewers(scope: Scoped) -> None:
+def test_the_pipeline_of_a_batch_is_resumed_in_the_phase_where_it_stopped(scope: Scope) -> None:
     seen = []
     for phase in PHASES:
-        scope.done("begin", "auth")
-        seen += scope.status()["incomplete"]
-        scope.done("complete", "auth", "--phase", phase)
-    assert [(one["phase"], one.get("task") or one["reviewer"]) for one in seen] == [
+        scope.done("batch", "begin", "auth")
+        before = scope.status()["incomplete"]
+        scope.done("batch", "begin", "auth")
+        assert scope.status()["incomplete"] == before
+        seen += [(one["phase"], one.get("task") or one["reviewer"]) for one in before]
+        scope.done("batch", "complete", "auth", "--phase", phase)
+    assert seen == [
         ("testers", "T003"), ("implementers", "T003"), ("reviewers", "openai/one"), ("reviewers", "google/two"),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("last", PHASES[1:])
-def test_no_checkpoint_is_written_for_a_batch_before_all_three_phases_are_done(scope: Scoped, last: str) -> None:
-    for phase in PHASES[: PHASES.index(last)]:
-        scope.phase(phase)
-    assert scope("complete", "auth") == 3
-    assert "batch_phase_open" in scope.said
-    assert scope.status()["view"]["last_batch"] == "2"
-
-
-def test_issues_that_are_more_than_medium_have_to_be_resolved_first(scope: Scoped) -> None:
-    scope.phases()
-    assert scope("complete", "auth", "--defer", "high: a hole") == 3
-    assert scope.git("rev-list", "--count", "HEAD").strip() == "2"
-
-
-@pytest.fixture
-def completed(scope: Scoped) -> tuple[Scoped, dict[str, Any]]:
-    """The third batch is complete; what its checkpoint.yaml says then."""
-    scope.phases()
-    (scope.root / "src" / "session.py").write_text("session = 1\n")
-    scope.done("complete", "auth", "--defer", "medium: one more name @ src/session.py:1")
-    return scope, yaml.safe_load(scope.text("checkpoint.yaml"))["checkpoint"]
-
-
-def test_a_completed_batch_writes_every_part_of_the_file(completed: tuple[Scoped, dict[str, Any]]) -> None:
-    scope, written = completed
-    assert list(written) == [
-        "spec_name", "spec_path", "branch", "timestamp", "last_batch", "last_commit", "tasks", "next_batch",
-        "deferred_issues", "review_config",
-    ]  # fmt: skip
-    assert (written["spec_name"], written["spec_path"]) == ("auth", "./specs/active/auth")
-    assert str(written["last_batch"]) == "3"
-    assert written["timestamp"].year >= 2026
-    assert written["review_config"] == {"reviewers": ["openai/one", "google/two"]}
-    assert written["tasks"]["in_progress"] == []
-    groups = {name: [task["id"] for task in group] for name, group in written["tasks"].items()}
-    assert groups == {"completed": ["T001", "T002", "T003"], "in_progress": [], "pending": ["T004"]}
-    assert written["tasks"]["completed"][2] == {"id": "T003", "name": "Add sessions"}
-    assert "  # Metadata\n" in scope.text("checkpoint.yaml")
-
-
-def test_the_task_statuses_are_those_of_tasks_yaml(completed: tuple[Scoped, dict[str, Any]]) -> None:
-    scope, written = completed
-    tasks = {task["id"]: task["status"] for task in yaml.safe_load(scope.text("tasks.yaml"))["tasks"]}
-    assert tasks == {"T001": "completed", "T002": "completed", "T003": "completed", "T004": "pending"}
-    for status, group in written["tasks"].items():
-        assert [tasks[task["id"]] for task in group] == [status] * len(group)
-    assert scope.text("tasks.yaml") == TASKS.replace(
-        "pending, files: [src/session.py]", "completed, files: [src/session.py]"
-    )
-
-
-def test_the_next_batch_follows_from_the_dependencies(completed: tuple[Scoped, dict[str, Any]]) -> None:
-    following = completed[1]["next_batch"]
-    assert str(following["number"]) == "4"
-    assert [task["id"] for task in following["tasks"]] == ["T004"]
-    assert following["tasks"][0]["name"] == "Add leaving"
-    assert "src/leave.py" in str(following["tasks"][0])
-    assert following["parallel"] is False
-
-
-def test_deferred_issues_are_collected_and_carried_forward_until_one_is_resolved(
-    completed: tuple[Scoped, dict[str, Any]],
-) -> None:
-    scope, written = completed
-    assert [(str(one["batch"]), one["severity"], one["location"]) for one in written["deferred_issues"]] == [
-        ("2", "medium", "src/door.py:45"), ("3", "medium", "src/session.py:1"),
-    ]  # fmt: skip
-    scope.phases()
-    scope.done("complete", "auth", "--resolved", "1")
-    left = yaml.safe_load(scope.text("checkpoint.yaml"))["checkpoint"]
-    assert [str(one["batch"]) for one in left["deferred_issues"]] == ["3"]
+def test_deferred_issues_are_carried_forward_until_one_is_resolved(judged: Scope) -> None:
+    carried = judged.complete("--defer", "medium: one more name @ src/session.py:1")["deferred_issues"]
+    assert [one["description"] for one in carried] == ["Two names could say more", "one more name"]
+    judged.phases()
+    left = judged.complete("--resolved", "1")
+    assert [(str(one["batch"]), one["description"]) for one in left["deferred_issues"]] == [("3", "one more name")]
     assert left["next_batch"] is None
 
 
-def test_the_checkpoint_is_committed_with_its_batch_and_names_the_commit_before(
-    completed: tuple[Scoped, dict[str, Any]],
-) -> None:
-    scope, written = completed
-    assert scope.git("show", "--format=", "--name-only", "HEAD").split() == [
-        "specs/active/auth/checkpoint.yaml", "specs/active/auth/tasks.yaml", "src/session.py",
-    ]  # fmt: skip
-    assert scope.git("rev-parse", "HEAD^").strip() == written["last_commit"]
-    assert scope.git("branch", "--show-current").strip() == written["branch"]
-
-
-def test_a_commit_of_digits_stays_text(scope: Scoped) -> None:
-    scope.write("checkpoint.yaml", CHECKPOINT.format(commit="12345678"))
-    assert scope.status()["view"]["last_commit"] == "12345678"
-    scope.write("checkpoint.yaml", CHECKPOINT.format(commit="01234567"))
-    assert scope.status()["view"]["last_commit"] == "01234567"
-
-
-def test_the_skill_that_reads_checkpoints_is_written_by_init(scope: Scoped) -> None:
-    with chdir(scope.root):
-        assert main(["init", "--skills"]) == 0
-    skill = (scope.root / ".agents" / "skills" / "task-continue" / "SKILL.md").read_text("utf-8")
-    for word in ("batch status", "batch begin", "batch complete", "--phase", "--defer"):
-        assert word in skill
+def test_a_completed_batch_changes_the_statuses_in_tasks_yaml_and_no_other_byte(judged: Scope) -> None:
+    judged.complete()
+    assert judged.read(TASKS) == THE_TASKS.replace("sessions, status: pending", "sessions, status: completed")

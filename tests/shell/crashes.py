@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shell.simulated_disk import Fault, Killed, SimulatedDisk
+from workpacket.git.index import Index
 from workpacket.git.repository import Repository
 from workpacket.ledger.append import Happening, Writer, next_event
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest
+from workpacket.shell.held import Held
 from workpacket.shell.transactions.recovery import finish_pending
 from workpacket.shell.transactions.transaction import Transaction
 from workpacket.shell.transactions.workspace import open_workspace
 
 REPOSITORY: Final = Repository(Path("work"), Path("git"), Path("git"))
+# A simulated disk has no index.
+NOTHING_HELD: Final = Held(REPOSITORY, Index(b"", plain=True), frozenset())
 TX: Final = "0190a5de-ac96-774b-bcce-b302099a8057"
 
 _BEFORE: Final = {
@@ -55,7 +59,7 @@ def carry_out(disk: SimulatedDisk) -> None:
     """What a command does: finish what is unfinished, then its own plan."""
     with open_workspace(REPOSITORY, disk) as workspace:
         finish_pending(workspace)
-        Transaction(workspace).apply(PLAN)
+        Transaction(workspace, NOTHING_HELD).apply(PLAN)
 
 
 def recover(disk: SimulatedDisk) -> None:

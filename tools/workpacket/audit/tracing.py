@@ -29,7 +29,8 @@ _PLACE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 class Evidence(Value):
     """One proof. `suspect` says why it can no longer be taken at its word, '' if it can.
 
-    `source` is the path of the event or of the packet that states it.
+    `source` is the path of the event or of the packet that states it. `log_sha256` names the output of a command, whose
+    end may be kept in the clone where it was run; only older events hold it themselves, as `log_tail`.
     """
 
     criterion: str
@@ -43,6 +44,9 @@ class Evidence(Value):
     line: int
     proofs: tuple[str, ...]
     suspect: str = ""
+    log_sha256: str = ""
+    log_tail: str = ""
+    limit: str = ""
 
 
 class Criterion(Value):
@@ -104,19 +108,29 @@ def same(text: str) -> str:
 
 
 def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
-    """The evidence of the log: that of the latest submission, and what was added since."""
+    for event, row, commit in latest_evidence(packet):
+        proofs = _proofs(row)
+        yield evidence_of(event, row, commit, "; ".join(_changed_proofs(facts, proofs, commit)))
+
+
+def latest_evidence(packet: PacketFacts) -> Iterator[tuple[Event, Mapping[str, object], str]]:
+    """The evidence of the log, with its event and commit: that of the latest submission, and what was added since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""
     for event in events[latest:]:
         commit = event.text("commit") or commit
         for row in evidence_rows(event):
-            yield _evidence_of(facts, event, row, commit)
+            yield event, row, str(row.get("commit") or commit)
 
 
-def _evidence_of(facts: AuditFacts, event: Event, row: Mapping[str, object], commit: str) -> Evidence:
+def _proofs(row: Mapping[str, object]) -> tuple[str, ...]:
     listed = row.get("proof")
-    proofs = tuple(str(each) for each in listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
+    return tuple(str(each) for each in listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
+
+
+def evidence_of(event: Event, row: Mapping[str, object], commit: str, suspect: str = "") -> Evidence:
+    proofs = _proofs(row)
     code = row.get("exit_code")
     what = str(row.get("command") or row.get("reason") or ", ".join(proofs) or "")
     result: Result = "met" if row["result"] == "met" else "not_met" if row["result"] == "not_met" else "not_applicable"
@@ -131,7 +145,10 @@ def _evidence_of(facts: AuditFacts, event: Event, row: Mapping[str, object], com
         source=event.path,
         line=1,
         proofs=proofs,
-        suspect="; ".join(_changed_proofs(facts, proofs, commit)),
+        suspect=suspect,
+        log_sha256=str(row.get("log_sha256", "")),
+        log_tail=str(row.get("log_tail", "")),
+        limit=str(row.get("limit", "")),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.plans.adoption import Preference, adopt
+from workpacket.plans.drafting import Answer
+from workpacket.plans.facts import Facts
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.log_files import require_no_log_elsewhere
 
 
 def run(arguments: Arguments) -> int:
@@ -16,7 +19,13 @@ def run(arguments: Arguments) -> int:
     said = arguments.value("prefer")
     prefer: Preference = "board" if said == "board" else "packet" if said == "packet" else ""
     actor = actor_of(arguments, repository)
-    carried = carry_out(repository, "adopt", None, actor, lambda facts: adopt(facts, prefer, only))
+
+    def decide(facts: Facts) -> Answer:
+        without = [name for name, packet in sorted(facts.packets.items()) if not packet.log.by_id]
+        require_no_log_elsewhere(repository, [name for name in without if not only or name in only])
+        return adopt(facts, prefer, only)
+
+    carried = carry_out(repository, "adopt", None, actor, decide)
     return conclude(arguments, carried)
 
 

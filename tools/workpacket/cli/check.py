@@ -49,8 +49,9 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
         return check_and_render(arguments, workspace, files, cache)
 
-    if arguments.value("base") or left_between_files(workspace.git_dir):
-        # What a revision named for this once says, and what a command left unfinished, is asked every time.
+    if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
+        # What a revision named for this once says, what a command left unfinished, and what git leaves out of the work
+        # tree, is asked every time.
         return show_fresh(compute())
     if arguments.words or not approvals_here(workspace.root):
         return show(arguments, workspace, files, cache, compute)

@@ -23,6 +23,7 @@ from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.carrying import activated_among, not_carried_over
 from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
+from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.transactions.leftovers import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
@@ -62,7 +63,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
             checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
     checked.findings += told.findings
-    findings = selected(checked.findings)
+    findings = selected(judged_in_part(workspace.root, checked.findings))
     unsafe = arguments.flag("unsafe-fixes")
     if arguments.flag("diff"):
         from workpacket.cli.fixing import show_fixes
@@ -75,12 +76,13 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if base and repairs:
         raise usage(arguments.command, "conflicting_options", "either --base or a repair")
     if repairs:
-        from workpacket.cli.fixing import fix_files
+        from workpacket.cli.fixing import fix_files, refuse_unreadable
 
+        refuse_unreadable(files)
         fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
-        findings = selected([*checked.findings, *told.findings])
+        findings = selected(judged_in_part(workspace.root, [*checked.findings, *told.findings]))
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,

@@ -42,6 +42,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "trace",
         "follow packets from requirement to evidence and commit, and find what no longer holds",
     ),
+    ("evidence", "evidence", "write what the proofs of a packet printed for a pull request"),
     ("impact", "impact", "list the packets that rest on a file, a line of it, or an anchor"),
     ("audit", "audit", "verify the whole repository and report: what is wrong, since when, who must act"),
     (

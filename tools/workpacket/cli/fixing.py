@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Edit, Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.diff import render_diff
 from workpacket.report.style import Style
 from workpacket.rules.repair import repair
 from workpacket.shell.base.policy import lanes_here
-from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.examining import examine_bytes, unreadable_finding
 from workpacket.shell.checking.rows import load_findings
 from workpacket.shell.transactions.writing import rewrite
-from workpacket.shell.tree import read_bytes
+from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 
@@ -54,6 +55,14 @@ def repaired(
         row = examine_bytes(source.path, kind, source.encode(), lanes)
         findings = [finding for finding in load_findings(source.path, row.findings) if finding.code in codes]
     return source
+
+
+def refuse_unreadable(files: Sequence[Found]) -> None:
+    """Nothing is repaired as long as nobody knows what else there is."""
+    for found in files:
+        finding = unreadable_finding(found.path, found.problem)
+        if finding.code == "tree_unreadable":
+            raise WorkpacketError(finding.code, finding.message, hint=finding.hint, path=finding.path)
 
 
 def show_fixes(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style) -> str:

@@ -6,7 +6,7 @@ import sys
 
 from workpacket.cli.check import chosen_files
 from workpacket.cli.checking import style_of
-from workpacket.cli.fixing import repaired, whole_change
+from workpacket.cli.fixing import refuse_unreadable, repaired, whole_change
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.reading import kind_named
@@ -35,6 +35,8 @@ def run(arguments: Arguments) -> int:
     changed: list[tuple[Source, Source]] = []
     left_out: list[Finding] = []
     files = chosen_files(arguments, workspace)
+    if writes:
+        refuse_unreadable(files)
     lanes = lanes_here(workspace.root)
     for found in files:
         before = _readable(workspace.root, found)

@@ -24,6 +24,7 @@ from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.report.text import counted
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.moment import moment
 
 _SHORT = 12
@@ -36,6 +37,7 @@ def verify_approvals(arguments: Arguments) -> int:
         findings = [*check_approvals(approvals), *append_only(approvals)]
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
+        findings = judged_in_part(str(approvals.repository.root), findings)
         remembered = remember_base(approvals)
         files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
         outcome = CheckOutcome(tuple(findings), files)

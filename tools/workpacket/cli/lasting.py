@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
-from workpacket.cli.remembered import Output, show
+from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
 from workpacket.shell.checking.cache import Cache
@@ -36,6 +36,8 @@ def lasting(arguments: Arguments, module: str) -> int:
                 gc.enable()
 
     try:
+        if workspace.is_partial:
+            return show_fresh(compute())  # which says so every time
         return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute)
     finally:
         cache.close()

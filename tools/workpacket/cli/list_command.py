@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.remembered import Output, show
+from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import open_workspace
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
@@ -22,6 +22,11 @@ def run(arguments: Arguments) -> int:
         return list_work(arguments, workspace.root, files, cache)
 
     try:
+        if workspace.is_partial:
+            from workpacket.cli.looking import say_what_is_missing
+
+            say_what_is_missing(workspace.root)
+            return show_fresh(compute())
         return show(arguments, workspace, files, cache, compute)
     finally:
         cache.close()

@@ -16,6 +16,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.judging.log_verifying import verify_log
+from workpacket.shell.judging.partial_tree import judged_in_part
 
 
 def run(arguments: Arguments) -> int:
@@ -25,9 +26,11 @@ def run(arguments: Arguments) -> int:
         return checkpoint(arguments)
     from workpacket.shell.moment import moment
 
-    verified = verify_log(looking(), arguments.value("base"), moment().now)
+    repository = looking()
+    verified = verify_log(repository, arguments.value("base"), moment().now)
     wanted = set(arguments.words[1:])
-    findings = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
+    found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
+    findings = judged_in_part(str(repository.root), found)
     rows = [row for row in reach(verified.logs, verified.checkpoints) if not wanted or row.packet in wanted]
     status = exit_of(findings)
     if arguments.flag("json"):

@@ -13,11 +13,13 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.plans.facts import Facts, PacketFacts
+from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.asking import Question
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather
+from workpacket.shell.held import note
 from workpacket.shell.transactions.recovery import unfinished
 
 # For commands that look only: who acts matters little, and a missing name is no reason to show nothing.
@@ -25,14 +27,22 @@ NOBODY = Actor("nobody", "agent")
 
 
 def looking() -> Repository:
-    """The repository, with a word on what an earlier command left unfinished: looking recovers nothing."""
+    """The repository, with a word on what an earlier command left unfinished, and on what this work tree lacks: looking
+    recovers nothing."""
     repository = here()
     for left in unfinished(repository):
         paths = ", ".join(left.paths)
         sys.stderr.write(
             f"note: {left.command} was interrupted between files: {paths}; workpacket recover finishes it\n"
         )
+    say_what_is_missing(str(repository.root))
     return repository
+
+
+def say_what_is_missing(root: str) -> None:
+    missing = note(root)
+    if missing:
+        sys.stderr.write(f"note: {escape(missing)}\n")
 
 
 def who_looks(arguments: Arguments, repository: Repository) -> Actor:

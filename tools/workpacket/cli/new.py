@@ -20,7 +20,9 @@ def run(arguments: Arguments) -> int:
     governed = find_governed(str(repository.root))
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
-    revisions = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
+    # The new packet itself is among them: git may hold one of that name which is not here.
+    known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
+    revisions = [*known, *({wp_id.text} - {*known})]
     actor = actor_of(arguments, repository)
     return conclude(arguments, carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent)))
 

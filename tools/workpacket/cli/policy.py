@@ -6,6 +6,7 @@ from workpacket.cli.looking import looking, show_json
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.lifecycle.added_gates import added_gates
 from workpacket.lifecycle.approval import ANCHORING
+from workpacket.lifecycle.evidence_policy import EVIDENCE_KEYS
 from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.model import exits
@@ -33,17 +34,24 @@ def run(arguments: Arguments) -> int:
 def _show(arguments: Arguments, policy: BasePolicy) -> int:
     values: dict[str, Json] = {key: _plain(getattr(policy.lifecycle, key)) for key in KEYS}
     values["target_branch"] = policy.target_branch
+    proofs = policy.lifecycle.evidence
     if arguments.flag("json"):
         origins: dict[str, Json] = {key: policy.lifecycle.origin(key) for key in KEYS}
         way: list[Json] = [*policy.lifecycle.lanes.way]
         faults: list[Json] = [{"code": one.code, "message": one.message} for one in policy.lifecycle.lane_faults]
         said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
         said |= {"way": way, "lane_faults": faults}
-        return show_json(arguments, {**said, "values": values, "origins": origins})
+        evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS}
+        return show_json(arguments, {**said, "values": {**values, "evidence": evidence}, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
     _show_lanes(policy.lifecycle)
+    given = ", ".join(proofs.env) or "nothing more"
+    print(
+        f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "
+        f"of the environment besides the usual: {escape(given)}"
+    )
     print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 from workpacket.cli.governing import ACTING, actor_of, conclude, words_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.team_claims import in_step
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.plans.drafting import Answer
-from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.plans.reviewing import record_evidence, submit
+from workpacket.plans.facts import Facts
+from workpacket.plans.reviewing import Evidence, record_evidence, submit
+from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here
-from workpacket.shell.governing.evidence import numbered, prove
+from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.transactions.transaction import refuse_during_merge
 from workpacket.shell.work_done import work_done
@@ -24,32 +28,39 @@ def run(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Commands that prove something may take long; nobody else has to wait for them.
-    evidence = _evidence(arguments, repository, gather(repository, [name], actor).packets[name])
+    evidence, uncommitted = _evidence(arguments, repository, gather(repository, [name], actor), name)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]
         if arguments.flag("record-only"):
-            return record_evidence(facts, packet, evidence)
+            return record_evidence(facts, packet, evidence, uncommitted)
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
     return in_step(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
 
 
-def _evidence(arguments: Arguments, repository: Repository, packet: PacketFacts) -> list[dict[str, Json]]:
-    document = packet.packet
+def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Evidence, Sequence[str]]:
+    """What is proved here and now, and what is not committed, so that nothing was run."""
+    document = facts.packets[name].packet
     criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    if facts.packets[name].lane != "IN_PROGRESS":
+        return Evidence(), ()
+    to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
+    not_applicable = numbered(arguments.all_of("not-applicable"), criteria, "not-applicable")
+    redactor = Redactor.from_environment(os.environ)
+    for _, reason in not_applicable:
+        require_no_secret(redactor, reason)
     rows: list[dict[str, Json]] = []
-    if packet.lane != "IN_PROGRESS":
-        return rows
-    ran: dict[str, dict[str, Json]] = {}
-    for criterion, how in numbered(arguments.all_of("prove"), criteria, "prove"):
-        if how not in ran:
-            ran[how] = prove(str(repository.root), criterion, how)
-        rows.append({**ran[how], "criterion": criterion})
-    for criterion, reason in numbered(arguments.all_of("not-applicable"), criteria, "not-applicable"):
-        rows.append({"criterion": criterion, "result": "not_applicable", "reason": reason})
-    return rows
+    came_to: dict[str, str] = {}
+    prover = None
+    if to_prove:
+        prover = Prover(repository, facts.policy.evidence, redactor, os.environ, arguments.value("commit"))
+        for (criterion, _), proved in zip(to_prove, prover.prove(to_prove), strict=True):
+            rows.append(dict(proved.row))
+            came_to |= {criterion: proved.said} if proved.said else {}
+    rows += [{"criterion": one, "result": "not_applicable", "reason": reason} for one, reason in not_applicable]
+    return Evidence(rows, came_to), prover.uncommitted if prover is not None else ()
 
 
 COMMAND = Command(
@@ -58,8 +69,10 @@ COMMAND = Command(
     run,
     arguments="WP_ID",
     description="""
-Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds (it is run, and the digest and the end
-of its log are recorded) or a `path:line`. `all=` stands for every line.""",
+Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds, or a `path:line`. `all=` stands for
+every line. A command is run at the commit that is submitted, without a shell (for one, write N=sh -c '...'), with the
+environment and the limits that [evidence] of the policy allows. Recorded are its exit code, and the length and digest
+of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or place that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
@@ -70,5 +83,6 @@ of its log are recorded) or a `path:line`. `all=` stands for every line.""",
     examples=(
         "workpacket submit WP-1-Parser-v1 --prove '1=python -m pytest tests/parser' --prove 2=src/parser.py:40",
         "workpacket submit WP-1-Parser-v1 --prove 'all=just test'",
+        """workpacket submit WP-1-Parser-v1 --prove "1=sh -c 'bin/parse < tests/small.txt'\"""",
     ),
 )

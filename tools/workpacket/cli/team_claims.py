@@ -23,6 +23,7 @@ from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather
+from workpacket.shell.held import look
 from workpacket.value import replace
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class _Team(NamedTuple):
 
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
     """Carry out a claim, or a renewal, while nobody in another clone can make one."""
+    # Before anything is asked of a server.
+    look(here(), head=False).require_visible()
     team = _team()
     if team is None:
         return packet_command(arguments, decide)

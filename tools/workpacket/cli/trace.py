@@ -19,6 +19,6 @@ COMMAND = Command(
     description="""
 Without an id all packets are followed, and what stands alone is listed: requirements without a packet, packets without
 a requirement, criteria without evidence, evidence without a criterion. A link is suspect when what it leads to was
-changed since.""",
+changed since. The end of what a proof printed is shown in the clone where it was run.""",
     examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace --json"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from workpacket.audit.bases import BaseRow
 from workpacket.audit.impact import impact, place_in
@@ -23,6 +23,9 @@ from workpacket.report.door import without_surrogates
 from workpacket.report.text import counted
 from workpacket.rules.evidence import is_inside
 from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.kept_output import kept_output
+
+_SHOWN_LINES = 10
 
 
 def trace_packets(arguments: Arguments) -> int:
@@ -31,9 +34,11 @@ def trace_packets(arguments: Arguments) -> int:
     found = [matter for matter in made.matters if _is_doubt(matter, names, everything=not arguments.words)]
     if arguments.flag("json"):
         packets: list[Json] = [packet_json(made, name) for name in names]
-        return show_json(arguments, {"packets": packets, "doubts": _as_json(found)})
+        logs: dict[str, Json] = {digest: told(end) for digest, end in _logs(made, names).items()}
+        return show_json(arguments, {"packets": packets, "doubts": _as_json(found), "logs": logs})
+    logs_of_named = _logs(made, names if arguments.words else ())
     for name in names if arguments.words else ():
-        print("\n".join(_traced(name, made)))
+        print("\n".join(_traced(name, made, logs_of_named)))
     for matter in found:
         print(f"{place(matter)}: {matter.finding.severity}: {told(matter.finding.message)} ({matter.finding.code})")
     print(f"{counted(len(names), 'packet')} followed, {counted(len(found), 'doubt')}")
@@ -67,7 +72,16 @@ def _as_json(matters: Sequence[Matter]) -> list[Json]:
     ]
 
 
-def _traced(name: str, made: Audit) -> Iterator[str]:
+def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
+    """The ends of what the proofs of these packets printed, by its digest, as far as this clone keeps them."""
+    every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
+    digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
+    repository = here()
+    found = {digest: kept_output(repository, digest, old) for digest, old in digests.items()}
+    return {digest: end for digest, end in found.items() if end}
+
+
+def _traced(name: str, made: Audit, logs: Mapping[str, str]) -> Iterator[str]:
     traced: Trace = made.traces[name]
     yield f"{name}: {made.facts.packets[name].lane or 'without a log'}"
     for line in made.obstacles[name]:
@@ -77,7 +91,7 @@ def _traced(name: str, made: Audit) -> Iterator[str]:
         lines = f"{told(anchor.path)}:{anchor.first}-{anchor.last}"
         yield f"  requirement  {told(anchor.name)} {lines}  {anchor.state}{said}"
     for criterion in traced.criteria:
-        yield from _criterion(criterion)
+        yield from _criterion(criterion, logs)
     for stray in traced.strays:
         yield f"  stray        {told(stray.what)} for {told(stray.criterion)}"
     for commit in traced.commits:
@@ -90,13 +104,21 @@ def _where(commit: TracedCommit) -> str:
     return "on the target branch" if commit.seen.on_target else "not on the target branch"
 
 
-def _criterion(criterion: Criterion) -> Iterator[str]:
+def _criterion(criterion: Criterion, logs: Mapping[str, str]) -> Iterator[str]:
     yield f"  criterion {criterion.number}  {told(criterion.text)}"
     for each in criterion.evidence:
         doubt = f"  suspect: {told(each.suspect)}" if each.suspect else ""
-        yield f"    evidence   {each.result}: {told(each.what)}{doubt}"
+        stopped = "  stopped at its time limit" if each.limit == "time" else ""
+        yield f"    evidence   {each.result}: {told(each.what)}{stopped}{doubt}"
+        yield from (f"      | {told(line)}" for line in _last_lines(logs.get(each.log_sha256, "")))
     if not criterion.evidence:
         yield "    evidence   none"
+
+
+def _last_lines(log: str) -> list[str]:
+    lines = log.rstrip("\n").split("\n") if log else []
+    more = len(lines) - _SHOWN_LINES
+    return [f"... {counted(more, 'line')} before", *lines[-_SHOWN_LINES:]] if more > 0 else lines
 
 
 def show_impact(arguments: Arguments) -> int:

@@ -27,6 +27,17 @@ class Workspace:
 
         return package_fingerprint()
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether git leaves governed files out of the work tree, so that what is shown may not be all there is."""
+        from workpacket.git.index_flags import may_hide
+
+        if not may_hide(self.git_dir, GOVERNANCE_FOLDER):
+            return False
+        from workpacket.shell.held import hidden
+
+        return hidden(self.root) is not None
+
     def relative(self, word: str) -> str:
         """A path as given on the command line, relative to the repository; '' for the repository itself."""
         full = os.path.join(self.here, word)

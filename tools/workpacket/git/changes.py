@@ -37,6 +37,14 @@ def status(repository: Repository, *paths: str) -> list[StatusEntry]:
     return [StatusEntry(row[3:], row[:2]) for row in answer.text.split("\0")[:-1]]
 
 
+def hidden_paths(repository: Repository) -> list[str]:
+    """Tracked paths that `status` takes to be unchanged without a look: skip-worktree, as in a sparse checkout, and
+    assume-unchanged."""
+    answer = run_git(repository.root, "ls-files", "-z", "-v")
+    rows = (row for row in answer.text.split("\0")[:-1] if row[0] == "S" or row[0].islower())
+    return [row[2:] for row in rows]
+
+
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
     """What the tree of `head` has differently from the tree of `base`. A rename is one deletion and one addition."""
     answer = run_git(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.git.run import run_git
+from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.value import Value
 
 
@@ -62,6 +62,17 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     return found
 
 
+def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
+    """The ids of objects by name (`<id>:<path>`), asked of one process. What is not there is left out."""
+    wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
+    if not wanted:
+        return {}
+    request = "".join(f"{name}\n" for name in wanted).encode("utf-8", "surrogateescape")
+    answer = run_git(repository.root, "cat-file", "--batch-check=%(objectname)", stdin=request)
+    rows = zip(wanted, answer.text.splitlines(), strict=True)
+    return {name: row for name, row in rows if not row.endswith((" missing", " ambiguous"))}
+
+
 def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
     """The bytes of a file as committed; None if it is not there."""
     name = f"{commit}:{path}"
@@ -82,5 +93,5 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
     return WorkpacketError(
         "object_missing",
         f"the object {identity}{f' ({name})' if name else ''} is not in this clone",
-        hint="fetch all of it: git fetch --refetch; look for damage: git fsck",
+        hint=FETCH_ALL,
     )

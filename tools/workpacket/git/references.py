@@ -41,6 +41,19 @@ def commit_at(repository: Repository, name: str) -> str | None:
     return _asked(repository, name)
 
 
+def reference_tips(repository: Repository) -> dict[str, str]:
+    """What HEAD and all references point at: the commit, and the name of one reference that leads there."""
+    answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
+    tips: dict[str, str] = {}
+    for row in answer.text.splitlines():
+        own, peeled, name = row.split(" ", 2)
+        tips.setdefault(peeled or own, name)
+    head = commit_at(repository, "HEAD")
+    if head is not None:
+        tips.setdefault(head, "HEAD")
+    return tips
+
+
 def _asked(repository: Repository, name: str) -> str | None:
     options = ("--verify", "--quiet", "--end-of-options")
     answer = run_git(repository.root, "rev-parse", *options, f"{name}^{{commit}}", check=False)

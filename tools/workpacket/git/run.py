@@ -54,7 +54,17 @@ _OPTIONS: Final = (
     "-c", "log.follow=false",
     "-c", f"diff.orderFile={os.devnull}",
     "-c", "i18n.logOutputEncoding=UTF-8",
+    "-c", "advice.graftFileDeprecated=false",
 )  # fmt: skip
+
+
+# What git says of an object that a partial clone lacks, since nothing is fetched behind the user's back.
+_NOT_FETCHED: Final = "from promisor remote"
+_BY_THE_WAY: Final = ("hint:", "warning: lazy fetching disabled")
+FETCH_ALL: Final = (
+    "in a clone made with --filter, fetch all of it: git config --unset remote.origin.partialclonefilter && "
+    "git fetch --refetch; elsewhere look for damage: git fsck"
+)
 
 
 class Answer(Value):
@@ -101,12 +111,17 @@ def run_git(
 
 
 def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
+    if _NOT_FETCHED in answer.complaint:
+        return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
     said = answer.complaint or f"status {answer.status}, without a word"
     return WorkpacketError("git_failed", f"git {subcommand}: {said}")
 
 
 def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
-    return done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").removeprefix("error: ")
+    """On one line, without the advice that git gives by the way."""
+    lines = (line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines())
+    said = " ".join(line for line in lines if line and not line.startswith(_BY_THE_WAY))
+    return said.removeprefix("fatal: ").removeprefix("error: ")
 
 
 def _environment() -> dict[str, str]:

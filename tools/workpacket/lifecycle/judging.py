@@ -159,13 +159,19 @@ def _merge(event: Event, around: Around) -> list[str]:
 def _submission(event: Event) -> list[str]:
     rows = event.data["evidence"]
     assert isinstance(rows, list)
-    failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and row["result"] == "not_met"]
+    failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and _failed(row)]
     found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
     return [*found, *(f"{path} is outside of the scope" for path in event.texts("outside_scope"))]
 
 
+def _failed(row: Mapping[str, object]) -> bool:
+    """Whatever the row calls it: a command that ended with another code than 0, or was stopped, proved nothing."""
+    ended_badly = row.get("exit_code", 0) != 0 or row.get("limit") == "time"
+    return row["result"] == "not_met" or (row["result"] == "met" and ended_badly)
+
+
 def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
-    return any(isinstance(r, Mapping) and r["criterion"] == criterion and r["result"] != "not_met" for r in rows)
+    return any(isinstance(r, Mapping) and r["criterion"] == criterion and not _failed(r) for r in rows)
 
 
 def _verdict(event: Event, holders: set[str], digest_of: DigestOf, reports: Sequence[Report]) -> list[str]:

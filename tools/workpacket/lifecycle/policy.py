@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from workpacket.lifecycle.evidence_policy import EvidencePolicy, evidence_policy
 from workpacket.model.lanes import BUILT_IN, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -55,6 +56,8 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy.
 
+    `evidence` is the table `[evidence]`, which lies beside this one.
+
     `lane_faults` are what is wrong with the lanes that it adds: as long as there is any, no packet moves.
     """
 
@@ -68,6 +71,7 @@ class LifecyclePolicy(Value):
     gates: tuple[AddedGate, ...] = ()
     lanes: LaneTable = BUILT_IN
     lane_faults: tuple[LaneFault, ...] = ()
+    evidence: EvidencePolicy = EvidencePolicy()
     origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
@@ -77,7 +81,8 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in {"origins", "lane_faults"})
+_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence"})
+KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
@@ -89,11 +94,11 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
         return LifecyclePolicy(lane_faults=(unread,))
-    table = root.get("lifecycle")
+    table, evidence = root.get("lifecycle"), evidence_policy(root)
     if table is None:
-        return LifecyclePolicy()
+        return LifecyclePolicy(evidence=evidence)
     lanes, lane_faults = _lanes(table.get("lanes"))
-    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults}
+    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults, "evidence": evidence}
     origins: dict[str, str] = {}
     for key, node in table.mapping.items():
         value = lanes if key == "lanes" else _value(key, node, lanes)

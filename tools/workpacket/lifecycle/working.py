@@ -98,7 +98,8 @@ class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
 
     `whose` is the packet to which the branch belongs that is checked out, '' if it is nobody's.
-    `came_to` is what the proof of a criterion came to, as the end of a sentence.
+    `came_to` is what the proof of a criterion came to, as the end of a sentence; `elsewhere` is the commit at which a
+    criterion was proved, where it is not that of the work.
     """
 
     actor: str
@@ -111,6 +112,7 @@ class Submission(Value):
     branch: str | None = None
     whose: str = ""
     came_to: Mapping[str, str] = NOTHING
+    elsewhere: Mapping[str, str] = NOTHING
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
@@ -119,7 +121,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
         *_elsewhere(state, submission),
         *_criteria_unmet(state.packet, submission),
         *_scope_unmet(state.packet, submission),
-        *_uncommitted_unmet(state.packet, submission),
+        *uncommitted_unmet(state.packet, submission.uncommitted),
         *_todo_unmet(state.packet, submission),
     )
 
@@ -142,9 +144,13 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
         yield Unmet("done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", "edit it")
     for number, criterion in enumerate(submission.criteria, 1):
         result = submission.proved.get(criterion)
+        commit = submission.elsewhere.get(criterion)
+        if result == "met" and commit:
+            message = f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which is other work"
+            yield Unmet("evidence_of_other_commit", message, f"workpacket submit {packet} --prove '{number}=COMMAND'")
         if result in {"met", "not_applicable"}:
             continue
-        said = f"failed{submission.came_to.get(criterion, '')}" if result == "not_met" else "is missing"
+        said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
         yield Unmet("evidence_missing", message, f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'")
 
@@ -162,8 +168,8 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
         yield Unmet("outside_scope", message, f"take the change back, or add the path to {packet}", path)
 
 
-def _uncommitted_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
-    for path in submission.uncommitted:
+def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Unmet]:
+    for path in uncommitted:
         message = f"{path} is not committed"
         yield Unmet("work_uncommitted", message, f"git commit it, then: workpacket submit {packet}", path)
 

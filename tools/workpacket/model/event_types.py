@@ -16,6 +16,7 @@ FORKED: Final = "FORKED"
 GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
 PACKETS_PER_CHECKPOINT: Final = 1000
+MOST_EVIDENCE: Final = 200
 
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
@@ -47,13 +48,18 @@ _EVIDENCE = record(
     {
         "command": text("what was run", longest=2000),
         "exit_code": integer("how it ended", least=-255, most=2**32 - 1),
+        "commit": COMMIT,
         "log_sha256": DIGEST,
-        "log_tail": text("the last lines of its log", longest=4000, shortest=0),
+        "log_length": integer("how many bytes it printed", least=0),
+        "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
+        "limit": choice(
+            "the limit that it reached: stopped at that of time, cut at that of output", ("time", "output")
+        ),
         "proof": array("path:line", text("path:line", longest=300), most=50),
         "reason": REASON,
     },
 )
-_EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=200, least=1)
+_EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=MOST_EVIDENCE, least=1)
 _CHECKLIST = array(
     "the items of the gate, as they were judged",
     record(

@@ -42,7 +42,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
         "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
-        "submit": lambda: submit_refusal(facts, packet, work, ()),
+        "submit": lambda: submit_refusal(facts, packet, work),
         "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
     }
     if lanes.lane(packet.lane) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.approval import VERDICT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.linking import reminders, unfinished_runs
@@ -11,14 +12,22 @@ from workpacket.lifecycle.moving import forward_command, move_unmet
 from workpacket.lifecycle.transitions import transition
 from workpacket.lifecycle.unmet import Unmet
 from workpacket.lifecycle.waivers import still_unmet
-from workpacket.lifecycle.working import Proof, Submission, merged_unmet, submit_unmet, verdict_unmet
+from workpacket.lifecycle.working import (
+    Proof,
+    Submission,
+    merged_unmet,
+    submit_unmet,
+    uncommitted_unmet,
+    verdict_unmet,
+)
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.plans.drafting import Answer, Draft, Planned, Refused
 from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.plans.moving import move, project
 from workpacket.plans.passing import added_unmet
 from workpacket.plans.standing import whose_branch
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 _TODO = lazy_pattern(r"TODO\b")
 
@@ -26,7 +35,8 @@ _TODO = lazy_pattern(r"TODO\b")
 class Work(Value):
     """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
 
-    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead.
+    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead. `alike` are
+    the commits, of those at which something was proved, whose work is that of this one.
     """
 
     commit: str
@@ -34,11 +44,21 @@ class Work(Value):
     changed: Sequence[str] | None = None
     uncommitted: Sequence[str] = ()
     branch: str | None = None
+    alike: frozenset[str] = frozenset()
 
 
-def submit_refusal(
-    facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Mapping[str, Json]]
-) -> tuple[Unmet, ...]:
+class Evidence(Value):
+    """What was proved. `rows` are those of the event; `came_to` says of a criterion how its proof ended, as the end of
+    a sentence: it is for the person who typed the command, and is kept nowhere."""
+
+    rows: Sequence[Mapping[str, Json]] = ()
+    came_to: Mapping[str, str] = NOTHING
+
+
+_NONE = Evidence()
+
+
+def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Unmet, ...]:
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
@@ -46,7 +66,7 @@ def submit_refusal(
     if document is None:
         command = f"git restore {packet.packet_path}"
         return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
-    rows = [*_recorded(packet), *evidence]
+    rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     submission = Submission(
@@ -59,7 +79,8 @@ def submit_refusal(
         todo,
         work.branch,
         whose_branch(facts, work.branch or ""),
-        {str(row["criterion"]): _came_to(row) for row in rows},
+        {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
+        _proved_elsewhere(rows, work),
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
@@ -67,16 +88,25 @@ def submit_refusal(
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
-    """What a command came to, as the end of a sentence: its status and the last line that it said."""
+    """What a proof came to, as the end of a sentence."""
     if "exit_code" not in row:
         places = row.get("proof")
         named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
-        return f": {named} is not there"
-    said = [line.strip() for line in str(row.get("log_tail", "")).splitlines() if line.strip()]
-    return f": {row.get('command')} ended with {row['exit_code']}" + (f", saying {said[-1][:200]!r}" if said else "")
+        return f"failed: {named} is not there"
+    return f"failed: {row.get('command')} ended with {row['exit_code']}"
 
 
-def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
+def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[str, str]:
+    """The commit of the last proof of a criterion, where its work is not that of the commit to be judged.
+
+    Older events do not say at which commit something was proved.
+    """
+    latest = {str(row["criterion"]): str(row.get("commit", "")) for row in rows}
+    known = {"", work.commit, *work.alike}
+    return {criterion: commit for criterion, commit in latest.items() if commit not in known}
+
+
+def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     """Evidence that was recorded since the packet was claimed last."""
     clock = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
     rows: list[Mapping[str, Json]] = []
@@ -87,14 +117,15 @@ def _recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     return rows
 
 
-def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Mapping[str, Json]]) -> Answer:
-    """`evidence` are rows of the event `submitted`; the commands were run before."""
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence) -> Answer:
+    """The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
         return Refused(name, unmet)
     draft = Draft("submit", facts)
-    rows: list[Json] = [dict(row) for row in [*_recorded(packet), *evidence]]
+    rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
+    _require_room(rows)
     data: dict[str, Json] = {"commit": work.commit, "evidence": rows}
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
@@ -110,15 +141,24 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Sequence[Map
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
-def record_evidence(facts: Facts, packet: PacketFacts, evidence: Sequence[Mapping[str, Json]]) -> Answer:
+def _require_room(rows: Sequence[Json]) -> None:
+    if len(rows) > MOST_EVIDENCE:
+        message = f"there are {len(rows)} proofs, and an event holds {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
+
+
+def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncommitted: Sequence[str] = ()) -> Answer:
     """Keep what was proved so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
+    unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
     if unmet:
         return Refused(name, unmet)
+    rows: list[Json] = [dict(row) for row in evidence.rows]
+    _require_room(rows)
     draft = Draft("submit", facts)
-    draft.happened(packet, "evidence.recorded", {"evidence": [dict(row) for row in evidence]})
-    said = f"{len(evidence)} pieces of evidence recorded for {name}"
+    draft.happened(packet, "evidence.recorded", {"evidence": rows})
+    said = f"{len(rows)} pieces of evidence recorded for {name}"
     return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name})
 
 

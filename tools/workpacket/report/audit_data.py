@@ -200,6 +200,7 @@ def evidence_json(rows: Sequence[Evidence]) -> list[Json]:
             "result": one.result,
             "what": told(one.what),
             "exit_code": one.exit_code,
+            "log_sha256": one.log_sha256,
             "at": one.at,
             "by": told(one.by),
             "commit": one.commit,

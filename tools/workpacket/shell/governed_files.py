@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -12,6 +13,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
 from workpacket.plans.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
+from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
@@ -62,7 +64,7 @@ class GovernedFiles:
 
     def events(self, name: str) -> Iterator[tuple[str, bytes]]:
         folder = f"{LOG_FOLDER}/{name}"
-        for entry in sorted(os.listdir(os.path.join(self.root, folder))):
+        for entry in _names(self.root, folder):
             if not entry.startswith(".workpacket-"):
                 yield entry, read_bytes(self.root, f"{folder}/{entry}", _LARGEST_EVENT)
 
@@ -79,7 +81,7 @@ def find_governed(root: str) -> GovernedFiles:
     for name in _folders(root, PACKETS):
         for kind, paths in (("packet", governed.packets), ("refinement", governed.refinements)):
             path = f"{PACKETS}/{name}/{kind}.md"
-            if _is_id(name) and os.path.isfile(os.path.join(root, path)):
+            if _is_id(name) and _is_file(root, path):
                 paths.setdefault(name, path)
     governed.logs = frozenset(name for name in _names(root, LOG_FOLDER) if name != CHECKPOINT_LOG and _is_id(name))
     return governed
@@ -109,6 +111,8 @@ def _names(root: str, folder: str) -> list[str]:
         return sorted(os.listdir(os.path.join(root, folder)))
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise unreadable(root, error) from error
 
 
 def _folders(root: str, folder: str) -> list[str]:
@@ -118,6 +122,17 @@ def _folders(root: str, folder: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise unreadable(root, error) from error
+
+
+def _is_file(root: str, path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(os.path.join(root, path)).st_mode)
+    except PermissionError as error:
+        raise unreadable(root, PermissionError(error.errno, error.strerror, os.path.dirname(error.filename))) from error
+    except OSError:
+        return False
 
 
 _is_id = cache(is_packet_id)  # each name stands in several folders
@@ -141,6 +156,7 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
     if revisions:
         hint = f"name the revision: {', '.join(revisions)}"
         raise WorkpacketError("packet_ambiguous", f"{word} is a base; there is no packet of this very id", hint=hint)
+    require_found(governed.root, parsed.text if parsed is not None else "")
     near = nearest(word, ids)
     hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new makes one"
     raise WorkpacketError("packet_unknown", f"there is no packet {word}", hint=hint)

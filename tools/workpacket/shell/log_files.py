@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import list_tree
+from workpacket.git.objects import list_tree, object_names
+from workpacket.git.references import reference_tips
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import default_branch
 from workpacket.ledger.checkpoints import CHECKPOINTS_FOLDER
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.events import LOG_FOLDER
+from workpacket.shell import held
 from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
 from workpacket.shell.tree import read_bytes
 
@@ -41,16 +43,44 @@ def read_logged(root: str, path: str) -> bytes:
 
 
 def paths_below(root: str, folder: str) -> Iterator[str]:
-    for current, folders, names in os.walk(os.path.join(root, folder)):
-        folders.sort()
-        place = os.path.relpath(current, root).replace(os.sep, "/")
-        yield from (f"{place}/{name}" for name in sorted(names) if not name.startswith(TEMPORARY_PREFIX))
+    """Every file below a folder but those that a command is about to put in place; a folder that cannot be read is an
+    error."""
+    return (path for path in held.paths_below(root, folder) if not path.rpartition("/")[2].startswith(TEMPORARY_PREFIX))
 
 
 def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
     """The object ids of the append-only files as a commit holds them."""
     entries = [entry for folder in APPEND_ONLY_FOLDERS for entry in list_tree(repository, commit, folder)]
     return {entry.path: entry.object_id for entry in entries}
+
+
+def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> None:
+    """WorkpacketError `log_elsewhere` if any branch, tag or other reference holds a log of one of these packets."""
+    if not names:
+        return
+    main = default_branch(repository)
+    # Where several branches hold it, the main one is named.
+    tips = reference_tips(repository)
+    if main is not None:
+        tips = {main.commit: main.ref, **{commit: ref for commit, ref in tips.items() if commit != main.commit}}
+    folders = object_names(repository, (f"{commit}:{LOG_FOLDER}" for commit in tips))
+    # Many branches have the same log: each state of it is asked once.
+    holders: dict[str, str] = {}
+    for name, folder in folders.items():
+        holders.setdefault(folder, tips[name.partition(":")[0]])
+    found = object_names(repository, (f"{folder}:{name}" for folder in holders for name in names))
+    if not found:
+        return
+    folder, _, packet = next(iter(found)).partition(":")
+    branch = holders[folder].removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    others = len({place.partition(":")[2] for place in found}) - 1
+    more = f" and of {others} more" if others else ""
+    raise WorkpacketError(
+        "log_elsewhere",
+        f"{branch} holds the log of {packet}{more}; a second beginning would contradict it for ever",
+        hint=f"bring the log here first: git merge {branch}",
+        path=f"{LOG_FOLDER}/{packet}",
+    )
 
 
 def object_ids(files: dict[str, bytes], *, sha256: bool) -> dict[str, str]:

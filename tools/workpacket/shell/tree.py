@@ -16,6 +16,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 
 UNKNOWN_KIND = "unknown"
 NOT_A_FILE = "is not a regular file"
+FOLDER_SHUT = "is a folder that cannot be read"
 
 
 def refusal(error: OSError) -> str:
@@ -75,7 +76,7 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Found(current, UNKNOWN_KIND, "", 0, problem=refusal(error))
+            yield Found(current, UNKNOWN_KIND, "", 0, problem=f"{FOLDER_SHUT} ({error.strerror or error})")
 
 
 def look_below(root: str, folder: str) -> list[Found]:

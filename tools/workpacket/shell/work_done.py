@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 
 from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.errors import WorkpacketError
 from workpacket.git.changes import changed_paths, patch_id, status
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
@@ -13,7 +16,7 @@ from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.plans.facts import PACKETS, REFINEMENTS, PacketFacts
-from workpacket.plans.reviewing import Containment, Work, submitted_commit
+from workpacket.plans.reviewing import Containment, Work, recorded, submitted_commit
 
 # What the lifecycle itself writes is no part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
@@ -38,7 +41,22 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
     if base:
         changed = [change.path for change in changed_paths(repository, base, head) if not is_own(change.path)]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
-    return Work(head, base, changed, uncommitted, None if commit else branch_here(repository))
+    branch = None if commit else branch_here(repository)
+    return Work(head, base, changed, uncommitted, branch, frozenset(_alike(repository, packet, head)))
+
+
+def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
+    """The commits at which something was proved for this packet, and that hold the same work as `head`."""
+    for commit in sorted({str(row["commit"]) for row in recorded(packet) if "commit" in row}):
+        # One that is not in this clone is taken for other work: nobody here can tell.
+        with suppress(WorkpacketError):
+            if same_work(repository, commit_of(repository, commit), head):
+                yield commit
+
+
+def same_work(repository: Repository, one: str, other: str) -> bool:
+    """Whether two commits differ in nothing but what the lifecycle itself writes."""
+    return one == other or all(is_own(change.path) for change in changed_paths(repository, one, other))
 
 
 def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:

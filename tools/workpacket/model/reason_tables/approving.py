@@ -101,7 +101,8 @@ REASONS: tuple[Reason, ...] = (
         "object_missing",
         "Clone that lacks an object of its history",
         "What a commit holds there is not in this clone, as after a clone with `--filter` or damage to the disk.",
-        "Fetch everything with `git fetch --refetch`, or clone again without `--filter`; `git fsck` shows damage.",
+        "Fetch all: `git config --unset remote.origin.partialclonefilter && git fetch --refetch`, or clone again "
+        "without a filter; `git fsck` shows damage.",
     ),
     Reason(
         "revision_ambiguous",

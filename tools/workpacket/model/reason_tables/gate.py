@@ -41,6 +41,33 @@ REASONS: tuple[Reason, ...] = (
         "It proves nothing, neither for nor against.",
         "Correct the command; it is run from the top of the repository, without a shell.",
     ),
+    _usage(
+        "proof_needs_shell",
+        "The command that is to prove a criterion is written for a shell",
+        "A proof is run without a shell, so a pipe, a variable or a pattern would reach the program as plain text: of "
+        "`echo Eve | python3 greet.py`, `echo` would print all of it, and greet.py would never start.",
+        "Name the shell: `--prove \"1=sh -c 'COMMAND'\"`. Or quote the character, if it is meant as it is.",
+    ),
+    _usage(
+        "secret_in_proof",
+        "What is given as proof holds a secret",
+        "The command, and the reason why a line does not apply, enter the log, and stay there for everybody.",
+        "Let the program read the secret from a file, or from a variable that `[evidence] env` of the policy names. "
+        "A secret that was typed here should be replaced.",
+    ),
+    _gate(
+        "proof_tree_differs",
+        "The work tree is not the commit that is to be proved",
+        "What a command comes to in another tree says nothing about the commit.",
+        "Check the commit out completely, here or in a new work tree: `git worktree add --detach PATH REV`.",
+    ),
+    _gate(
+        "proof_changed_tree",
+        "A proof changed the work tree",
+        "It changed tracked files, left new ones or moved HEAD: what it proved is not the commit any more, and neither "
+        "is what later proofs see.",
+        "Take the change back. Let the proof write to a temporary folder, or to files that git ignores.",
+    ),
     _gate(
         "log_absent",
         "The packet has no log",

@@ -43,6 +43,25 @@ REASONS: tuple[Reason, ...] = (
         "It waits for a lock, a network file system or a broken repository.",
         "Try the same git command by hand; look for a stale .git/index.lock.",
     ),
+    _environment(
+        "tree_incomplete",
+        "Work tree that lacks files which git holds",
+        "A sparse checkout, a flag of the index, a submodule or a deletion keeps governed files out of the work tree. "
+        "Nothing is written in the place of what only seems to be missing, and no verdict rests on a part.",
+        "Run the git command that the message names, such as `git sparse-checkout add .GOV`.",
+    ),
+    _environment(
+        "tree_unreadable",
+        "Folder that cannot be read",
+        "What lies in it could be anything, so nothing is done as if it were empty.",
+        "Give yourself the right to read the folder: `chmod u+rwx <folder>`.",
+    ),
+    _conflict(
+        "log_elsewhere",
+        "Packet whose log is on another branch",
+        "A log has one beginning. A second one, made here, would contradict the first when both are merged, for ever.",
+        "Bring the log here by merging the branch that the message names; adopt only what has no log anywhere.",
+    ),
     _usage(
         "unknown_revision",
         "No such commit here",

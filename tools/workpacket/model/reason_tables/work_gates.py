@@ -108,6 +108,18 @@ REASONS: tuple[Reason, ...] = (
         "Go to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit REV`.",
     ),
     _gate(
+        "evidence_not_kept",
+        "What the proofs printed is not kept here",
+        "No output of a proof enters the log. Its end stays in the clone where the proof was run, and may be deleted.",
+        "Publish it from that clone, or prove again: `workpacket submit WP --prove N=COMMAND`.",
+    ),
+    _gate(
+        "evidence_of_other_commit",
+        "The evidence is of other work",
+        "It was recorded at a commit whose files differ from those of the commit that is to be judged.",
+        "Prove it again: `workpacket submit WP --prove N=COMMAND`.",
+    ),
+    _gate(
         "work_uncommitted",
         "Files of the scope are not committed",
         "What is judged is a commit; what is not in it would never be reviewed.",

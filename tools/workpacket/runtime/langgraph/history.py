@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -113,6 +113,36 @@ class History:
         for place in sorted(self.positions, key=self.positions.__getitem__, reverse=True):
             if namespace is None or place.namespace == namespace:
                 yield place
+
+    def is_before(self, place: Place, point: Place, parents: Callable[[Place], Mapping[str, str]]) -> bool:
+        """Whether a checkpoint was there when `point` was made.
+
+        Within a namespace the order is the store's. Across namespaces it is not: with durability="async" the first
+        checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. So what
+        LangGraph recorded decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
+        one was made. A checkpoint that was made in the step of `point`, or in a later one, is not before it.
+        """
+        at, limit = self.positions[place], self.positions[point]
+        if place.namespace == point.namespace:
+            return at < limit
+        if at > limit and place.id > point.id:  # stored late, as by a move from another saver, but made before
+            return False
+        mine = {**parents(place), place.namespace: place.id}
+        theirs = {**parents(point), point.namespace: point.id}
+        for namespace in mine.keys() & theirs.keys():
+            step, last = (self._position(Place(namespace, named[namespace])) for named in (mine, theirs))
+            if step is None or last is None:
+                continue
+            if step > last or (step == last and namespace == point.namespace):
+                return False
+        return True
+
+    def _position(self, place: Place) -> int | None:
+        """Where a checkpoint was first stored, also if it was deleted since; None if it never was."""
+        found = self.positions.get(place)
+        if found is not None:
+            return found
+        return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
     def ancestors(self, place: Place) -> Iterator[Place]:
         """The checkpoint's parent, its parent, and so on, as far as they are there."""

@@ -23,9 +23,9 @@ from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.asynchronous import AsyncCalls
 from workpacket.runtime.langgraph.cleaning import Cleaner
 from workpacket.runtime.langgraph.contents import Contents
-from workpacket.runtime.langgraph.history import Saved
+from workpacket.runtime.langgraph.history import History, Saved
 from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, task_writes
-from workpacket.runtime.langgraph.records import Place, stream_of, thread_of
+from workpacket.runtime.langgraph.records import OlderId, Place, stream_of, thread_of
 from workpacket.runtime.langgraph.thread import Pen, Thread
 from workpacket.runtime.runtime import Settings
 from workpacket.runtime.stores.contract import Store
@@ -44,6 +44,7 @@ class ReadingSaver(AsyncCalls):
         self.pen = Pen(store, Contents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._lock = threading.Lock()
+        self._writing = {}
 
     # ---- checkpoints --------------------------------------------------------------------------------------------
 
@@ -98,36 +99,57 @@ class ReadingSaver(AsyncCalls):
     ) -> Iterator[CheckpointTuple]:
         thread = self.thread(thread_id)
         end = None if before is None else before["configurable"].get("checkpoint_id")
+        space = None if namespace is None else self.cleaner.name(namespace)
+        found_any = False
         with thread.lock:
             history = thread.catch_up()
-            places = [*history.newest_first(None if namespace is None else self.cleaner.name(namespace))]
-            limits = [at for place, at in history.positions.items() if place.id == end]
-            positions = dict(history.positions)
+            places = [*history.newest_first(space)]
+            point = None if end is None else _place_of(history, self.cleaner.name(end), space)
         for place in places:
             if wanted is not None and place.id != self.cleaner.name(wanted):
                 continue
-            if end is not None and not (positions[place] < limits[0] if limits else place.id < end):
-                continue
             with thread.lock:
-                found = self._tuple(thread, thread_id, place) if place in thread.history.saved else None
-            if found is not None and all(_same(found.metadata, key, value) for key, value in asked.items()):
+                history = thread.history
+                if place not in history.saved or not self._is_before(thread, place, point, end):
+                    continue
+                found = self._tuple(thread, thread_id, place, older=place != history.head(place.namespace))
+            found_any = True
+            if all(_same(found.metadata, key, value) for key, value in asked.items()):
                 yield found
+        if space is not None and end is not None and not found_any:
+            with thread.lock:
+                thread.restarts[space] += 1
+
+    def _is_before(self, thread: Thread, place: Place, point: Place | None, end: str | None) -> bool:
+        if end is None:
+            return True
+        if point is None or point not in thread.history.positions:  # unknown here: its id says when it was made
+            return place.id < end
+        return thread.history.is_before(place, point, lambda one: self._parents(thread, one))
+
+    def _parents(self, thread: Thread, place: Place) -> Mapping[str, str]:
+        """In which step of each enclosing graph a checkpoint was made, as its metadata says."""
+        saved = thread.history.saved.get(place)
+        if saved is None:
+            return {}
+        named = self.serde.loads_typed(self._parts(thread, saved).metadata).get("parents") or {}
+        return {self.cleaner.name(space): self.cleaner.name(one) for space, one in named.items()}
 
     def _comparable(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values to look for, as they would have been kept."""
         cleaned = self.cleaner.typed(self.serde.dumps_typed(self.cleaner.metadata(values)))
         return cast("dict[str, Any]", self.serde.loads_typed(cleaned))
 
-    def _tuple(self, thread: Thread, thread_id: str, place: Place) -> CheckpointTuple:
+    def _tuple(self, thread: Thread, thread_id: str, place: Place, *, older: bool = False) -> CheckpointTuple:
         saved = thread.history.saved[place]
         parts = self._parts(thread, saved)
         checkpoint = cast("Checkpoint", self.serde.loads_typed(parts.structure))
         checkpoint["channel_values"] = {name: self.serde.loads_typed(value) for name, value in parts.channels.items()}
         return CheckpointTuple(
-            config_of(thread_id, place.namespace, place.id),
+            config_of(thread_id, place.namespace, OlderId(place.id) if older else place.id),
             checkpoint,
             cast("CheckpointMetadata", self.serde.loads_typed(parts.metadata)),
-            None if saved.parent is None else config_of(thread_id, place.namespace, saved.parent),
+            None if saved.parent is None else config_of(thread_id, place.namespace, OlderId(saved.parent)),
             self._pending(thread, place),
         )
 
@@ -191,6 +213,12 @@ def named(config: RunnableConfig) -> tuple[str, str, str | None]:
     """Thread, namespace and checkpoint of a configuration."""
     asked = config["configurable"]
     return str(asked["thread_id"]), str(asked.get("checkpoint_ns", "")), asked.get("checkpoint_id")
+
+
+def _place_of(history: History, checkpoint: str, space: str | None) -> Place | None:
+    """The checkpoint of this id, in whatever namespace; LangGraph names none when it asks what was before a step."""
+    places = [place for place in history.positions if place.id == checkpoint]
+    return next((place for place in places if place.namespace == space), places[0] if places else None)
 
 
 def config_of(thread_id: str, namespace: str, checkpoint: str) -> RunnableConfig:

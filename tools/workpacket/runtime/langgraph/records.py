@@ -42,6 +42,21 @@ class Place(NamedTuple):
     id: str
 
 
+class OlderId(str):
+    """The id of a checkpoint that was handed out as an older one, by `list` or as the parent of what was read.
+
+    LangGraph passes the configuration of what it read on to `put`, so that a put with such an id branches on purpose.
+    A run that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """As a plain string: a class of strings with an equality of its own is asked first."""
+        return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
+
+
 def stream_of(thread: str) -> str:
     """The stream of a thread. A very long name is kept as its hash."""
     if len(thread) > LONGEST_NAME:

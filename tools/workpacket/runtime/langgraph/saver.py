@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from random import random
 from types import TracebackType
 from typing import Any
 
@@ -25,7 +26,7 @@ from langgraph.checkpoint.base import (
     get_serializable_checkpoint_metadata,
 )
 
-from workpacket.runtime.errors import StoreUnavailable, VersionConflict
+from workpacket.runtime.errors import RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.deleting import all_but_latest, copied, everything, of_runs, remove
 from workpacket.runtime.langgraph.history import STRIDE, History, Record, Saved
@@ -40,7 +41,7 @@ from workpacket.runtime.langgraph.parcels import (
     writes_bytes,
 )
 from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
-from workpacket.runtime.langgraph.records import CHECKPOINT, WRITES, Place, run_mark, thread_of
+from workpacket.runtime.langgraph.records import CHECKPOINT, WRITES, OlderId, Place, run_mark, thread_of
 from workpacket.runtime.langgraph.thread import Thread
 from workpacket.runtime.runtime import Runtime, Settings
 
@@ -63,6 +64,23 @@ class WorkpacketSaver(ReadingSaver):
     def close(self) -> None:
         self.store.close()
 
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Whole numbers in threads of our own; in a thread that came from another saver, strings as that one made them.
+
+        The random part tells apart the versions that two branches make of one channel; InMemorySaver, SqliteSaver and
+        PostgresSaver write the same form, so that a thread can go back to them.
+        """
+        if not isinstance(current, str):
+            return super().get_next_version(current, channel)
+        number = current.partition(".")[0]
+        if not number.isdecimal():
+            raise RuntimeFault(
+                f"the channel version {current!r} does not begin with a number, so the next one is unknown",
+                code="storage_unsuitable",
+                hint="continue the thread with the saver that wrote it, or copy its state into a new thread",
+            )
+        return f"{int(number) + 1:032}.{random():016}"  # noqa: S311  # tells branches apart, guards nothing
+
     # ---- writing -------------------------------------------------------------------------------------------------
 
     def put(
@@ -75,13 +93,15 @@ class WorkpacketSaver(ReadingSaver):
         thread_id, namespace, before = named(config)
         place = Place(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
         parent = None if before is None else self.cleaner.name(before)
+        # LangGraph copies the first checkpoint of a thread as a second beginning, which it calls a fork.
+        branches = isinstance(before, OlderId) or (before is None and metadata.get("source") == "fork")
         described = get_serializable_checkpoint_metadata(config, metadata)
         thread = self.thread(thread_id)
         with thread.lock:
             for _ in range(TRIES):
                 history = thread.catch_up()
                 thread.erase()
-                thread.require_successor(place, parent)
+                thread.require_successor(place, parent, branches=branches)
                 base = None if parent is None else history.saved.get(Place(place.namespace, parent))
                 content = self._content(thread, base, checkpoint, described, new_versions)
                 known = history.saved.get(place)
@@ -95,7 +115,7 @@ class WorkpacketSaver(ReadingSaver):
                     self._store(thread, data, content, base)
                 except VersionConflict:
                     continue
-                thread.own.add(place)
+                thread.put_done(place, parent)
                 break
             else:
                 raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times", code="store_busy")
@@ -109,16 +129,23 @@ class WorkpacketSaver(ReadingSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> bytes:
-        """The checkpoint without secrets. A channel that did not change is not serialised again."""
+        """The checkpoint without secrets. A channel that did not change is not serialised again.
+
+        Nor is it lost if LangGraph leaves its value out, as it does with the snapshot of a `DeltaChannel`: a version of
+        a channel has one value.
+        """
         before = None if base is None else self._parts(thread, base)
         old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
-        channels: dict[str, Typed] = {}
+        known = {} if before is None else before.channels
+        versions = checkpoint["channel_versions"]
+        channels = {
+            name: value
+            for name, value in known.items()
+            if name in old and name not in new_versions and old[name] == versions.get(name)
+        }
         for name, value in checkpoint["channel_values"].items():
-            same = name not in new_versions and old.get(name) == checkpoint["channel_versions"].get(name)
-            if before is not None and same and name in before.channels:
-                channels[name] = before.channels[name]
-            else:
-                channels[name] = self._typed(value, None if before is None else before.channels.get(name))
+            if name not in channels:
+                channels[name] = self._typed(value, known.get(name))
         structure = {name: value for name, value in checkpoint.items() if name != "channel_values"}
         return checkpoint_bytes(
             CheckpointParts(self._typed(structure), self._typed(self.cleaner.metadata(metadata)), channels)

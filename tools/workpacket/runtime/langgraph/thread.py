@@ -2,13 +2,15 @@
 
 Whoever puts a checkpoint goes on from one that exists. If meanwhile somebody else went on from there, the second is
 refused (`thread_moved`) and nothing of his is stored: two answers to one question are never both kept in silence.
-To go on from an older checkpoint on purpose, read that one by its id first, as LangGraph does for `update_state` and
-time travel; then it is a branch.
+To branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
+`parent_config` handed out for it. A namespace is begun again after `list(before=...)` found nothing in it, which is how
+LangGraph replays a subgraph, and by a copy of its first checkpoint.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -55,6 +57,7 @@ class Thread:
     branches: set[Place] = field(default_factory=set)  # older checkpoints that were asked for by their id
     seen_empty: set[str] = field(default_factory=set)  # namespaces in which there was nothing when they were read
     own: set[Place] = field(default_factory=set)  # heads that were put here
+    restarts: Counter[str] = field(default_factory=Counter)  # by namespace, how often nothing was found before a point
 
     def catch_up(self) -> History:
         head = self.pen.store.head(self.stream)
@@ -103,13 +106,20 @@ class Thread:
             for digest in digests:
                 store.erase(digest)
 
-    def require_successor(self, place: Place, parent: str | None) -> None:
-        """Whether this checkpoint may be the next one of its namespace; see the module docstring."""
+    def require_successor(self, place: Place, parent: str | None, *, branches: bool = False) -> None:
+        """Whether this checkpoint may be the next one of its namespace; see the module docstring.
+
+        `branches` says that the caller names the parent as an older checkpoint, or asks for a second beginning.
+        """
         head = self.history.head(place.namespace)
         if place in self.history.saved or (head is None and parent is None):
             return
         before = Place(place.namespace, parent) if parent is not None else None
         if before == head or before in self.branches:
+            return
+        if branches and (before is None or before in self.history.saved):
+            return
+        if before is None and self.restarts[place.namespace] > 0:
             return
         if before is not None and head is None and before not in self.history.gone:
             return  # a thread that is brought from elsewhere without its beginning
@@ -121,6 +131,12 @@ class Thread:
             code="thread_moved",
             details={"stream": self.stream, "checkpoint": place.id, "parent": parent, "head": head and head.id},
         )
+
+    def put_done(self, place: Place, parent: str | None) -> None:
+        """Remember what was put here, for the checks of those who put next."""
+        self.own.add(place)
+        if parent is None and self.restarts[place.namespace] > 0:
+            self.restarts[place.namespace] -= 1
 
     def forget(self) -> None:
         self.history, self.writer, self.own = History(), "", set()

@@ -29,6 +29,7 @@ from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.judging.log_verifying import digest_here
+from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -67,7 +68,7 @@ def gather_audit(
         now=now,
         packets=governed.packets,
         policy=governed.policy,
-        findings=(*checked.findings, *signed.findings),
+        findings=tuple(judged_in_part(root, (*checked.findings, *signed.findings))),
         decisions=signed.decisions,
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
@@ -145,8 +146,8 @@ def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
         for event in packet.state.evidence:
             commit = event.text("commit") or commit
             for row in evidence_rows(event):
-                proofs = row.get("proof")
+                proofs, at = row.get("proof"), str(row.get("commit") or commit)
                 for proof in proofs if isinstance(proofs, list) else ():
                     path = proved_path(str(proof))
-                    if commit and path:
-                        yield commit, path
+                    if at and path:
+                        yield at, path

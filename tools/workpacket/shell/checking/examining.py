@@ -16,7 +16,7 @@ from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine, placed_finding
 from workpacket.shell.checking.rows import dump_findings
 from workpacket.shell.shipped_schemas import schemas
-from workpacket.shell.tree import UNKNOWN_KIND, Found, read_bytes, refusal
+from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.fault import Fault
 from workpacket.text.source import Source
 
@@ -68,6 +68,9 @@ def unreadable(path: str, problem: str) -> Row:
 
 
 def unreadable_finding(path: str, problem: str) -> Finding:
+    if problem.startswith(FOLDER_SHUT):
+        hint = f"let yourself read it: chmod u+rwx {path}"
+        return Finding("tree_unreadable", "error", path, 0, 0, f"not looked into, because it {problem}", hint)
     return Finding("file_unreadable", "error", path, 0, 0, f"not checked, because it {problem}")
 
 

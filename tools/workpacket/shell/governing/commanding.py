@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.documents.stub_text import SPEC_POINTER
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.lifecycle.policy import POLICY_PATH
@@ -14,13 +16,14 @@ from workpacket.model.events import Actor
 from workpacket.plans.drafting import Answer, Planned
 from workpacket.plans.facts import Facts
 from workpacket.shell.approvals.asking import Question
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.gathering import gather, specification_places
 from workpacket.shell.transactions.recovery import Recovered
 from workpacket.shell.transactions.transaction import writing
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 # How far the clocks of machines that work on one repository may be apart.
 _SKEW: Final = timedelta(minutes=5)
+_READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
@@ -47,13 +50,33 @@ def carry_out(
     `questions` are put to the approvals about the packet that is named first.
     """
     with writing(repository, command, during_merge=during_merge) as transaction:
+        held = transaction.held
+        held.require(_READ_BY_ALL)
+        if names is None:
+            held.require_everything()
+        else:
+            held.require_packets(names)
         facts = gather(repository, names, actor, questions)
+        if names is not None:
+            held.require_packets(_waited_for(facts, names))
+        if facts.specification is None:
+            held.require(specification_places(facts.spec_pointer))
         _require_clock(facts, names)
         _require_lanes(facts)
         answer = decide(facts)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
-        return Carried(answer, transaction.apply(answer.plan), transaction.finished)
+        changed = transaction.apply(answer.plan)
+        deleted = held.deleted() if names is not None else ""
+        if deleted:
+            answer = replace(answer, notes=(*answer.notes, deleted))
+        return Carried(answer, changed, transaction.finished)
+
+
+def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
+    """What the packets named depend on: if it were hidden, it would seem not to exist."""
+    named = (facts.packets[name] for name in names if name in facts.packets)
+    return [needed for packet in named for needed in packet.dependencies()]
 
 
 def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:

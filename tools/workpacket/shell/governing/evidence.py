@@ -1,53 +1,215 @@
-"""Proving criteria: run a command and keep what it came to, or look whether a place in the code is there."""
+"""Proving criteria: the one place that runs the commands of proofs, or looks whether a place in the code is there.
+
+What is proved is a commit. It is read first; the work tree must be it, and must still be it after each command. Of what
+a command prints nothing enters the event but its length and the digest of the cleaned output.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-import shlex
-import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Protocol
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.changes import hidden_paths, status
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, current_branch, head_commit
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.evidence_policy import EvidencePolicy
 from workpacket.model.canonical import Json
+from workpacket.rules.evidence import ran_nothing
+from workpacket.shell.governing.kept_output import end_of, keep_output
+from workpacket.shell.governing.proof_process import Ended, run_limited
+from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.work_done import is_own, same_work
+from workpacket.value import Value
 
 _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
-_TAIL_LINES = 40
-_TAIL_LENGTH = 4000
+# What a shell makes of `psql $DATABASE_URL` before we see it.
+_URL_WITH_PASSWORD = lazy_pattern(r"://[^\s/:@]*:[^\s/@]+@")
+_LONGEST_COMMAND: Final = 2000
+_NAMED: Final = 5  # of many changed paths, so many are named
 
 
-def prove(root: str, criterion: str, how: str) -> dict[str, Json]:
-    """One row of evidence: `how` is `path:line`, or a command that is run without a shell."""
-    place = _PLACE.match(how)
-    if place is not None and os.path.isfile(os.path.join(root, place["path"])):
-        return {"criterion": criterion, "result": _line_result(root, place), "proof": [how]}
-    return run_command(root, criterion, how)
+class Cleaner(Protocol):
+    """What takes secrets out of a text: the redactor of the runtime."""
+
+    @property
+    def longest(self) -> int:
+        """How long a text is that is certainly known for a secret."""
+
+    def clean_text(self, text: str) -> str: ...
 
 
-def run_command(root: str, criterion: str, command: str) -> dict[str, Json]:
+class Proved(Value):
+    """One proof. `row` is what the event holds of it; `said` is for the person who typed it, and for nobody later.
+
+    Where the work tree is not the commit nothing is run: the result is then `not_run`, and no event holds such a row.
+    """
+
+    row: Mapping[str, Json]
+    said: str = ""
+
+
+class Prover:
+    """Proves criteria at one commit: `revision`, or what is checked out."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        policy: EvidencePolicy,
+        cleaner: Cleaner,
+        environment: Mapping[str, str],
+        revision: str = "",
+    ) -> None:
+        self._repository = repository
+        self._root = str(repository.root)
+        self._policy = policy
+        self._cleaner = cleaner
+        self._environment = policy.environment(environment)
+        self._tree = _look(repository)
+        self.uncommitted = [path for path in self._tree.entries if not is_own(path)]
+        self.commit = _commit_to_prove(repository, self._tree, revision)
+
+    def prove(self, asked: Sequence[tuple[str, str]]) -> list[Proved]:
+        """Rows of criterion and how: `path:line`, or a command that is run without a shell, for several criteria once.
+
+        Nothing is run before all of them can be.
+        """
+        read = {how: self._read(how) for _, how in asked}
+        proved = {how: self._prove(how, words) for how, words in read.items()}
+        return [Proved({"criterion": criterion, **proved[how].row}, proved[how].said) for criterion, how in asked]
+
+    def _read(self, how: str) -> Sequence[str]:
+        """The words of a command; none for a place in a file."""
+        require_no_secret(self._cleaner, how)
+        place = _PLACE.match(how)
+        return () if place and os.path.isfile(os.path.join(self._root, place["path"])) else proof_words(how)
+
+    def _prove(self, how: str, words: Sequence[str]) -> Proved:
+        if self.uncommitted:
+            return Proved({"result": "not_run"}, f"was not run: {self.uncommitted[0]} is not committed")
+        if words:
+            return self._run(how, words)
+        place = _PLACE.match(how)
+        assert place is not None
+        return Proved({"result": _line_result(self._root, place), "proof": [how], "commit": self.commit})
+
+    def _run(self, command: str, words: Sequence[str]) -> Proved:
+        if len(command) > _LONGEST_COMMAND:
+            hint = "put it into a script of the repository, and name that"
+            raise WorkpacketError(
+                "proof_not_run", f"the command has {len(command)} characters, of {_LONGEST_COMMAND}", hint=hint
+            )
+        most = self._policy.output_bytes
+        try:
+            ended = run_limited(
+                words, self._root, self._environment, seconds=self._policy.timeout_seconds, most_output=most
+            )
+        except (ValueError, OSError) as error:
+            hint = "quote it as one argument: --prove '1=just test'"
+            raise WorkpacketError("proof_not_run", f"{command!r} could not be run: {error}", hint=hint) from error
+        self._require_unchanged(command)
+        text = self._cleaned(ended)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        keep_output(self._repository, digest, text)
+        nothing = ran_nothing(end_of(text))
+        met = ended.exit_code == 0 and ended.limit != "time" and not nothing
+        row: dict[str, Json] = {
+            "result": "met" if met else "not_met",
+            "command": command,
+            "commit": self.commit,
+            "exit_code": ended.exit_code,
+            "log_length": ended.length,
+            "log_sha256": digest,
+        }
+        row |= {"limit": ended.limit} if ended.limit else {}
+        return Proved(row, self._said(command, ended, text, nothing))
+
+    def _cleaned(self, ended: Ended) -> str:
+        """The whole is searched, then cut: a secret that a cut goes through would not be known for one."""
+        text = self._cleaner.clean_text(ended.output.decode("utf-8", "replace"))
+        return text[: len(text) - self._cleaner.longest] if len(ended.output) < ended.length else text
+
+    def _said(self, command: str, ended: Ended, text: str, nothing: str) -> str:
+        if ended.limit == "time":
+            return f"failed: {command} was stopped after {self._policy.timeout_seconds} s, its time limit"
+        lines = [line.strip() for line in end_of(text).splitlines() if line.strip()]
+        last = nothing or (lines[-1][:200] if lines else "")
+        return f"failed: {command} ended with {ended.exit_code}" + (f", saying {last!r}" if last else "")
+
+    def _require_unchanged(self, command: str) -> None:
+        after = _look(self._repository)
+        if after == self._tree:
+            return
+        what = "; ".join(_differences(self._tree, after))
+        hint = "take it back (git status), and let the proof write to a temporary folder or to files that git ignores"
+        raise WorkpacketError("proof_changed_tree", f"{command!r} {what}; so it proves nothing of a commit", hint=hint)
+
+
+def require_no_secret(cleaner: Cleaner, text: str) -> None:
+    """What is typed as proof or as reason enters the event as it is."""
+    if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
+        message = "what is given as proof holds a secret, and would be in the log for ever"
+        hint = "let the program read it from a file or a variable; [evidence] env of the policy names what it is given"
+        raise WorkpacketError("secret_in_proof", message, hint=hint)
+
+
+class _Tree(Value):
+    """The work tree: what is checked out, and each path that differs from it, with its letters and its digest."""
+
+    commit: str
+    branch: str
+    entries: Mapping[str, str]
+
+
+def _look(repository: Repository) -> _Tree:
+    entries = {one.path: f"{one.letters} {_digest(repository, one.path)}" for one in status(repository)}
+    return _Tree(head_commit(repository) or "", current_branch(repository) or "", entries)
+
+
+def _digest(repository: Repository, path: str) -> str:
+    place = os.path.join(str(repository.root), path)
     try:
-        words = shlex.split(command)
-        done = subprocess.run(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
-            words, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-    except (ValueError, OSError, IndexError) as error:
-        hint = "quote it as one argument: --prove '1=just test'"
-        raise WorkpacketError("proof_not_run", f"{command!r} could not be run: {error}", hint=hint) from error
-    return {
-        "criterion": criterion,
-        "result": "met" if done.returncode == 0 else "not_met",
-        "command": command[:2000],
-        "exit_code": done.returncode,
-        "log_sha256": hashlib.sha256(done.stdout).hexdigest(),
-        "log_tail": _tail(done.stdout),
-    }
+        if os.path.islink(place):
+            return os.readlink(place)
+        with open(place, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
-def _tail(log: bytes) -> str:
-    lines = log.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-    return "\n".join(lines[-_TAIL_LINES:])[-_TAIL_LENGTH:]
+def _differences(before: _Tree, after: _Tree) -> Iterator[str]:
+    if (before.commit, before.branch) != (after.commit, after.branch):
+        yield f"moved HEAD from {_place(before)} to {_place(after)}"
+    every = sorted(before.entries.keys() | after.entries.keys())
+    changed = [path for path in every if before.entries.get(path) != after.entries.get(path)]
+    if changed:
+        more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+        yield f"changed {', '.join(changed[:_NAMED])}{more}"
+
+
+def _place(tree: _Tree) -> str:
+    return f"{tree.branch or 'a detached HEAD'} at {tree.commit[:12]}"
+
+
+def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
+    """The commit that the work tree is; an error where it cannot be that."""
+    if not tree.commit:
+        raise WorkpacketError("proof_tree_differs", "there is no commit yet that could be proved", hint="git commit")
+    commit = commit_of(repository, revision) if revision else tree.commit
+    if not same_work(repository, tree.commit, commit):
+        message = f"proofs are run in this work tree, which is at {tree.commit[:12]}, not at {commit[:12]}"
+        hint = f"git switch --detach {commit[:12]}, or: git worktree add --detach PATH {commit[:12]}, and submit there"
+        raise WorkpacketError("proof_tree_differs", message, hint=hint)
+    hidden = [path for path in hidden_paths(repository) if not is_own(path)]
+    if hidden:
+        message = f"git does not look at {', '.join(hidden[:_NAMED])}: the work tree may be another than the commit"
+        hint = "git sparse-checkout disable; git update-index --no-assume-unchanged --no-skip-worktree PATH"
+        raise WorkpacketError("proof_tree_differs", message, hint=hint)
+    return commit
 
 
 def _line_result(root: str, place: re.Match[str]) -> str:

@@ -33,7 +33,7 @@ def gather(
     governed = find_governed(str(repository.root))
     pointer = governed.read(SPEC_POINTER)
     # Where approvals are asked, they ask the base for its specification, which most likely lies where this one does.
-    policy = read_base_policy(repository, ahead=_specification_places(pointer) if questions else ())
+    policy = read_base_policy(repository, ahead=specification_places(pointer) if questions else ())
     packets = _packets(governed, names) if names is not None else _all_packets(governed)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
@@ -98,7 +98,7 @@ def _without_revision(name: str) -> str:
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
     """The specification in force, wherever below the repository the pointer says it lies."""
-    for path in _specification_places(pointer):
+    for path in specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, _SPECIFICATION_LIMIT))
         except OSError:
@@ -106,7 +106,8 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
     return None
 
 
-def _specification_places(pointer: Source | None) -> tuple[str, ...]:
+def specification_places(pointer: Source | None) -> tuple[str, ...]:
+    """Where the specification may lie to which the pointer points."""
     target = SpecPointer(pointer).target if pointer is not None else None
     if target is None:
         return ()

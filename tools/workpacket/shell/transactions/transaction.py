@@ -4,7 +4,8 @@
         ...gather facts, make the plan: nobody else writes meanwhile...
         transaction.apply(plan)
 
-Entering takes the lock, finishes what an earlier command left unfinished, and refuses during a merge or rebase. Then:
+Entering takes the lock and finishes what an earlier command left unfinished. It refuses during a merge or rebase, and
+in a work tree that leaves out governed files. What git holds and the work tree lacks is never written anew. Then:
 
 1. draft    compare every file with what the plan expects; write the journal, with the bytes before and after
 2. stage    put each new file, complete and durable, beside the one that it will replace
@@ -25,6 +26,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.operations import operation_in_progress
 from workpacket.git.repository import Repository
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
+from workpacket.shell.held import Held, look
 from workpacket.shell.transactions.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
 from workpacket.shell.transactions.journal import TEMPORARY_PREFIX, Entry, Record
 from workpacket.shell.transactions.locks import WAIT, writer_lock
@@ -40,10 +42,12 @@ class Transaction(Value):
     """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
 
     workspace: Workspace
+    held: Held
     finished: tuple[Recovered, ...] = ()
 
     def apply(self, plan: Plan) -> tuple[str, ...]:
         """Carry out the plan; the paths that changed. A WorkpacketError means that nothing did, or says otherwise."""
+        self.held.require(change.path for change in plan.all_changes())
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
         if record.entries:
@@ -98,7 +102,11 @@ def writing(
     ):
         if not during_merge:
             refuse_during_merge(repository)
-        yield Transaction(workspace, finish_pending(workspace))
+        finished = finish_pending(workspace)
+        # A merge may have staged deletions that nobody here has decided.
+        held = look(repository, head=not operation_in_progress(repository))
+        held.require_visible()
+        yield Transaction(workspace, held, finished)
 
 
 def refuse_during_merge(repository: Repository) -> None:

@@ -1,0 +1,10 @@
+"""All rows, in the order of the table. Their names stay the same, since commands and kept results refer to them."""
+
+from __future__ import annotations
+
+from bench import approvals, governance, postgres_rows, runtime_bench
+from bench.rows import Row
+
+
+def all_rows() -> list[Row]:
+    return [*governance.rows(), *approvals.rows(), *runtime_bench.rows(), *postgres_rows.rows()]

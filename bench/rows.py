@@ -1,0 +1,142 @@
+"""A row of the table: a name that stays the same, and how one sample of it is taken."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from bench.sides import Figures, Side
+from bench.timing import OUR_PATIENCE, NotMeasured
+
+Sampler = Callable[[], Figures]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`target` is what we want to reach: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a
+    multiple of the wall-clock time of the floor (`3x`). `floor` names the row that this one is a multiple of."""
+
+    name: str
+    prepare: Callable[[Side], Sampler]
+    target: str = ""
+    floor: str = ""
+    kind: Literal["ours", "floor", "peer"] = "ours"
+    repeats: int = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The samples of a row, or why there are none."""
+
+    row: Row
+    samples: Sequence[Figures] = ()
+    missing: str = ""
+    floor: Measured | None = field(default=None, repr=False)
+
+    def median(self, figure: str) -> float | None:
+        values = [sample[figure] for sample in self.samples if figure in sample]
+        return statistics.median(values) if values else None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The median of each figure, the least wall-clock time, and how many times the floor it took."""
+        names = dict.fromkeys(name for sample in self.samples for name in sample)
+        medians = {name: median for name in names if (median := self.median(name)) is not None}
+        if "wall_ms" in medians:
+            medians["least_wall_ms"] = min(sample["wall_ms"] for sample in self.samples)
+        for figure in ("wall_ms", "cpu_ms"):
+            below = self.floor.median(figure) if self.floor else None
+            if below and figure in medians:
+                medians[f"times_floor_{figure.partition('_')[0]}"] = medians[figure] / below
+        return medians
+
+    @property
+    def verdict(self) -> str:
+        """Whether the target is met, where there is one."""
+        number, unit = re.fullmatch(r"([\d.]*)(.*)", self.row.target).groups()  # type: ignore[union-attr]  # matches all
+        figure = {"": "wall_ms", " CPU": "cpu_ms", "x": "times_floor_wall"}[unit]
+        value = self.figures.get(figure)
+        if not number or value is None:
+            return ""
+        return "met" if value <= float(number) else "missed"
+
+
+def selected(rows: Sequence[Row], patterns: Iterable[str]) -> list[Row]:
+    """The rows whose names match one of the patterns, in their own order; all of them where there is no pattern.
+
+    A pattern is a name or a glob; blanks in it mean dashes. One that matches nothing is an error: a row that nobody
+    measured must not look like one that passed.
+    """
+    wanted = [pattern.strip().lower().replace(" ", "-") for pattern in patterns]
+    for pattern in wanted:
+        if not any(fnmatchcase(row.name, pattern) for row in rows):
+            raise UnknownRow(f"no row is called {pattern!r}; --list shows the names")
+    return [row for row in rows if not wanted or any(fnmatchcase(row.name, pattern) for pattern in wanted)]
+
+
+class UnknownRow(Exception):
+    """A pattern matches no row."""
+
+
+def with_floors(chosen: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """The chosen rows and the floors that they are multiples of, which come before them in the table."""
+    names = {row.name for row in chosen} | {row.floor for row in chosen}
+    return [row for row in rows if row.name in names]
+
+
+def measured(row: Row, side: Side, floor: Measured | None = None) -> Measured:
+    """The row's samples. Whatever goes wrong is the row's, and the run goes on."""
+    try:
+        sample = row.prepare(side)
+        return Measured(row, [sample() for _ in range(row.repeats)], floor=floor)
+    except NotMeasured as error:
+        return Measured(row, missing=str(error))
+
+
+def command(
+    *words: str,
+    within: Callable[[Side], Path],
+    before: Callable[[Side, Path], object] | None = None,
+    statuses: Sequence[int] = (0,),
+) -> Callable[[Side], Sampler]:
+    """Samples of `workpacket WORDS` in a repository.
+
+    It runs once unmeasured, so that caches are warm, unless something is done `before` each sample.
+    """
+    return program(lambda side: [side.workpacket, *words], within=within, before=before, statuses=statuses)
+
+
+def program(
+    line: Callable[[Side], Sequence[str]],
+    *,
+    within: Callable[[Side], Path],
+    before: Callable[[Side, Path], object] | None = None,
+    statuses: Sequence[int] = (0,),
+    patience: float = OUR_PATIENCE,
+) -> Callable[[Side], Sampler]:
+    """Samples of any command in a repository."""
+
+    def prepare(side: Side) -> Sampler:
+        folder, words = within(side), line(side)
+        if before is None:
+            side.run(words, folder, statuses=statuses, patience=patience)
+
+        def sample() -> Figures:
+            if before is not None:
+                before(side, folder)
+            taken = side.run(words, folder, statuses=statuses, patience=patience)
+            return {"wall_ms": taken.wall, "cpu_ms": taken.cpu}
+
+        return sample
+
+    return prepare
+
+
+def within_a_process(module: str, *arguments: str) -> Callable[[Side], Sampler]:
+    """Samples that a process takes of itself: `python -m MODULE ARGUMENTS` prints them."""
+    return lambda side: lambda: side.figures(module, *arguments)

@@ -1,0 +1,98 @@
+"""The conftest that LangGraph's own tests run with in a scratch folder: no Docker, no Redis, no PostgreSQL.
+
+With SAVER_UNDER_TEST=workpacket, every `InMemorySaver` that a test or a fixture asks for is a `WorkpacketSaver` on a
+SQLite file of its own, under the same test ids.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import langgraph.checkpoint.memory
+import pytest
+from langgraph.cache.memory import InMemoryCache
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.memory import InMemoryStore
+
+NO_DOCKER = True
+OURS = os.environ["SAVER_UNDER_TEST"] == "workpacket"
+OPEN: list[Any] = []
+
+if OURS:
+    pytest.register_assert_rewrite("tests.memory_assert")
+    importlib.import_module("tests.memory_assert")  # its classes look into InMemorySaver and keep it
+
+    from workpacket.runtime.langgraph import WorkpacketSaver
+    from workpacket.runtime.runtime import Settings
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+    class Replacement(WorkpacketSaver):
+        def __init__(self, *, serde: Any = None) -> None:
+            folder = tempfile.mkdtemp(dir=os.environ["SAVER_FOLDER"])
+            super().__init__(SQLiteStore(Path(folder, "runs.db")), serde=serde, settings=Settings(actor="suite"))
+            OPEN.append(self)
+
+    for name in ("InMemorySaver", "MemorySaver"):
+        setattr(langgraph.checkpoint.memory, name, Replacement)
+
+
+@pytest.fixture(autouse=True)
+def closed_savers() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def deterministic_uuids(mocker: Any) -> Any:
+    numbered = (UUID(f"00000000-0000-4000-8000-{i:012}", version=4) for i in range(10000))
+    return mocker.patch("uuid.uuid4", side_effect=numbered)
+
+
+@pytest.fixture(params=["sync", "async", "exit"])
+def durability(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+# One parameter each, so that the names of tests and snapshots are LangGraph's own.
+@pytest.fixture(params=["memory"])
+def cache() -> InMemoryCache[Any]:
+    return InMemoryCache()
+
+
+@pytest.fixture(params=["in_memory"])
+def sync_store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture(params=["in_memory"])
+async def async_store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture(params=["memory"])
+def sync_checkpointer() -> BaseCheckpointSaver[Any]:
+    return saver()
+
+
+@pytest.fixture(params=["memory"])
+async def async_checkpointer() -> BaseCheckpointSaver[Any]:
+    return saver()
+
+
+def saver() -> BaseCheckpointSaver[Any]:
+    if OURS:
+        return Replacement()
+    made: BaseCheckpointSaver[Any] = importlib.import_module("tests.memory_assert").MemorySaverAssertImmutable()
+    return made

@@ -1,0 +1,121 @@
+"""What the index and HEAD hold below a folder, whether or not the work tree shows it.
+
+The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
+of a small command. An entry ends with two bytes of flags and its path. The flags hold the length of the path, which
+tells the beginning of an entry from the same words inside another. Other versions, which compress paths or carry
+further flags such as skip-worktree, are left to `git ls-files -v`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.index_flags import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
+from workpacket.git.references import commit_at
+from workpacket.git.repository import Repository
+from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
+
+Told = Literal["", "skip-worktree", "assume-unchanged"]
+
+_STAGE, _LENGTH_HIGH = 0x30, 0x0F
+_LONGEST: Final = 0xFFF
+# In what `ls-files -v` prints: an entry that is neither usual nor in conflict.
+_TOLD: Final = lazy_pattern(rb"\0[^HM] ")
+
+
+class Index:
+    """The paths that the index holds below a folder, each with what git was told about it.
+
+    Paths that a merge has left in conflict are not listed: whether they are to be there is what has to be settled.
+    """
+
+    def __init__(self, data: bytes, *, plain: bool) -> None:
+        self._data = data
+        self._plain = plain
+
+    def below(self, start: str) -> Iterator[tuple[str, Told]]:
+        """The paths that begin with `start`."""
+        data, wanted = self._data, start.encode("utf-8", "surrogateescape")
+        position = data.find(wanted)
+        while position >= 0:
+            end = data.find(b"\0", position)
+            told = self._told(position, end)
+            if told is not None:
+                yield data[position:end].decode("utf-8", "surrogateescape"), told
+            position = data.find(wanted, end if end >= 0 else len(data))
+
+    def told(self, start: str) -> Iterator[tuple[str, Told]]:
+        """Of these, the ones about which git was told something. As a rule there are none, which shows quickly."""
+        data, wanted = self._data, start.encode("utf-8", "surrogateescape")
+        if not self._plain:
+            if _TOLD.search(data):
+                yield from ((path, told) for path, told in self.below(start) if told)
+            return
+        position = data.find(wanted)
+        while position >= 0:
+            if data[position - 2] & ASSUME_UNCHANGED:
+                end = data.find(b"\0", position)
+                if self._told(position, end):
+                    yield data[position:end].decode("utf-8", "surrogateescape"), "assume-unchanged"
+            position = data.find(wanted, position + BEFORE_PATH)
+
+    def holds(self, path: str) -> bool:
+        return any(found == path for found, _ in self.below(path))
+
+    def _told(self, position: int, end: int) -> Told | None:
+        """None if this is no beginning of a path, or that of one in conflict."""
+        if end < 0 or position < 2:
+            return None
+        if not self._plain:
+            if self._data[position - 3 : position - 2] != b"\0" or self._data[position - 1 : position] != b" ":
+                return None
+            tag = self._data[position - 2 : position - 1]
+            if tag.upper() == b"M":
+                return None
+            return "skip-worktree" if tag.upper() == b"S" else "assume-unchanged" if tag.islower() else ""
+        flags, low = self._data[position - 2], self._data[position - 1]
+        length = end - position
+        if (flags & _LENGTH_HIGH) << 8 | low != min(length, _LONGEST) or flags & _STAGE:
+            return None
+        return "assume-unchanged" if flags & ASSUME_UNCHANGED else ""
+
+
+def read_index(repository: Repository, *places: str) -> Index:
+    """The index, as far as it holds paths at or below these places."""
+    data = b"" if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
+    if data is not None and data.startswith(PLAIN):
+        return Index(data, plain=True)
+    listed = run_git(repository.root, "ls-files", "-v", "-z", "--", *places)
+    return Index(b"\0" + listed.output, plain=False)
+
+
+def _plain_file(repository: Repository) -> bytes | None:
+    """None for what only git can read: no such file, or one that is continued in another file."""
+    try:
+        if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
+            return None
+        return repository.git_path("index").read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+        raise WorkpacketError("repository_unreadable", message, path=str(error.filename)) from error
+
+
+def has_index(repository: Repository) -> bool:
+    return bool(os.environ.get("GIT_INDEX_FILE")) or repository.git_path("index").exists()
+
+
+def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
+    """What HEAD holds at or below these paths and the index does not: deletions that wait to be committed."""
+    if commit_at(repository, "HEAD") is None:
+        return frozenset()
+    answer = run_git(
+        repository.root, "diff-index", "--cached", "--no-renames", "--name-only", "--diff-filter=D", "-z", "HEAD", "--",
+        *paths,
+    )  # fmt: skip
+    return frozenset(answer.text.split("\0")[:-1])

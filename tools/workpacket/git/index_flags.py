@@ -1,0 +1,43 @@
+"""A first look at the index for the quick way to a remembered output: it imports nothing, and never starts git."""
+
+from __future__ import annotations
+
+import os
+
+PLAIN = b"DIRC\x00\x00\x00\x02"
+ASSUME_UNCHANGED = 0x80
+# At least as much lies between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
+BEFORE_PATH = 62
+
+
+def may_hide(git_dir: str | None, folder: str) -> bool:
+    """False if the index is of the plain form and git was told nothing about a path below the folder."""
+    if git_dir is None:
+        return False
+    try:
+        if os.environ.get("GIT_INDEX_FILE") or any(name.startswith("sharedindex.") for name in os.listdir(git_dir)):
+            return True
+        with open(os.path.join(git_dir, "index"), "rb") as file:
+            data = file.read()
+    except OSError:
+        return _has_commits(git_dir)
+    if not data.startswith(PLAIN):
+        return True
+    start = f"{folder}/".encode()
+    position = data.find(start)
+    while position >= 0:
+        if data[position - 2] & ASSUME_UNCHANGED:
+            return True
+        position = data.find(start, position + BEFORE_PATH)
+    # The folder itself can be a submodule.
+    return data.find(f"{folder}\0".encode()) >= 0
+
+
+def _has_commits(git_dir: str) -> bool:
+    """Whether there may be a commit that a missing index would have to show."""
+    if any(os.path.exists(os.path.join(git_dir, name)) for name in ("commondir", "packed-refs", "reftable")):
+        return True
+    try:
+        return bool(os.listdir(os.path.join(git_dir, "refs", "heads")))
+    except OSError:
+        return False

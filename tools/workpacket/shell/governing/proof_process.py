@@ -1,0 +1,117 @@
+"""Running the program of a proof: without a shell, without input, within limits of time and of output."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import IO, Final
+
+from workpacket.value import Value
+
+GRACE: Final = 2.0  # seconds that a program gets to end by itself once it was asked to
+_CHUNK: Final = 64 * 1024
+# Signals that would end this process and leave the program behind. Ctrl-C raises KeyboardInterrupt anyway.
+_ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Ended(Value):
+    """How a program ended. `output` is the beginning of what it printed, `length` the bytes of all of it.
+
+    `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none.
+    """
+
+    exit_code: int
+    output: bytes
+    length: int
+    limit: str
+
+
+def run_limited(
+    words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
+) -> Ended:
+    """Run a program to its end; OSError or ValueError if it cannot be started."""
+    with (
+        _interrupted_by(_ENDINGS),
+        subprocess.Popen(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
+            list(words),
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        output = _Output(process.stdout, most_output)
+        overdue = False
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            overdue = True
+        finally:
+            # What it left behind ends with it, or it would hold the output open for ever.
+            _stop(process, ask=overdue)
+        output.finish()
+        limit = "time" if overdue else "output" if output.length > most_output else ""
+        return Ended(process.returncode, bytes(output.kept), output.length, limit)
+
+
+@contextmanager
+def _interrupted_by(numbers: Sequence[signal.Signals]) -> Iterator[None]:
+    """Meanwhile these signals raise KeyboardInterrupt; only the main thread can arrange that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+class _Output:
+    """Reads along in a thread: keeps the first bytes, counts all of them."""
+
+    def __init__(self, source: IO[bytes], most: int) -> None:
+        self.kept = bytearray()
+        self.length = 0
+        self._source = source
+        self._most = most
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            while chunk := os.read(self._source.fileno(), _CHUNK):
+                self.length += len(chunk)
+                self.kept += chunk[: max(0, self._most - len(self.kept))]
+
+    def finish(self) -> None:
+        """Wait for the end; a process that has left the group and holds the output open is not waited for."""
+        self._thread.join(GRACE)
+
+
+def _stop(process: subprocess.Popen[bytes], *, ask: bool) -> None:
+    """End every process of the group; with `ask`, they are asked first."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError, PermissionError):
+            if ask:
+                os.killpg(process.pid, signal.SIGTERM)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(GRACE)
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

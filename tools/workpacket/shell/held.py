@@ -1,0 +1,235 @@
+"""Whether everything that git holds of the governed files is in the work tree.
+
+A sparse checkout, a flag of the index, a clone without a checkout or a deletion hides files that exist all the same. A
+command that takes a hidden file for a missing one begins it a second time. So every command that writes looks at the
+index once:
+
+- a governed path that git was told to leave out, and that is not here, stops every command that writes;
+- so does any other path that the command reads, writes or draws from, and that the index or HEAD holds;
+- other deletions are named, and stop nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.index import Index, has_index, only_in_head, read_index
+from workpacket.git.references import commit_at
+from workpacket.git.repository import Repository, find_repository
+from workpacket.git.run import run_git
+from workpacket.model.events import LOG_FOLDER
+from workpacket.shell.bringing_back import Why, bring_back, described, folders_of, from_here
+from workpacket.value import Value
+
+GOVERNED: Final = ".GOV"
+# Where the files of a packet lie, each below or beside others of that kind.
+_OF_PACKETS: Final = (LOG_FOLDER, ".GOV/task_packets", ".GOV/task_packets/stubs", ".GOV/refinements")
+# What an empty file is called, by SHA-1 and by SHA-256.
+_EMPTY: Final = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+# In an index with more governed paths, other deletions are not looked for: that would take longer than the command.
+_MANY: Final = 5000
+
+
+class Held(Value):
+    """What git holds of a folder. `removed` are the paths that HEAD alone holds; a folder stands for all below it."""
+
+    repository: Repository
+    index: Index
+    removed: frozenset[str]
+
+    def require_visible(self) -> None:
+        """WorkpacketError `tree_incomplete` if git was told to leave out a governed path, and it is not here."""
+        if self.index.holds(GOVERNED) and self._is_empty(GOVERNED):
+            raise self._refusal([GOVERNED], "submodule")
+        if self.removed and not has_index(self.repository):
+            raise self._refusal(sorted(self.removed), "HEAD")
+        told = [(path, why) for path, why in self.index.told(f"{GOVERNED}/") if not self._is_here(path)]
+        if told:
+            raise self._refusal([path for path, why in told if why == told[0][1]], told[0][1])
+
+    def require(self, paths: Iterable[str]) -> None:
+        """The same if one of these paths is not here although git holds it, or a submodule that it lies in."""
+        absent = [path for path in paths if not self._is_here(path)]
+        self._refuse([path for path in absent if _is_governed(path)])
+        elsewhere = [path for path in absent if not _is_governed(path)]
+        if elsewhere:
+            _held_below(self.repository, elsewhere, head=True)._refuse(elsewhere)
+
+    def require_packets(self, names: Iterable[str]) -> None:
+        """The same for all files of these packets, and of the other revisions of their bases."""
+        self._refuse([path for base in dict.fromkeys(map(_base, names)) for path in self._of_base(base)])
+
+    def require_everything(self) -> None:
+        self._refuse(self._absent([path for path, _ in self.index.below(f"{GOVERNED}/")]))
+
+    def deleted(self) -> str:
+        """What is not here of the governed files, and how it comes back, on one line; '' if all is here."""
+        paths = [path for path, _ in self.index.below(f"{GOVERNED}/")]
+        try:
+            absent = self._absent(paths) if len(paths) <= _MANY else []
+        except WorkpacketError as error:
+            return f"not all is here: {error.path}: {error.message}; {error.hint}"
+        if not absent:
+            return ""
+        why: Why = "HEAD" if absent[0] in self.removed else ""
+        remedy = bring_back(self.repository, absent, why)
+        return f"not all is here: {absent[0]}: {described(absent, why)}; {remedy}"
+
+    def _absent(self, paths: Iterable[str]) -> list[str]:
+        here = set(paths_below(str(self.repository.root), GOVERNED))
+        return [path for path in sorted({*paths, *self.removed}) if path not in here and not self._is_here(path)]
+
+    def _of_base(self, base: str) -> Iterator[str]:
+        for folder in _OF_PACKETS:
+            start = f"{folder}/{base}-v"
+            removed = (path for path in self.removed if path.startswith(start))
+            for path in (*(path for path, _ in self.index.below(start)), *removed):
+                name = path.removeprefix(f"{folder}/").partition("/")[0].removesuffix(".md")
+                if _base(name) == base and not self._is_here(path):
+                    yield path
+
+    def _is_here(self, path: str) -> bool:
+        """WorkpacketError `tree_unreadable` if a folder on the way does not let itself be looked into."""
+        root = str(self.repository.root)
+        try:
+            os.lstat(os.path.join(root, path))
+        except PermissionError as error:
+            shut = (place for place in folders_of(path) if not os.access(os.path.join(root, place), os.R_OK | os.X_OK))
+            place = os.path.join(root, next(shut, os.path.dirname(path)))
+            raise unreadable(root, PermissionError(error.errno, error.strerror, place)) from error
+        except OSError:
+            return False
+        return True
+
+    def _is_empty(self, path: str) -> bool:
+        place = self.repository.root / path
+        return not place.exists() or (place.is_dir() and not any(place.iterdir()))
+
+    def _refuse(self, absent: Sequence[str]) -> None:
+        """Of paths that are not here: an error if git holds any of them."""
+        told = {path: why for path in absent for found, why in self.index.below(path) if found == path}
+        if told:
+            first = next(iter(told))
+            if self._is_intent(first):
+                raise self._refusal([first], "intent")
+            raise self._refusal([path for path, why in told.items() if why == told[first]], told[first])
+        inside = [place for path in absent for place in folders_of(path) if self.index.holds(place)]
+        if inside:
+            raise self._refusal(inside[:1], "submodule")
+        removed = [path for path in absent if not self.removed.isdisjoint((path, *folders_of(path)))]
+        if removed:
+            raise self._refusal(removed, "HEAD")
+
+    def _is_intent(self, path: str) -> bool:
+        """Whether it was only ever announced: the index has an empty file for it, and HEAD has none."""
+        entry = run_git(self.repository.root, "ls-files", "--stage", "-z", "--", path).text.split(" ")
+        if len(entry) < 2 or entry[1] not in _EMPTY:
+            return False
+        known = run_git(self.repository.root, "rev-parse", "--verify", "--quiet", f"HEAD:{path}", check=False)
+        return known.status != 0
+
+    def _refusal(self, paths: Sequence[str], why: Why) -> WorkpacketError:
+        hint = bring_back(self.repository, paths, why)
+        return WorkpacketError("tree_incomplete", described(paths, why), hint=hint, path=min(paths))
+
+
+def look(repository: Repository, *, head: bool = True) -> Held:
+    """What git holds of the governed folder. Without `head`, deletions that are staged do not count."""
+    return _held_below(repository, [GOVERNED], head=head)
+
+
+def hidden(root: str) -> WorkpacketError | None:
+    """What git was told to leave out of this work tree, for commands that only look; None if that is nothing."""
+    held = _look_if_there(root, head=False)
+    try:
+        if held is not None:
+            held.require_visible()
+    except WorkpacketError as error:
+        return error
+    return None
+
+
+def note(root: str) -> str:
+    """One line for commands that only look, '' if all is here."""
+    error = hidden(root)
+    if error is not None:
+        return f"not all is here: {error.path}: {error.message}; {error.hint}"
+    held = _look_if_there(root, head=False)
+    return held.deleted() if held is not None else ""
+
+
+def require_shown(root: str, paths: Iterable[str]) -> None:
+    """For a folder that may lie outside of git: WorkpacketError if git hides a governed path, or lacks one of these."""
+    held = _look_if_there(root)
+    if held is not None:
+        held.require_visible()
+        held.require(paths)
+
+
+def require_found(root: str, name: str = "") -> None:
+    """To be called when something was not found: WorkpacketError if git holds it, or hides anything at all."""
+    held = _look_if_there(root)
+    if held is not None:
+        held.require_visible()
+        if name:
+            held.require_packets([name])
+        held.require_everything()
+
+
+def _look_if_there(root: str, *, head: bool = True) -> Held | None:
+    try:
+        return look(find_repository(Path(root)), head=head)
+    except WorkpacketError as error:
+        if error.code in ("no_repository", "repository_bare"):
+            return None
+        raise
+
+
+def paths_below(root: str, folder: str) -> Iterator[str]:
+    """Every file below a folder; WorkpacketError `tree_unreadable` for a folder that cannot be read."""
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            raise unreadable(root, error) from error
+
+    for current, folders, names in os.walk(os.path.join(root, folder), onerror=refuse):
+        folders.sort()
+        place = os.path.relpath(current, root).replace(os.sep, "/")
+        yield from (f"{place}/{name}" for name in sorted(names))
+
+
+def unreadable(root: str, error: OSError) -> WorkpacketError:
+    path = os.path.relpath(str(error.filename or root), root).replace(os.sep, "/")
+    hint = f"let yourself read it: chmod u+rwx {shlex.quote(from_here(root, path))}"
+    return WorkpacketError("tree_unreadable", error.strerror or "the folder cannot be read", hint=hint, path=path)
+
+
+def _held_below(repository: Repository, places: Sequence[str], *, head: bool) -> Held:
+    known = has_index(repository)
+    if not known and commit_at(repository, "HEAD") is None:
+        return Held(repository, Index(b"", plain=True), frozenset())
+    try:
+        removed = only_in_head(repository, *places) if head or not known else frozenset()
+    except WorkpacketError as error:
+        if error.code != "object_missing" or known:
+            raise
+        # A clone with neither checkout nor trees. What HEAD holds, git fetches when it is asked to restore it.
+        removed = frozenset(places)
+    return Held(repository, read_index(repository, *places), removed)
+
+
+def _is_governed(path: str) -> bool:
+    return path == GOVERNED or path.startswith(f"{GOVERNED}/")
+
+
+def _base(name: str) -> str:
+    head, mark, number = name.rpartition("-v")
+    return head if mark and number.isdecimal() else name

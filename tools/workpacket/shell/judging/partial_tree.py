@@ -1,0 +1,22 @@
+"""Verdicts about a work tree that does not show everything: hidden files are called hidden, not gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workpacket.model.findings import Finding
+from workpacket.model.reason_tables import integrity
+from workpacket.shell.held import hidden
+
+
+def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings; where git leaves out governed files, that in the place of the damage which it seems to be.
+
+    Nothing passes because of that: what could not be looked at is an error. A file that was simply deleted is not
+    hidden. The log has lost it as soon as somebody commits.
+    """
+    missing = hidden(root)
+    if missing is None:
+        return list(findings)
+    rest = [finding for finding in findings if finding.code not in integrity.BY_CODE]
+    return [Finding(missing.code, "error", missing.path, 0, 0, missing.message, missing.hint), *rest]
