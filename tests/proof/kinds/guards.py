@@ -164,7 +164,7 @@ GUARDS: tuple[Guard, ...] = (
           "runtime/attempts/effects.py", 'return {"unkept": described(error)}, None', "raise"),
     Guard("effect: error text that no record can hold",
           f"{_EFFECT}what_was_certainly_not_done_stays_so_whatever_the_text_is",
-          "runtime/attempts/steps.py", 'return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])',
+          "runtime/records/failures.py", 'return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])',
           'return f"{type(error).__name__}: {said}"[:ERROR_LENGTH]'),
     Guard("store: files removed, moved or replaced",
           "tests/runtime/test_sqlite.py::test_nothing_is_acknowledged_into_files_that_are_not_at_their_paths",
