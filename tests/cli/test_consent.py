@@ -319,6 +319,12 @@ def test_what_an_effect_gave_is_asked_and_answered_with_a_value(
     assert (place.root / "posted").read_text() == "ann"
 
 
+def test_a_run_that_stopped_for_another_reason_does_not_ask_what_a_probe_may_still_find(place: Place) -> None:
+    started(place, RECEIVED, "redacted", "stop")
+    said = place.json("resume", "post")
+    assert (said["exit_code"], said["data"]["questions"]) == (0, [])
+
+
 @pytest.mark.parametrize("outcome", ["unkept", "redacted"])
 def test_an_effect_that_is_known_to_have_happened_is_answered_by_its_value_only(place: Place, outcome: str) -> None:
     for _ in range(2):

@@ -282,12 +282,11 @@ class Effects:
 
     def _announced_otherwise(self, plan: Plan) -> bool:
         """Whether the key was only announced, for other arguments or another target: the person is asked again."""
-        state = self.recorder.state
-        record = state.effects.get(plan.effect)
+        record = self.recorder.state.effects.get(plan.effect)
         if record is None or plan.asked is None or record.status != "intended":
             return False
         differing = reuse_of(record, plan, record.args, self.recorder.redactor)
-        return bool(differing) and "name" not in differing and state.settled_before_rollback(plan.effect)
+        return bool(differing) and "name" not in differing
 
     def start(self, plan: Plan, *, repeated: bool) -> None:
         """From here on the act may have happened. Durable before this returns."""
