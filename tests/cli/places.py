@@ -49,6 +49,11 @@ class Place:
     def json(self, *words: str) -> Any:
         return json.loads(self(*words, "--json").stdout)
 
+    def confirm(self, run: str) -> int:
+        """Say yes to the one question of this run, as it was shown; the exit status."""
+        (question,) = self.json("resume", run)["data"]["questions"]
+        return self("resume", run, "--yes", "--confirm", question["digest"]).returncode
+
     def start(self, *words: str) -> str:
         return self("run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
 

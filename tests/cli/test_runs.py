@@ -15,6 +15,7 @@ import pytest
 
 from cli.commands import STUB, STUB_PATH
 from cli.places import CONSOLE, Place, environment, expire_lease, until
+from workpacket.report.catalogue import catalogue
 
 # ---- run ---------------------------------------------------------------------------------------------------------
 
@@ -228,14 +229,14 @@ def test_what_differs_is_asked_and_the_answer_is_kept(place: Place) -> None:
     place("run", "stop", run, "--reason", "stalled")
     changed = place("run", "start", "nightly", "--code-version", "2")
     assert (changed.returncode, "(code_changed)" in changed.stderr) == (61, True)
-    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place.confirm("nightly") == 0
     assert place("run", "start", "nightly", "--code-version", "3").returncode == 61
     assert place.start("nightly", "--code-version", "2") == "nightly@00000001#2"
     place("run", "stop", "nightly@00000001#2", "--reason", "stalled")
     place("cancel", "nightly")
     asked = place("resume", "nightly")
     assert (asked.returncode, "CONFIRM run_cancelled" in asked.stdout) == (130, True)
-    assert place("resume", "nightly", "--yes").returncode == 0
+    assert place.confirm("nightly") == 0
     assert place.json("resume")["data"]["unfinished"][0]["decision"]["action"] == "RESUME"
 
 
@@ -313,6 +314,84 @@ with Runtime.open() as runtime, runtime.run("mails") as run:
     assert place("resume", "mails").returncode == 74
     assert place("resume", "mails", "--mark-done", "sent").returncode == 2
     assert place("resume", "mails", "--mark-done", "send", "--note", "it is in the outbox").returncode == 0
+
+
+EFFECT = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from workpacket.runtime import Runtime
+
+def act():
+    with open("acts", "a") as acts:
+        acts.write("act ")
+    return {result}
+
+with Runtime.open() as runtime, runtime.run("mails") as run:
+    print(run.effect("send", act, key="k"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "status"),
+    [('{"at": datetime.now()}', "receipt_unkept", 82), ('"ghp_" + "A1b2" * 9', "receipt_redacted", 81)],
+)
+def test_the_result_of_an_effect_that_was_not_kept_is_given_by_a_person(
+    place: Place, monkeypatch: pytest.MonkeyPatch, result: str, code: str, status: int
+) -> None:
+    monkeypatch.chdir(place.root)
+    command = [sys.executable, "-c", EFFECT.replace("{result}", result)]
+    if code == "receipt_redacted":  # the first call has the result itself; its run is then stopped by the next line
+        command[-1] = command[-1].replace(
+            'run.effect("send", act, key="k"))', 'run.effect("send", act, key="k"))\n    1 / 0'
+        )
+
+    def start() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=environment(), check=False, capture_output=True, text=True)
+
+    for _ in range(3):
+        assert start().returncode == 1
+    assert (place.root / "acts").read_text() == "act "
+    assert place.json("runs", "list")["data"]["runs"][0]["attention"] == code
+    assert "send happened and is not done again" in start().stderr
+    assert place("explain", code).returncode == 0
+    assert catalogue()[code].exit_code == status
+    assert place("resume", "mails", "--mark-done", "send").returncode == status
+    assert place("resume", "mails", "--mark-done", "send", "--value", "{").returncode == 2
+    assert place("resume", "mails", "--value", "1").returncode == 2
+    assert place("resume", "mails", "--retry", "send").returncode == status
+    assert place("resume", "mails", "--mark-done", "send", "--value", '{"id": 7}').returncode == 0
+    assert start().stdout == "{'id': 7}\n"
+    assert (place.root / "acts").read_text() == "act "
+
+
+def test_a_process_killed_while_the_result_is_encoded_leaves_the_act_known(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place.root)
+    program = """
+import os, signal
+from workpacket.runtime import Runtime
+
+class Killing:
+    def encode(self, value):
+        os.kill(os.getpid(), signal.SIGKILL)
+    def decode(self, stored):
+        return stored
+
+with Runtime.open() as runtime, runtime.run("mails") as run:
+    act = lambda: open("acts", "a").write("act ")
+    run.using(codec=Killing()).effect("send", act, key="k", recovery="idempotent")
+"""
+
+    def start() -> int:
+        return subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode
+
+    assert [start() for _ in range(3)] == [-signal.SIGKILL, 1, 1]
+    assert (place.root / "acts").read_text() == "act "
+    assert place.json("runs", "list")["data"]["runs"][0]["attention"] == "receipt_unkept"
+    assert place("resume", "mails", "--mark-done", "send", "--value", "4").returncode == 0
+    assert start() == 0
 
 
 def test_milestones_on_the_command_line(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,7 +190,7 @@ def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.Temp
     place.root.rename(moved)
     there = Place(moved, place.capture)
     refused(there, "identity_changed", "run", "start", "nightly")
-    assert there("resume", "nightly", "--yes").returncode == 0
+    assert there.confirm("nightly") == 0
     assert there.start("nightly") == "nightly@00000001#2"
     moved.rename(place.root)
 

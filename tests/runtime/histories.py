@@ -5,7 +5,8 @@
 writes one file per run in the export format, and beside it what the fold made of it then. Records of a schema version
 that was released are never made anew: a new version gets a folder of its own. When a record gains a field within a
 version, the file as it was keeps its content under another name (`refused_before_subjects`: `run.blocked` did not yet
-name the subject of the question), for it has to be read for ever; a test makes the others again to the byte.
+name the subject of the question; `finished_before_arguments`: an effect with a key did not yet say what its arguments
+were), for it has to be read for ever; a test makes the others again to the byte.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any
 from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
+from workpacket.runtime.attempts.effects import KEYED
 from workpacket.runtime.attempts.recorder import Draft
 from workpacket.runtime.attempts.request import RunRequest
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.transfer import export_lines
 
@@ -150,6 +153,38 @@ def dependencies(world: World) -> str:
     return run.id
 
 
+class Upper:
+    """A codec of an author."""
+
+    def encode(self, value: str) -> Json:
+        return value.upper()
+
+    def decode(self, stored: Json) -> str:
+        return str(stored).lower()
+
+
+def doubted(world: World) -> str:
+    """A run that lost events: an effect stored before its arguments were, one in doubt, and receipts of three kinds."""
+    args_hash = KEYED + jcs_hash("old")
+    with world.crashing(world.runtime.run("doubted")) as run:
+        old: dict[str, Json] = {"effect": jcs_hash([run.id, args_hash]), "step": "old", "kind": "manual",
+                                "target": "old", "args_hash": args_hash}  # fmt: skip
+        session = run._session
+        session.recorder.record(Draft("effect.started", {**old, "attempt": 1}))
+        session.recorder.record(Draft("effect.succeeded", {**old, "result_hash": jcs_hash("old")}, b'"old"'))
+        session.recorder.record(Draft("rolled_back", {"had": 9, "has": 3}))
+        run.effect("old", world.note, "old", key="old")
+        run.using(codec=Upper()).effect("coded", world.note, "coded", recovery="keyed", key="new", target="a")
+        with suppress(RuntimeFault):
+            run.effect("unkept", lambda: {world.note("unkept")}, recovery="idempotent")
+        with suppress(RuntimeFault):
+            run.effect("lost", world.note, "lost")
+        world.crash()
+    (record,) = world.runtime.state(run.id).unknown_effects
+    world.runtime.settle(run.id, record.effect, "mark_done", "it is in the outbox", value={"id": 7})
+    return run.id
+
+
 HISTORIES: tuple[Callable[[World], str], ...] = (
     finished,
     interrupted,
@@ -158,6 +193,7 @@ HISTORIES: tuple[Callable[[World], str], ...] = (
     asked,
     milestones,
     dependencies,
+    doubted,
 )
 
 
@@ -178,7 +214,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "confirmations": sorted(state.confirmations.values()),
         "tokens_spent": len(state.tokens_spent),
         "blocks": list(state.blocks),
-        "questions": sorted(state.questions.values()),
+        "questions": sorted(one.text for one in state.questions.values() if one.kind != "change"),
         "in_flight": sorted(state.in_flight),
         "running": sorted(state.running),
         "milestones": {str(index): reached.commit for index, reached in state.milestones.reached.items()},

@@ -70,6 +70,16 @@ def test_a_finished_run_is_complete() -> None:
     assert decided(state(status="completed")).action == "COMPLETE"
 
 
+@pytest.mark.parametrize(
+    "seen",
+    [{"lease_holder": "host/1"}, {"git": None}, {"foreign_changes": ("a",)}, {"digests": None}, {"scope": ("b",)}],
+    ids=lambda seen: next(iter(seen)),
+)
+def test_nothing_that_matters_only_for_going_on_keeps_a_finished_run_from_being_read(seen: dict[str, Any]) -> None:
+    assert decided(state(), replace(SEEN, **seen)).action == "BLOCK" or "scope" in seen
+    assert decided(state(status="completed"), replace(SEEN, **seen)).action == "COMPLETE"
+
+
 REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
     ("log_intact", {}, {"log_fault": "version 2: bad"}, "BLOCK", "log_damaged"),
     ("schema_known", {}, {"newer_schema": "version 9"}, "BLOCK", "newer_schema"),

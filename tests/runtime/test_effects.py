@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, next_move
+from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.errors import ReceiptRedacted
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import EffectRecord, EffectStatus
@@ -46,6 +49,8 @@ def test_the_table_is_complete() -> None:
 def test_each_state_has_its_move(status: EffectStatus, recovery: Recovery, move: str) -> None:
     record = EffectRecord("e", "s", recovery, "t", "", status, 1, EVENT)
     assert next_move(record, recovery) == move
+    for open_receipt in (record._replace(redactions=1), record._replace(unkept="a set is not JSON")):
+        assert next_move(open_receipt, recovery) == ("look" if move == "return" else move)
 
 
 def test_an_effect_nobody_knows_of_is_started() -> None:
@@ -195,7 +200,7 @@ def test_one_key_succeeds_once_wherever_it_is_asked_for() -> None:
     world = World()
     with world.runtime.run("mail") as run:
         assert run.effect("send", world.note, "first", key="k") == "first"
-        assert run.effect("again", world.note, "second", key="k") == "first"
+        assert run.effect("send", world.note, "first", key="k") == "first"
     assert world.calls == ["first"]
 
 
@@ -246,7 +251,7 @@ def test_a_cancelled_run_gives_stored_receipts_and_begins_no_further_effect() ->
         world.runtime.cancel(run.id, "enough")
         world.clock.advance(1)
         run._session.recorder.catch_up()
-        world.note(f"still {run.effect('again', world.note, 'first', key='k')}")
+        world.note(f"still {run.effect('send', world.note, 'first', key='k')}")
         run.effect("another", world.note, "second", key="l")
 
     with pytest.raises(RunCancelled), world.runtime.run("mail") as run:
@@ -261,15 +266,15 @@ def test_the_identity_of_an_effect_is_its_place_and_its_arguments_or_its_key() -
     assert not by_place & by_key
 
 
-def test_a_receipt_that_held_a_secret_is_kept_without_it_and_counted() -> None:
+def test_a_receipt_that_held_a_secret_is_kept_without_it_counted_and_not_handed_out() -> None:
     world = World()
     secret = "ghp_" + "A" * 36
     with world.crashing(world.runtime.run("mail")) as run:
         assert run.effect("send", lambda: {"token": secret, "id": 7}) == {"token": secret, "id": 7}
         run.effect("plain", lambda: "receipt")
         world.crash()
-    with world.runtime.run("mail") as run:
-        assert run.effect("send", world.crash) == {"token": "[redacted:github-token]", "id": 7}
+    with pytest.raises(ReceiptRedacted), world.runtime.run("mail") as run:
+        run.effect("send", world.crash)
     counted = [e.values().get("redactions") for e in world.store.read(run.id) if e.type == "effect.succeeded"]
     assert counted == [1, None]
 
@@ -295,7 +300,7 @@ def test_each_record_of_an_effect_says_what_was_done() -> None:
     with world.runtime.run("mail") as run:
         run.effect("send", lambda: "receipt", target="a@example.org", recovery="keyed", key="k")
     place = {"kind": "keyed", "step": "send", "target": "a@example.org"}
-    assert told(world, "effect.started") == [{**place, "attempt": 1}]
+    assert told(world, "effect.started") == [{**place, "args": {}, "attempt": 1}]
     assert told(world, "effect.succeeded") == [{**place, "result_hash": jcs_hash("receipt")}]
     (record,) = world.runtime.state("mail@00000001").effects.values()
     assert record.effect == jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"])
@@ -312,7 +317,9 @@ def test_a_failed_effect_is_recorded_before_its_error_is_raised(error: Exception
     with pytest.raises(type(error)), world.runtime.run("mail") as run:
         run.effect("send", fails)
     said = f"{type(error).__name__}: refused"
-    assert told(world, "effect.failed") == [{"step": "send", "definite": definite, "error": said}]
+    (record,) = told(world, "effect.failed")
+    assert (record["step"], record["definite"], record["error"]) == ("send", definite, said)
+    assert record["raised"]["args"] == ["refused"]
 
 
 def test_an_effect_that_is_undone_is_recorded_as_not_done() -> None:
@@ -335,14 +342,14 @@ def test_a_key_whose_outcome_is_unknown_is_not_used_again_in_the_same_attempt() 
     def acts(run: Run) -> None:
         with pytest.raises(TimeoutError):
             run.effect("send", times_out, key="k")
-        run.effect("again", times_out, key="k")
+        run.effect("send", times_out, key="k")
 
     with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
         acts(run)
     assert (world.calls, caught.value.code) == (["try"], "effect_outcome_unknown")
     assert caught.value.details == {
         "effect": jcs_hash(["mail@00000001", f"key:{jcs_hash('k')}"]),
-        "step": "again",
+        "step": "send#2",
         "choices": ["mark_done", "retry", "compensate"],
     }
 
@@ -387,18 +394,18 @@ def test_a_fault_of_the_runtime_itself_says_nothing_about_the_effect() -> None:
 def test_an_effect_counts_in_the_place_where_it_was_asked_for_last() -> None:
     world = World()
 
-    def refused() -> str:
+    def refused(_: str) -> str:
         raise NotDone
 
     def acts(run: Run) -> None:
         with pytest.raises(NotDone):
-            run.effect("send", refused, key="k")
-        run.effect("again", world.note, "sent", key="k")
+            run.effect("send", refused, "sent", key="k")
+        run.effect("send", world.note, "sent", key="k")
         world.crash()
 
     with world.crashing(world.runtime.run("mail")) as run:
         acts(run)
-    assert run.state.effect_steps == {"send": 0, "again": 1}
+    assert run.state.effect_steps == {"send": 0, "send#2": 1}
     with world.runtime.run("mail") as run:
         run.effect("send", world.note, "another", key="l")
     assert world.calls == ["sent", "another"]
@@ -439,3 +446,49 @@ def test_a_function_is_given_the_key_if_it_asks_for_it_by_name(function: Callabl
 
 
 NAMED = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+
+def test_a_completed_run_of_before_with_an_effect_in_doubt_is_listed_as_what_it_is() -> None:
+    """Older versions finished a run whose program had caught the error."""
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with pytest.raises(RunBlocked), world.runtime.run("mail", key="k") as run, pytest.raises(TimeoutError):
+        run.effect("send", fails)
+    with world.runtime.run("other") as other:
+        pass
+    recorder = world.runtime._outsider(run.id)
+    recorder.record(Draft("run.completed", {"steps": 0, "effects": 1}))
+    listed = {line.id: (line.liveness, line.attention) for line in world.runtime.runs()}
+    assert listed == {run.id: ("completed", "effect_outcome_unknown"), other.id: ("completed", "")}
+    assert world.runtime.summary(run.id).attention == "effect_outcome_unknown"
+    decision, questions = world.runtime.waiting(run.id)
+    assert (decision.code, [one.kind for one in questions]) == ("effect_outcome_unknown", ["outcome"])
+    world.runtime.settle(run.id, questions[0].digest, "mark_done")
+    assert world.runtime.plan(run.id).action == "COMPLETE"
+
+
+def test_an_effect_that_only_reads_may_stay_unknown() -> None:
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with world.runtime.run("mail", key="k") as run, suppress(TimeoutError):
+        run.effect("look", fails, recovery="read")
+    assert world.runtime.state(run.id).status == "completed"
+
+
+@pytest.mark.parametrize("recovery", ["manual", "keyed", "idempotent", "probe"])
+def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished(recovery: Recovery) -> None:
+    world = World()
+
+    def fails() -> None:
+        raise TimeoutError
+
+    with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run, suppress(TimeoutError):
+        run.effect("send", fails, recovery=recovery)
+    assert caught.value.code == "effect_outcome_unknown"
+    assert world.runtime.state(run.id).status == "stopped"

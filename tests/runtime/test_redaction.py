@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.kinds import KINDS, Kind
 from workpacket.runtime.records.redaction import Redactor, clean_record
-from workpacket.runtime.records.secret_rules import RULES, SecretRule
+from workpacket.runtime.records.secret_rules import RULES, SecretRule, names_a_secret
 
+CASES = Path(__file__).parent / "cases"
 REDACTOR = Redactor()
 
 
@@ -41,6 +43,34 @@ def test_a_mere_beginning_is_no_secret(rule: SecretRule) -> None:
 @pytest.mark.parametrize("text", ["task-based", "the sky-high risk-", "high_five", "Basic idea", "through the night"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert REDACTOR.clean_value(text, json.dumps(text)) == (text, 0)
+
+
+def cases(name: str) -> list[str]:
+    return [line for line in (CASES / name).read_text("utf-8").splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("row", cases("secret_names.tsv"))
+def test_a_name_hides_its_value_only_if_it_names_a_secret(row: str) -> None:
+    name, expected = row.split("\t")
+    assert ("secret" if names_a_secret(name) else "harmless") == expected
+
+
+@pytest.mark.parametrize("receipt", cases("harmless_receipts.txt"))
+def test_a_receipt_without_a_secret_comes_back_as_it_was(receipt: str) -> None:
+    world = World()
+    with world.crashing(world.runtime.run("push")) as run:
+        run.effect("push", world.note, receipt, key="p")
+        world.crash()
+    with world.runtime.run("push") as run:
+        assert run.effect("push", world.note, receipt, key="p") == receipt
+    assert world.calls == [receipt]
+
+
+@pytest.mark.parametrize("before", ["", "key=", "a.", '"', "\\n", "%20", "%3D", "\\u003d", "\x1b[32m", "\n", "_"])
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.in_words], ids=lambda rule: rule.begins.strip())
+def test_a_secret_is_found_at_the_beginning_of_a_word_however_that_is_written(rule: SecretRule, before: str) -> None:
+    text = before + example_of(rule)
+    assert REDACTOR.clean_text(text) == f"{before}[redacted:{rule.name}]"
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from workpacket.runtime.errors import (
 )
 from workpacket.runtime.records.events import Chain, NewEvent
 from workpacket.runtime.records.values import address_of
-from workpacket.runtime.stores.contract import Append
+from workpacket.runtime.stores.contract import Append, Lease
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.files import SideFile, file_system_of
 from workpacket.runtime.stores.sqlite.health import back_up, examine, give_back_space, raw_dump, suitability
@@ -694,3 +695,107 @@ def test_two_files_that_were_made_at_different_times_have_different_identities(t
         store.close()
         clock.advance(0.001)
     assert len(set(found)) == 2
+
+
+def gone(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def moved(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("moved"))
+
+
+def parent_moved(path: Path) -> None:
+    path.parents[1].rename(path.parents[1].with_name("moved"))
+
+
+def replaced_folder(path: Path) -> None:
+    moved(path)
+    shutil.copytree(path.parent.with_name("moved"), path.parent)
+
+
+def removed(suffix: str) -> Callable[[Path], None]:
+    return lambda path: path.with_name(path.name + suffix).unlink()
+
+
+def replaced(suffix: str) -> Callable[[Path], None]:
+    def replace(path: Path) -> None:
+        file = path.with_name(path.name + suffix)
+        copy = file.with_name("copy")
+        copy.write_bytes(file.read_bytes())
+        copy.rename(file)
+
+    return replace
+
+
+FILES = ("", "-wal", "-shm", ".lock")
+REMOVALS: dict[str, Callable[[Path], None]] = {
+    "folder removed": gone,
+    "folder moved": moved,
+    "folder above moved": parent_moved,
+    "folder replaced": replaced_folder,
+    **{f"runs.db{suffix} removed": removed(suffix) for suffix in FILES},
+    **{f"runs.db{suffix} replaced": replaced(suffix) for suffix in FILES},
+}
+WRITES: dict[str, Callable[[SQLiteStore, Lease], object]] = {
+    "append": lambda store, _: store.append(Writer("late").request("a")),
+    "renew": lambda store, lease: store.renew(lease, 30),
+    "acquire": lambda store, _: store.acquire("other@1", "me", 30),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+@pytest.mark.parametrize("remove", REMOVALS.values(), ids=list(REMOVALS))
+@pytest.mark.parametrize("calm", [True, False])
+def test_nothing_is_acknowledged_into_files_that_are_not_at_their_paths(
+    path: Path, remove: Callable[[Path], None], write: Callable[[SQLiteStore, Lease], object], calm: bool
+) -> None:
+    store = filled(path)
+    lease = store.acquire(STREAM, "me", 30)
+    time.sleep(0.15 if calm else 0)
+    store.append(Writer("early").request("a"))
+    remove(path)
+    with pytest.raises(StorageFailed, match="removed or replaced"):
+        write(store, lease)
+    with pytest.raises(StorageFailed):
+        store.head(STREAM)
+
+
+def test_a_store_by_a_relative_path_or_a_link_stays_where_it_is(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(path).close()
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    monkeypatch.chdir(path.parent)
+    stores = [SQLiteStore(Path(path.name)), SQLiteStore(link)]
+    monkeypatch.chdir(tmp_path)
+    for number, store in enumerate(stores):
+        store.append(Writer(f"x{number}", f"x@{number}").request("a"))
+    (path.parent / "another file").touch()
+    stores[0].append(Writer("y", "y@1").request("a"))
+    link.unlink()
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageFailed):
+        stores[1].append(Writer("z", "z@1").request("a"))
+
+
+LOSING = """
+import os, shutil, sys
+from pathlib import Path
+from workpacket.runtime import Runtime
+place = Path(sys.argv[1])
+with Runtime.open(place / "store" / "runs.db") as runtime, runtime.run("pay") as run:
+    for number in range(10):
+        if number == 4:
+            shutil.rmtree(place / "store")
+        run.effect(f"pay-{number}", lambda: print(f"told {number}", flush=True))
+        print(f"acknowledged {number}", flush=True)
+"""
+
+
+def test_a_program_whose_store_is_removed_ends_at_the_next_record(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LOSING, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[-2] == "acknowledged 3"
+    assert done.returncode != 0
+    assert "StorageFailed" in done.stderr

@@ -54,6 +54,9 @@ class World:
         self.calls.append(what)
         return what
 
+    def was_noted(self, what: str) -> bool:
+        return what in self.calls
+
     def crash(self) -> None:
         raise Crash
 

@@ -24,6 +24,7 @@ _COMMIT = "tests/runtime/test_commit_checkpoint.py::test_"
 _KILL = f"{_COMMIT}a_kill_at_each_step_is_repaired_by_the_next_call"
 _MOVED = f"{_COMMIT}work_is_skipped_only_on_a_commit_that_is_there"
 _SESSION = "tests/runtime/test_session.py::test_"
+_EFFECT = "tests/runtime/test_effect_receipts.py::test_"
 
 GUARDS: tuple[Guard, ...] = (
     Guard("step: changed input", f"{_STEP}changed_inputs_block_by_name_with_old_and_new_value",
@@ -153,4 +154,22 @@ GUARDS: tuple[Guard, ...] = (
           "runtime/model_sessions/carrying.py",
           '*(draft for call in _rows(body, "calls") for draft in _call(stream, call)),',
           ""),
+    Guard("effect: key of another effect",
+          f"{_EFFECT}a_key_is_not_used_for_another_effect_in_the_same_attempt",
+          "runtime/attempts/effects.py", "        if differing:\n", "        if False:\n"),
+    Guard("effect: secret in the receipt", f"{_EFFECT}a_redacted_receipt_is_never_handed_out_as_a_value",
+          "runtime/records/run_records.py", "and not (self.redactions or self.unkept)", ""),
+    Guard("effect: result that is not JSON",
+          f"{_EFFECT}an_act_whose_result_cannot_be_kept_is_known_to_have_happened",
+          "runtime/attempts/effects.py", 'return {"unkept": described(error)}, None', "raise"),
+    Guard("effect: error text that no record can hold",
+          f"{_EFFECT}what_was_certainly_not_done_stays_so_whatever_the_text_is",
+          "runtime/records/failures.py", 'return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])',
+          'return f"{type(error).__name__}: {said}"[:ERROR_LENGTH]'),
+    Guard("store: files removed, moved or replaced",
+          "tests/runtime/test_sqlite.py::test_nothing_is_acknowledged_into_files_that_are_not_at_their_paths",
+          "runtime/stores/sqlite/access.py", "        if missing:\n", "        if False:\n"),
+    Guard("store: older copy that was accepted",
+          "tests/runtime/test_rollback.py::test_an_effect_that_the_log_does_not_know_waits_for_a_person",
+          "runtime/records/state.py", "        if not self.rolled_back_at:\n", "        if True:\n"),
 )  # fmt: skip

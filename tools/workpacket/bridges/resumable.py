@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from workpacket.bridges.batch_facts import BatchFacts
@@ -15,6 +15,7 @@ from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.model_sessions.recovery import SessionReport
 from workpacket.runtime.resuming.decide import Decision
+from workpacket.runtime.resuming.questions import OpenQuestion
 from workpacket.runtime.step.model import StepCheckpoint
 from workpacket.value import Value, replace
 
@@ -85,12 +86,16 @@ def kept_back(work: Resumable, by_packet: Unmet | None) -> Resumable:
     return replace(work, stops=(*work.stops, Stop(by_packet.code, by_packet.message, choice)))
 
 
-def of_run(line: RunLine, decision: Decision, name: str, packet: str) -> Resumable:
+def of_run(
+    line: RunLine, decision: Decision, name: str, packet: str, questions: Sequence[OpenQuestion] = ()
+) -> Resumable:
     where = f"checkpoint {decision.checkpoint}" if decision.checkpoint else "its beginning"
     stops: tuple[Stop, ...] = ()
     if decision.code:
-        command = f"workpacket resume {line.id}" + (" --yes" if decision.action == "CONFIRM" else " --plan")
+        command = f"workpacket resume {line.id}" + ("" if questions else " --plan")
         stops = (Stop(decision.code, f"{decision.action.lower()}: {decision.code}", command),)
+    elif questions:
+        stops = tuple(Stop(one.code, one.question, f"workpacket resume {line.id}") for one in questions)
     of_packet = f" --packet {packet}" if packet else ""
     command = f"workpacket run start {name}{of_packet}"
     return Resumable("run", line.id, where, f"the run is {line.liveness}", command, stops, "", line.liveness, decision)

@@ -70,6 +70,9 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
     try:
         yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
+        if store.losses:
+            lost = [f"{loss.row.name}: had {loss.had or '?'} events, has {loss.row.version}" for loss in store.losses]
+            yield CheckRow("accepted loss", "warn", "store_rolled_back", lost)
         yield from _about_runs(store)
         yield from _links(Runtime(store))
     finally:

@@ -47,4 +47,5 @@ def command_help(command: Command) -> str:
 def written(option: Option) -> str:
     """An option as one writes it: `-s, --select CODE`."""
     short = f"-{option.short}, " if option.short else ""
-    return f"{short}--{option.name}" + (f" {option.value}" if option.value else "")
+    value = f"[{option.value}]" if option.optional else option.value
+    return f"{short}--{option.name}" + (f" {value}" if value else "")

@@ -14,12 +14,23 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """`--name`, or `--name VALUE` where `value` names what it takes. `many` options may be given several times."""
+    """`--name`, or `--name VALUE` where `value` names what it takes. `many` options may be given several times.
 
-    __slots__ = ("choices", "help", "many", "name", "short", "value")
+    The value of an `optional` one may be left out, at the end or before another option.
+    """
+
+    __slots__ = ("choices", "help", "many", "name", "optional", "short", "value")
 
     def __init__(
-        self, name: str, help: str, *, value: str = "", choices: Sequence[str] = (), short: str = "", many: bool = False
+        self,
+        name: str,
+        help: str,
+        *,
+        value: str = "",
+        choices: Sequence[str] = (),
+        short: str = "",
+        many: bool = False,
+        optional: bool = False,
     ) -> None:
         self.name = name
         self.help = help
@@ -27,6 +38,7 @@ class Option:
         self.choices = tuple(choices)
         self.short = short
         self.many = many
+        self.optional = optional
 
 
 class Command:
@@ -148,7 +160,9 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
             raise usage(given.command, "unexpected_argument", f"--{option.name} takes no value")
         given.add(option, "")
         return
-    if value is None:
+    if value is None and option.optional and (not waiting or waiting[-1].startswith("-")):
+        value = ""
+    elif value is None:
         if not waiting:
             raise usage(given.command, "missing_argument", f"--{option.name} needs a value: {option.value}")
         value = waiting.pop()

@@ -76,14 +76,15 @@ def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
 def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
     stop_of = cache(lambda packet: packet_stop(repository, packet) if repository is not None and packet else None)
     for line in runtime.runs():
-        if line.liveness == "completed":
+        if line.liveness == "completed" and not line.attention:
             continue
         try:
             if line.name == "session":
                 work = of_session(line, assess(runtime, line.id))
             else:
                 state = runtime.state(line.id)
-                work = of_run(line, runtime.plan(line.id), state.name, state.packet)
+                decision, questions = runtime.waiting(line.id)
+                work = of_run(line, decision, state.name, state.packet, questions)
             yield kept_back(work, stop_of(line.packet))
         except WorkpacketError as error:
             yield _refused("run", line.id, error)

@@ -22,8 +22,11 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "lockfile_changed": ("mark", ("base",)),
     "effect.intended": ("begin", ("step", "target")),
     "effect.started": ("begin", ("step", "target")),
-    "effect.succeeded": ("done", ("step", "target")),
+    "effect.succeeded": ("done", ("step", "target", "unkept")),
     "effect.failed": ("fail", ("step", "error")),
+    "effect.receipt": ("done", ("step", "unkept")),
+    "effect.matched": ("mark", ("step",)),
+    "effect.doubted": ("wait", ("step", "target")),
     "effect.resolved": ("done", ("choice", "by", "note")),
     "confirmation.requested": ("wait", ("question",)),
     "confirmation.given": ("done", ("answer", "by", "note")),
@@ -34,6 +37,7 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "run.cancelled": ("fail", ("reason",)),
     "run.completed": ("end", ()),
     "payload.erased": ("mark", ("reason", "by")),
+    "rolled_back": ("fail", ("had", "has")),
 }
 
 
@@ -42,6 +46,7 @@ def moment_of_event(event: Event) -> Moment:
     data = event.values()
     said = ", ".join(str(data[name]) for name in fields if data.get(name))
     again = " (possibly done before)" if data.get("maybe_repeated") else ""
+    again += " (key only)" if event.type == "effect.matched" else ""
     return Moment(event.version, moment_of(event.recorded_at), sign, f"{event.type} {said}".rstrip() + again)
 
 

@@ -22,7 +22,7 @@ EXIT_RANGES: dict[StopFamily, range] = {
     "worker": range(40, 50),
     "resource": range(50, 60),
     "stale": range(60, 70),
-    "integrity": range(70, 80),
+    "integrity": range(70, 90),
     "user": range(exits.INTERRUPTED, exits.INTERRUPTED + 1),
     "internal": range(exits.INTERNAL, exits.INTERNAL + 1),
 }

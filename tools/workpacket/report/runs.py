@@ -92,6 +92,24 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
     return "\n".join(lines) + "\n"
 
 
+class QuestionRow(NamedTuple):
+    """What waits for a person: a heading, what is to be seen, and the digest that an answer is bound to."""
+
+    id: str
+    question: str
+    facts: Sequence[tuple[str, str]]
+    digest: str
+
+
+def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
+    lines: list[str] = []
+    for row in rows:
+        lines.append(f"question {style.paint(escape(row.id), 'code')}: {escape(row.question)}\n")
+        facts = render_facts((*row.facts, ("digest", row.digest)))
+        lines += [f"  {line}\n" for line in facts.splitlines()]
+    return "".join(lines)
+
+
 def next_line(text: str, style: Style = PLAIN) -> str:
     """The one line that says what to do now."""
     return f"{style.paint('next:', 'help')} {escape(text)}\n"

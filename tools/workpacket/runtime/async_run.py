@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import Plan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Pending
+from workpacket.runtime.attempts.steps import Failed, Pending
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.run import BaseRun, Call, takes_key
 
@@ -64,11 +64,16 @@ class AsyncRun(BaseRun):
             except Exception as error:
                 begun, wait = await asyncio.to_thread(steps.fail, begun, error)
                 await self._wait(wait)
+            except BaseException as error:
+                steps.leave(begun.key, error)
+                raise
             else:
                 await asyncio.to_thread(steps.finish, begun, value)
                 return value
             finally:
                 leave()
+        if isinstance(begun, Failed):
+            await _fail_again(begun.error)
         return begun.value
 
     async def _wait(self, seconds: float) -> None:
@@ -101,16 +106,25 @@ class AsyncRun(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        plan = await asyncio.to_thread(self._session.allowed, plan, name, args, kwargs)
         if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
-            await self.confirm(f"{name}: {plan.target}", plan.effect)
+            await asyncio.to_thread(self._session.confirm_effect, plan, name, args, kwargs)
         effect: T = await self._act(plan, function, args, kwargs)
         return effect
 
     async def _act(self, plan: Plan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         effects = self._session.effects
+        failed = await asyncio.to_thread(effects.failed, plan)
+        if failed is not None:
+            await _fail_again(failed)
         move = await asyncio.to_thread(effects.move, plan)
         if move == "return":
             return await asyncio.to_thread(effects.receipt, plan)
+        if move == "look" and plan.probe is not None:
+            try:
+                return await plan.probe()
+            except NotDone as error:
+                raise effects.no_receipt(plan, "; its probe does not find it") from error
         if move == "compensate" and plan.compensate is not None:
             await plan.compensate()
             await asyncio.to_thread(effects.compensated, plan)
@@ -136,6 +150,9 @@ class AsyncRun(BaseRun):
                 tries += 1
                 await self._wait(await asyncio.to_thread(self._session.effects.fail, plan, error, tries))
                 repeated = not isinstance(error, NotDone)
+            except BaseException as error:
+                self._session.effects.leave(plan, error)
+                raise
             else:
                 await asyncio.shield(asyncio.to_thread(self._session.effects.succeed, plan, value))
                 return value
@@ -170,3 +187,10 @@ class AsyncRun(BaseRun):
     async def confirm(self, question: str, about: Json = None) -> None:
         """Go on only if a person says yes; without one at hand the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
+
+
+async def _fail_again(error: BaseException) -> NoReturn:
+    """As it failed before; what was cancelled before, as by a time limit around it, waits to be cancelled again."""
+    if isinstance(error, asyncio.CancelledError):
+        await asyncio.get_running_loop().create_future()
+    raise error

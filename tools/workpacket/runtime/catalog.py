@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -112,8 +113,9 @@ def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
     newest = dict(store.newest("runs", prefix))
     # The name of a run has an '@'; other streams hold imported checkpoints, batches and roles.
     unknown = {h.stream: None for h in store.heads(prefix) if h.stream not in newest and "@" in h.stream}
+    folded = unknown.keys() | _may_be_in_doubt(store, newest)
     lines = [
-        _line(store, stream, event, holders.get(stream, ""), folded=stream in unknown)
+        _line(store, stream, event, holders.get(stream, ""), folded=stream in folded)
         for stream, event in {**newest, **unknown}.items()
     ]
     return tuple(sorted(lines, key=lambda line: line.id))
@@ -125,7 +127,7 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
     holder = "" if holder and is_certainly_dead(holder) else holder
     if event is None:
         return RunLine(stream, name, packet, "interrupted", "log_damaged", holder, 0)
-    if event.type != "run.completed" and (folded or _may_be_in_doubt(store, stream)):
+    if folded:
         whole = summary_of(store, stream)
         return RunLine(stream, name, packet, whole.liveness, whole.attention, whole.holder, event.recorded_at)
     liveness = _ENDED.get(event.type, "live" if holder else "interrupted")
@@ -135,12 +137,12 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
     return RunLine(stream, name, packet, liveness, attention, holder, event.recorded_at)
 
 
-def _may_be_in_doubt(store: Store, stream: str) -> bool:
-    """Whether an effect of this run was begun and is not settled; also if that cannot be said."""
+def _may_be_in_doubt(store: Store, streams: Iterable[str]) -> set[str]:
+    """The runs with an effect that was begun and is not settled; all of them if that cannot be said."""
     try:
-        return any(entry.status in {"started", "failed"} for entry in store.entries("effects", stream=stream))
+        return {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
     except RuntimeFault:
-        return True
+        return set(streams)
 
 
 def _fault(seen: Observations) -> str:
@@ -150,10 +152,10 @@ def _fault(seen: Observations) -> str:
 
 
 def _attention(state: RunState, holder: str) -> str:
-    if state.status == "completed":
-        return ""
     if any(effect.kind == "manual" for effect in state.unknown_effects) and not holder:
         return "effect_outcome_unknown"
+    if state.status == "completed":
+        return ""
     if state.status == "running":
         return "" if holder else "worker_lost"
     return state.stop_code

@@ -83,6 +83,24 @@ class RunBlocked(RuntimeFault):
     default_code = "worker_blocked"
 
 
+class EffectKeyReused(RunBlocked):
+    """The key of an effect was used for another one. `details` shows both."""
+
+    default_code = "effect_key_reused"
+
+
+class ReceiptRedacted(RunBlocked):
+    """The effect happened, but its result was stored without what looked like a secret, so it is not handed out."""
+
+    default_code = "receipt_redacted"
+
+
+class ReceiptUnkept(RunBlocked, TypeError):
+    """The effect happened, but its result could not be stored. It is never done again."""
+
+    default_code = "receipt_unkept"
+
+
 class StepFailed(RuntimeFault):
     """A step raised after its last try; the cause is the error itself."""
 

@@ -13,7 +13,7 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import Plan, Recovery
 from workpacket.runtime.attempts.retry import Retry
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Options, Pending, Stored
+from workpacket.runtime.attempts.steps import Failed, Options, Pending, Stored
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.records.calls import Scope, argument_hashes, name_and_function
 from workpacket.runtime.records.state import RunState
@@ -62,6 +62,8 @@ class BaseRun:
     @property
     def repeated(self) -> tuple[str, ...]:
         """The steps and effects of this attempt that an earlier one may have begun already."""
+        if self._session.replay is not None:
+            return self._session.replay.repeated
         return (*self._session.steps.repeated, *self._session.effects.repeated)
 
     def using(
@@ -89,7 +91,7 @@ class BaseRun:
         first = not scope.reached_new_work
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
 
-    def _begin(self, call: Call[Any]) -> Stored | Pending:
+    def _begin(self, call: Call[Any]) -> Stored | Failed | Pending:
         hashed = argument_hashes(call.args, call.kwargs)
         return self._session.steps.begin(call.scope, call.key, hashed, call.options, first=call.first_of_scope)
 
@@ -127,7 +129,6 @@ class Run(BaseRun):
         from concurrent.futures import ThreadPoolExecutor  # costs start-up, and few runs need it
         from contextvars import copy_context
 
-        self._session.boundary.check()
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="workpacket-step") as pool:
             futures = [pool.submit(copy_context().run, self._perform, call) for call in calls]
             try:
@@ -151,11 +152,16 @@ class Run(BaseRun):
             except Exception as error:
                 begun, wait = session.steps.fail(begun, error)
                 session.boundary.wait(wait)
+            except BaseException as error:
+                session.steps.leave(begun.key, error)
+                raise
             else:
                 session.steps.finish(begun, value)
                 return value
             finally:
                 leave()
+        if isinstance(begun, Failed):
+            raise begun.error
         stored: T = begun.value
         return stored
 
@@ -195,16 +201,26 @@ class Run(BaseRun):
             kwargs["key"] = key
         after = (probe, compensate)
         plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        plan = self._session.allowed(plan, name, args, kwargs)
         if confirm and self._session.effects.intend(plan):
-            self._session.confirm(f"{name}: {plan.target}", plan.effect)
+            self._session.confirm_effect(plan, name, args, kwargs)
         return self._act(plan, function, args, kwargs)
 
     def _act(self, plan: Plan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
         effects = self._session.effects
+        failed = effects.failed(plan)
+        if failed is not None:
+            raise failed
         move = effects.move(plan)
         if move == "return":
             stored: T = effects.receipt(plan)
             return stored
+        if move == "look" and plan.probe is not None:
+            try:
+                looked_up: T = plan.probe()
+                return looked_up
+            except NotDone as error:
+                raise effects.no_receipt(plan, "; its probe does not find it") from error
         if move == "compensate" and plan.compensate is not None:
             plan.compensate()
             effects.compensated(plan)
@@ -231,6 +247,9 @@ class Run(BaseRun):
                 wait = self._session.effects.fail(plan, error, tries)
                 self._session.boundary.wait(wait)
                 repeated = not isinstance(error, NotDone)
+            except BaseException as error:
+                self._session.effects.leave(plan, error)
+                raise
             else:
                 self._session.effects.succeed(plan, value)
                 return value

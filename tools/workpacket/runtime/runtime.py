@@ -15,14 +15,16 @@ from workpacket.runtime.attempts.recorder import Draft, Recorder
 from workpacket.runtime.attempts.request import RunRequest, Wanted, wanted_run
 from workpacket.runtime.attempts.session import Lent
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.records.values import kept
 from workpacket.runtime.resuming.decide import Decision
 from workpacket.runtime.resuming.observations import ResumePolicy
 from workpacket.runtime.resuming.observe import Observer
+from workpacket.runtime.resuming.questions import OpenQuestion, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.place import server_url, store_path, work_tree_of
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
 
 Choice = Literal["mark_done", "retry", "compensate"]
+
+
+class NoValue:
+    """The value that was not given, where None is one."""
+
+
+NO_VALUE = NoValue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,11 @@ class Runtime:
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
+    def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
+        """The decision as the log has it, and what waits for a person, each with the digest an answer is bound to."""
+        state, decision = self._opening().plan(self._existing(run_id), Wanted("", workdir=self._workdir))
+        return decision, open_questions(self.store, state, decision)
+
     def state(self, run_id: str, *, at: str = "") -> RunState:
         """The state of a run now, or as it was at one of its checkpoints."""
         state = state_of(self.store, self._existing(run_id))
@@ -140,13 +154,32 @@ class Runtime:
         data = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
         self._outsider(run_id).record(Draft("confirmation.given", data))
 
-    def settle(self, run_id: str, effect: str, choice: Choice, note: str = "") -> None:
-        """Say what became of an effect of unknown outcome, or what is to be done about it."""
+    def settle(
+        self, run_id: str, effect: str, choice: Choice, note: str = "", *, value: Json | NoValue = NO_VALUE
+    ) -> None:
+        """Say what became of an effect of unknown outcome, or what is to be done about it.
+
+        `value`, with `mark_done`, is what the program is given as its receipt; without one that is None. An effect that
+        is known to have happened, and whose receipt was not kept, can only be given one.
+        """
         recorder = self._outsider(run_id)
-        if effect not in {record.effect for record in recorder.state.unknown_effects}:
+        open_receipts = {record.effect: record for record in recorder.state.open_receipts}
+        if effect not in {*open_receipts, *(record.effect for record in recorder.state.unknown_effects)}:
             raise RunBlocked(f"{run_id} has no effect {effect} of unknown outcome", code="effect_outcome_unknown")
-        data = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}
-        recorder.record(Draft("effect.resolved", data))
+        if effect in open_receipts and isinstance(value, NoValue):
+            fault = ReceiptRedacted if open_receipts[effect].redactions else ReceiptUnkept
+            raise fault("the effect is known to have happened; what is missing is its result",
+                        hint="give it: mark-done with a value")  # fmt: skip
+        if choice != "mark_done" and not isinstance(value, NoValue):
+            raise ValueError("only an effect that is marked as done has a value")
+        data: dict[str, Json] = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}
+        payload = None
+        if not isinstance(value, NoValue):
+            form = kept(value)
+            if self.settings.redactor.clean_value(value, form.text)[1]:
+                raise RedactionFailed("the value holds what looks like a secret, and would not be stored whole")
+            data["result_hash"], payload = form.meaning, form.stored
+        recorder.record(Draft("effect.resolved", data, payload))
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
         """Erase the payload of one event wherever it is used. The log keeps its hash and says who and why."""

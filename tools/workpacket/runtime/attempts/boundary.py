@@ -16,14 +16,17 @@ SLICE = 0.2
 class Boundary:
     recorder: Recorder
     leaving: Callable[[], bool] = bool  # whether whoever does this run is told to end: by default never
+    replaying: bool = False  # the run is finished: nothing can end it between two pieces any more
 
     def check_now(self) -> None:
-        """The same as `check` on a fresh view of the log."""
+        """The same as `check` on a fresh view of the log, where no new work is about to begin."""
+        if self.replaying:
+            return
         self.recorder.catch_up()
         self.check()
 
     def check(self) -> None:
-        """Raise if the run was cancelled or handed over, or its deadline has passed."""
+        """Before new work: raise if the run is finished, cancelled or handed over, or its deadline has passed."""
         recorder = self.recorder
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()

@@ -5,33 +5,54 @@ What to do when an effect is reached is a pure question (`next_move`):
     nothing known, or certainly failed          start
     intended, not started                       start
     succeeded, or a person said it was done     return the receipt
+    the same, and the receipt was not kept      look: ask the probe, else block (receipt_redacted, receipt_unkept)
     started or failed, outcome unknown:
         read, idempotent, keyed                 repeat (with the same key)
         probe                                   ask the probe: done -> return, not done -> start
         manual                                  block until a person says mark-done, retry or compensate
+
+In a run that was rolled back, an effect that the log does not know may have been done in what was lost: its outcome is
+unknown (`effect.doubted`).
+
+A key stands beside name, target and arguments, not in their place (`reuse_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.boundary import Boundary
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.steps import Options, decoded, described, encoded
-from workpacket.runtime.errors import NotDone, RunBlocked, RuntimeFault
+from workpacket.runtime.attempts.steps import CutShort, Options, decoded, encoded
+from workpacket.runtime.errors import (
+    EffectKeyReused,
+    NotDone,
+    ReceiptRedacted,
+    ReceiptUnkept,
+    RunBlocked,
+    RuntimeFault,
+)
+from workpacket.runtime.records.failures import described, failure_again, failure_data
 from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.kinds import current
+from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
+from workpacket.runtime.resuming.observations import changed_keys
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
-Move = Literal["start", "return", "repeat", "probe", "block", "compensate"]
+Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate"]
 REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
 class Plan(NamedTuple):
-    """One effect as the code asks for it. `probe` says whether it happened: its receipt, or `NotDone` raised."""
+    """One effect as the code asks for it. `probe` says whether it happened: its receipt, or `NotDone` raised.
+
+    `asked`, of an effect with a key: the hash of each argument, and the names of those that have none.
+    """
 
     effect: str
     step: str
@@ -41,6 +62,11 @@ class Plan(NamedTuple):
     options: Options
     probe: Callable[[], Any] | None = None
     compensate: Callable[[], Any] | None = None
+    asked: tuple[dict[str, str], list[str]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.step.rpartition("/")[2].partition("#")[0]
 
 
 def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: str) -> str:
@@ -53,6 +79,8 @@ def user_key(stream: str, key_hash: str) -> str:
     return jcs_hash([stream, key_hash])
 
 
+COMPENSATED = "compensated"  # the error of an effect that was undone
+NOT_ENCODED = "the process ended while its result was encoded"
 KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
 
 
@@ -66,7 +94,7 @@ def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
     if record is None or record.status in {"intended", "failed", "retry"}:
         return "start"
     if record.status in {"succeeded", "mark_done"}:
-        return "return"
+        return "return" if record.has_receipt else "look"
     if record.status == "compensate":
         return "compensate"
     if recovery in REPEATABLE:
@@ -74,17 +102,52 @@ def next_move(record: EffectRecord | None, recovery: Recovery) -> Move:
     return "probe" if recovery == "probe" else "block"
 
 
+def undone(step: str) -> RunBlocked:
+    return RunBlocked(f"{step} was undone; the run stops here", code="effect_failed")
+
+
+def reuse_of(
+    record: EffectRecord, plan: Plan, args: Mapping[str, str] | None, redactor: Redactor
+) -> dict[str, dict[str, str]]:
+    """How the effect that a key was used for differs from the one that is asked for: each fact, old and new.
+
+    `args` are the hashes of the arguments it was used with; None: they were not stored, so they are not compared.
+    """
+    differing: dict[str, dict[str, str]] = {}
+    if record.name != plan.name:
+        differing["name"] = {"old": record.name, "new": plan.name}
+    if record.target_hash:
+        same_target = record.target_hash == jcs_hash(plan.target)
+    else:  # what was stored before there were hashes may have been cleaned
+        same_target = record.target in {plan.target, redactor.clean_text(plan.target)}
+    if not same_target:
+        differing["target"] = {"old": record.target, "new": redactor.clean_text(plan.target)}
+    if args is not None and plan.asked is not None:
+        asked = plan.asked[0]
+        for name in changed_keys(args, asked):
+            differing[f"argument {name}"] = {"old": args.get(name, "none"), "new": asked.get(name, "none")}
+    return differing
+
+
 @dataclass(slots=True)
 class Effects:
     recorder: Recorder
     boundary: Boundary
+    replaying: bool = False  # the run is finished: nothing is written, and nothing is done
     repeated: list[str] = field(default_factory=list)
+    # Begun, and no outcome is stored; with what has cut it short, if anything has.
+    in_flight: dict[str, tuple[Plan, BaseException | None]] = field(default_factory=dict)
+    # Of a finished run, where nothing is written: what was matched by key only, and what was refused as it was then.
+    _matched: dict[str, dict[str, str]] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
 
     def known(self, plan: Plan) -> EffectRecord | None:
-        """What the log says of this effect; refuses a step that asked for another effect before."""
+        """What the log says of this effect; refuses a step that asked for another effect before, and a key too."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
-        if record is None and plan.options.changed == "block" and state.effect_steps.get(plan.step):
+        if record is not None and plan.asked is not None:
+            self._require_same(record, plan)
+        if record is None and plan.options.changed == "block" and self._others(plan):
             raise RunBlocked(
                 f"the effect {plan.step} was asked for with other arguments before",
                 code="step_changed",
@@ -92,8 +155,50 @@ class Effects:
             )
         return record
 
+    def done_for_other_inputs(self, plan: Plan) -> bool:
+        """Whether the step did another effect for inputs that a person has agreed to replace meanwhile."""
+        state = self.recorder.state
+        if plan.effect in state.effects or plan.options.changed != "block":
+            return False
+        others = self._others(plan)
+        return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
+
+    def _others(self, plan: Plan) -> list[EffectRecord]:
+        """The other effects that this step began; one that was only announced, and asked about, was not begun."""
+        state = self.recorder.state
+        if not state.effect_steps.get(plan.step):
+            return []
+        return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
+
+    def _require_same(self, record: EffectRecord, plan: Plan) -> None:
+        """The key must have been used for the same. One that was stored without its arguments matches once."""
+        assert plan.asked is not None
+        args = self._matched.get(plan.effect) if record.args is None else record.args
+        differing = reuse_of(record, plan, args, self.recorder.redactor)
+        if differing:
+            shown = "; ".join(f"{what}: {both['old']} -> {both['new']}" for what, both in differing.items())
+            differs: dict[str, Json] = {what: dict(both) for what, both in differing.items()}
+            raise EffectKeyReused(
+                f"the key of {plan.step} was used for another effect ({shown})",
+                hint="give the other effect a key of its own, or ask for the recorded one",
+                details={"effect": plan.effect, "step": plan.step, "recorded_step": record.step, "differs": differs},
+            )
+        if args is None and self.replaying:
+            self._matched[plan.effect] = plan.asked[0]
+        elif args is None:
+            self.recorder.record(
+                Draft("effect.matched", {"effect": plan.effect, "step": plan.step, **self._asked(plan)})
+            )
+
     def move(self, plan: Plan) -> Move:
-        move = next_move(self.known(plan), plan.recovery)
+        record = self.known(plan)
+        if not self.recorder.state.settled_before_rollback(plan.effect):
+            self.boundary.check()
+            self.recorder.record(Draft("effect.doubted", self._data(plan) | self._asked(plan)))
+            record = self.recorder.state.effects[plan.effect]
+        move = next_move(record, plan.recovery)
+        if move == "look" and plan.probe is None:
+            raise self.no_receipt(plan)
         missing = (move == "probe" and plan.probe is None) or (move == "compensate" and plan.compensate is None)
         if move == "block" or missing:
             raise RunBlocked(
@@ -101,54 +206,156 @@ class Effects:
                 code="effect_outcome_unknown",
                 details={"effect": plan.effect, "step": plan.step, "choices": ["mark_done", "retry", "compensate"]},
             )
-        if move != "return":
+        if move not in {"return", "look"}:
             self.boundary.check()
         return move
 
+    def failed(self, plan: Plan) -> BaseException | None:
+        """In a finished run: what the effect raised. One that was never done is refused."""
+        if not self.replaying:
+            return None
+        record = self.known(plan)
+        if record is not None and record.status in {"succeeded", "mark_done"}:
+            return self._refused_then(plan, record)
+        if record is None or record.event.type != "effect.failed":
+            self.boundary.check()
+            return None
+        data = current(record.event, self.recorder.kinds)
+        return undone(record.step) if data.get("error") == COMPENSATED else failure_again(data)
+
+    def _refused_then(self, plan: Plan, record: EffectRecord) -> RunBlocked | None:
+        """The refusal that the last attempt got for a result that could not be stored; a later call asks the probe."""
+        before = record.event.version < self.recorder.state.attempt_began
+        if not record.unkept or before or plan.effect in self._refused:
+            return None
+        self._refused.add(plan.effect)
+        return self.no_receipt(plan)
+
+    def leave(self, plan: Plan, error: BaseException) -> None:
+        """The effect was cut short by something that is no failure of its own, such as a time limit around it."""
+        if plan.effect in self.in_flight:
+            self.in_flight[plan.effect] = (plan, error)
+
+    def cut_short(self) -> list[Draft]:
+        """What is still in flight when the run is finished, as failures of unknown outcome."""
+        drafts = []
+        for plan, error in self.in_flight.values():
+            data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
+            drafts.append(Draft("effect.failed", data | failure_data(error or CutShort(plan.step))))
+        return drafts
+
     def receipt(self, plan: Plan) -> Any:
         record = self.recorder.state.effects[plan.effect]
-        return decoded(self.recorder.store.payload(record.event), plan.options.codec)
+        stored = self.recorder.store.payload(record.event)
+        # Without a payload a person said that it was done, and not what came of it.
+        return None if stored is None else decoded(stored, plan.options.codec)
+
+    def no_receipt(self, plan: Plan, why: str = "") -> RunBlocked:
+        """The refusal to go on with an effect that happened, of whose result nothing may be handed out."""
+        record = self.recorder.state.effects[plan.effect]
+        answer = f"workpacket resume {shlex.quote(self.recorder.stream)} --mark-done {shlex.quote(record.step)}"
+        details: dict[str, Json] = {"effect": plan.effect, "step": record.step, "choices": ["mark_done"]}
+        if record.redactions:
+            return ReceiptRedacted(
+                f"{record.step} happened and is not done again; of its result {record.redactions} parts that looked "
+                f"like secrets were not stored{why}",
+                hint=f"say what it gave: {answer} --value JSON; or give the effect a probe, or a codec that stores "
+                "a reference",
+                details=details | {"redactions": record.redactions},
+            )
+        return ReceiptUnkept(
+            f"{record.step} happened and is not done again; its result was not stored: {record.unkept}{why}",
+            hint=f"say what it gave: {answer} --value JSON; or give the effect a probe; have it return JSON, or give "
+            "it a codec, before it is asked for elsewhere",
+            details=details | {"unkept": record.unkept},
+        )
 
     def intend(self, plan: Plan) -> bool:
         """Say what is going to be done, before somebody is asked whether it may. False if it is begun already."""
-        record = self.known(plan)
+        record = None if self._announced_otherwise(plan) else self.known(plan)
+        if not self.recorder.state.settled_before_rollback(plan.effect):
+            return False
         if record is None:
-            self.recorder.record(Draft("effect.intended", self._data(plan)))
+            self.boundary.check()
+            self.recorder.record(Draft("effect.intended", self._data(plan) | self._asked(plan)))
         return next_move(record, plan.recovery) == "start"
+
+    def _announced_otherwise(self, plan: Plan) -> bool:
+        """Whether the key was only announced, for other arguments or another target: the person is asked again."""
+        record = self.recorder.state.effects.get(plan.effect)
+        if record is None or plan.asked is None or record.status != "intended":
+            return False
+        differing = reuse_of(record, plan, record.args, self.recorder.redactor)
+        return bool(differing) and "name" not in differing
 
     def start(self, plan: Plan, *, repeated: bool) -> None:
         """From here on the act may have happened. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
-        self.recorder.record(Draft("effect.started", self._data(plan) | {"attempt": self.recorder.state.attempt}))
+        data = self._data(plan) | self._asked(plan) | {"attempt": self.recorder.state.attempt}
+        self.recorder.record(Draft("effect.started", data | ({"repeated": True} if repeated else {})))
+        self.in_flight[plan.effect] = (plan, None)
 
     def succeed(self, plan: Plan, value: Any, *, by_probe: bool = False) -> None:
-        payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
-        data = self._data(plan) | {"result_hash": result_hash}
-        if redactions:
-            data["redactions"] = redactions
+        """Store that it happened, and its receipt. A result that cannot be stored does not undo the act."""
+        data = self._data(plan)
         if by_probe:
             data["by_probe"] = True
-        self.recorder.record(Draft("effect.succeeded", data, payload), key=f"succeeded:{plan.effect}")
+        key = f"succeeded:{plan.effect}"
+        if plan.options.codec is None:
+            facts, payload = self._receipt(plan, value)
+            self.recorder.record(Draft("effect.succeeded", data | facts, payload), key=key)
+            self.in_flight.pop(plan.effect, None)
+        else:  # code of the author, which may do anything, also end the process: the act is on record before it runs
+            self.recorder.record(Draft("effect.succeeded", data | {"unkept": NOT_ENCODED}), key=key)
+            self.in_flight.pop(plan.effect, None)
+            facts, payload = self._receipt(plan, value)
+            place: dict[str, Json] = {"effect": plan.effect, "step": plan.step}
+            self.recorder.record(Draft("effect.receipt", place | facts, payload))
+        if "unkept" in facts:
+            raise self.no_receipt(plan)
+
+    def _receipt(self, plan: Plan, value: Any) -> tuple[dict[str, Json], bytes | None]:
+        """What is stored of the result: its bytes and what is to be known of them, or why there are none."""
+        try:
+            payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
+        except Exception as error:
+            return {"unkept": described(error)}, None
+        facts: dict[str, Json] = {"result_hash": result_hash}
+        return facts | ({"redactions": redactions} if redactions else {}), payload
 
     def fail(self, plan: Plan, error: Exception, tries: int) -> float:
         """The wait before the next try; raises `error` again if there is none or if trying again could do it twice."""
         if isinstance(error, RuntimeFault):
+            self.leave(plan, error)
             raise error
         definite = isinstance(error, NotDone)
         data: dict[str, Json] = {
-            "effect": plan.effect, "step": plan.step, "definite": definite, "error": described(error),
+            "effect": plan.effect, "step": plan.step, "definite": definite, **failure_data(error),
         }  # fmt: skip
         self.recorder.record(Draft("effect.failed", data))
+        self.in_flight.pop(plan.effect, None)
         wait = plan.options.retry.wait_after(tries, error)
         if wait is None or not (definite or plan.recovery in REPEATABLE):
             raise error
         return wait
 
     def compensated(self, plan: Plan) -> None:
-        data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": "compensated"}
+        data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": COMPENSATED}
         self.recorder.record(Draft("effect.failed", data))
-        raise RunBlocked(f"{plan.step} was undone; the run stops here", code="effect_failed")
+        raise undone(plan.step)
+
+    def _asked(self, plan: Plan) -> dict[str, Json]:
+        """What a key stands beside, where it is not in the record anyway."""
+        if plan.asked is None:
+            return {}
+        args, opaque = plan.asked
+        data: dict[str, Json] = {"args": dict(args)}
+        if opaque:
+            data["opaque"] = list(opaque)
+        if self.recorder.redactor.clean_text(plan.target) != plan.target:
+            data["target_hash"] = jcs_hash(plan.target)
+        return data
 
     def _data(self, plan: Plan) -> dict[str, Json]:
         return {

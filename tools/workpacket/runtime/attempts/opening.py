@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.asking import Ask
 from workpacket.runtime.attempts.fork import carried_over
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.request import Wanted
-from workpacket.runtime.attempts.session import Ask, Lent, Session, token_hash
+from workpacket.runtime.attempts.request import Wanted, dependencies_of, said_of
+from workpacket.runtime.attempts.session import Lent, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.ids import Ids, random_id
@@ -18,7 +19,7 @@ from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.secret_rules import names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.resuming.changes import HIDDEN, shown_changes
+from workpacket.runtime.resuming.changes import HIDDEN, changed_lines, shown_changes
 from workpacket.runtime.resuming.decide import Decision, decide
 from workpacket.runtime.resuming.observations import Observations, ResumePolicy, hashes_by_key
 from workpacket.runtime.resuming.observe import Observer, look_around, read_state
@@ -78,8 +79,6 @@ class Opening:
             )
         recorder = self._recorder(stream, RunState(), self._take_lease(stream))
         inputs = dict(wanted.inputs or {})
-        open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
-        cleaned, _ = self.redactor.clean_value(open_inputs, stored_text(open_inputs))
         data: dict[str, Json] = {
             "name": wanted.name,
             "packet": wanted.packet,
@@ -90,15 +89,21 @@ class Opening:
             "workdir": wanted.workdir or "",
             "budget": dict(wanted.budget),
         }
-        data |= _dependencies(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
-        draft = Draft("run.started", data, stored_text(cleaned).encode("utf-8"))
+        data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
+        draft = Draft("run.started", data, self._kept_inputs(inputs))
         try:
             self._announce(stream, wanted.packet)
-            recorder.record(draft, expected_version=0)
+            recorder.begin(draft)
         except BaseException:
             self._give_up(recorder.lease)
             raise
         return self._session(recorder)
+
+    def _kept_inputs(self, inputs: Mapping[str, Json]) -> bytes:
+        """As a person may see them who is asked about a change of them."""
+        open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
+        cleaned, _ = self.redactor.clean_value(open_inputs, stored_text(open_inputs))
+        return stored_text(cleaned).encode("utf-8")
 
     # ---- an existing run -----------------------------------------------------------------------------------------
 
@@ -123,7 +128,8 @@ class Opening:
             state, decision = self._decided(stream, wanted, seen)
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 state, decision = self._decided(stream, wanted, seen)
-            if lease is None or decision.action in {"BLOCK", "CONFIRM"}:
+            finished = decision.action == "COMPLETE"  # of a finished run only stored results are given out
+            if (lease is None and not finished) or decision.action in {"BLOCK", "CONFIRM"}:
                 raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)
         except BaseException:
@@ -168,16 +174,30 @@ class Opening:
         """The refusal as an event and as an error, so that no run is stranded without a word."""
         known = [check for check in decision.checks if check.code == decision.code]
         details = "; ".join(detail for check in known for detail in check.details)
-        if decision.code not in {"log_damaged", "newer_schema"}:
-            data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
-            if decision.action == "CONFIRM":
-                data["subject"] = decision.subject
-            blocked = Draft("run.blocked", data)
-            self._recorder(stream, state, None).record(blocked, key=f"blocked:{decision.digest}")
         facts = decision.as_json()
         if wanted.inputs is not None and any(check.code == "inputs_changed" for check in decision.checks):
             facts["changes"] = shown_changes(self.store, state, wanted.inputs, self.redactor)
-        return RunBlocked(f"{stream}: {details or decision.code}", code=decision.code, details=facts)
+        if decision.action == "CONFIRM":
+            self._ask_for_yes(stream, state, decision, facts)
+        elif decision.code not in {"log_damaged", "newer_schema"}:
+            data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
+            self._recorder(stream, state, None).record(Draft("run.blocked", data), key=f"blocked:{decision.digest}")
+        if decision.code == "inputs_changed":
+            details = "; ".join(changed_lines(facts.get("changes"))) or details
+        message = f"{stream}: {details or decision.code}"
+        hint = f"workpacket resume {stream}" if decision.action == "CONFIRM" else ""
+        return RunBlocked(message, code=decision.code, details=facts, hint=hint)
+
+    def _ask_for_yes(self, stream: str, state: RunState, decision: Decision, facts: Mapping[str, Json]) -> None:
+        """The question with all that a person has to see, for whoever answers it later."""
+        if state.open_question == decision.subject:
+            return
+        asked: list[Json] = [check.as_json() for check in decision.checks if check.result == "confirm"]
+        content: Json = {"asked": asked, "changes": facts.get("changes", {})}
+        cleaned, _ = self.redactor.clean_value(content, stored_text(content))
+        data: dict[str, Json] = {"code": decision.code, "decision": decision.digest, "subject": decision.subject}
+        payload = stored_text(cleaned).encode("utf-8")
+        self._recorder(stream, state, None).record(Draft("run.blocked", data, payload))
 
     def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
         state = recorder.state
@@ -194,7 +214,9 @@ class Opening:
             "interrupted": state.status == "running",
             "holder": recorder.actor,
         }
-        recorder.record(*drafts, Draft("attempt.started", data | _said(wanted)))
+        changed = wanted.inputs is not None and hashes_by_key(wanted.inputs) != state.inputs
+        payload = self._kept_inputs(wanted.inputs or {}) if changed else None
+        recorder.record(*drafts, Draft("attempt.started", data | said_of(wanted), payload))
         return self._session(recorder)
 
     # ---- a run from another's checkpoint -------------------------------------------------------------------------
@@ -205,7 +227,7 @@ class Opening:
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
         self._announce(stream, state.packet)
-        recorder.record(*carried_over(self.store, before, point, stream), expected_version=0)
+        recorder.begin(*carried_over(self.store, before, point, stream))
         return stream
 
     # ---- parts ---------------------------------------------------------------------------------------------------
@@ -266,23 +288,6 @@ def orphans_of(state: RunState) -> tuple[str, ...]:
         for process in processes
         if is_certainly_alive(process)
     )
-
-
-def _said(wanted: Wanted) -> dict[str, Json]:
-    """What was said of the run this time and let pass: from now on it is what was recorded."""
-    said: dict[str, Json | None] = {
-        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
-        "scope": None if wanted.scope is None else list(wanted.scope),
-        "budget": dict(wanted.budget) or None,
-        "code_version": wanted.code_version,
-        "repository": wanted.repository,
-        "workdir": wanted.workdir,
-    }
-    return {name: value for name, value in said.items() if value is not None} | _dependencies(wanted)
-
-
-def _dependencies(wanted: Wanted) -> dict[str, Json]:
-    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
 
 
 def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:

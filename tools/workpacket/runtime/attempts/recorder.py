@@ -11,7 +11,7 @@ from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.kinds import KINDS, Data, Kind
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
+from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
 from workpacket.runtime.ticks import Clock
 
 
@@ -59,6 +59,12 @@ class Recorder:
                 self.seq = max(self.seq, appended.events[-1].writer_seq)
             self._follow(appended.events)
             return appended.events
+
+    def begin(self, *drafts: Draft) -> None:
+        """The first records of a stream. If one of this name was lost, the new one is told: it may have acted."""
+        had = lost_events(self.store, self.stream)
+        told = (Draft("rolled_back", {"had": had, "has": 0}),) if had else ()
+        self.record(*drafts, *told, expected_version=0)
 
     def catch_up(self) -> None:
         """Take in what others have appended: a cancellation, a confirmation."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.resuming.observations import hashes_by_key
 
 
 class RunRequest(TypedDict, total=False):
@@ -78,3 +79,20 @@ def _budget(request: RunRequest) -> dict[str, Json]:
     if "deadline" in request:
         budget["until"] = int(request["deadline"].timestamp() * 1_000_000)
     return budget
+
+
+def said_of(wanted: Wanted) -> dict[str, Json]:
+    """What was said of the run this time and let pass: from now on it is what was recorded."""
+    said: dict[str, Json | None] = {
+        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
+        "scope": None if wanted.scope is None else list(wanted.scope),
+        "budget": dict(wanted.budget) or None,
+        "code_version": wanted.code_version,
+        "repository": wanted.repository,
+        "workdir": wanted.workdir,
+    }
+    return {name: value for name, value in said.items() if value is not None} | dependencies_of(wanted)
+
+
+def dependencies_of(wanted: Wanted) -> dict[str, Json]:
+    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}

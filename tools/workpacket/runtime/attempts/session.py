@@ -12,17 +12,20 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.asking import Ask, Asking, Questions
 from workpacket.runtime.attempts.boundary import Boundary
 from workpacket.runtime.attempts.effects import KEYED, Effects, Plan, Recovery, identity
 from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.steps import Options, Steps, described
+from workpacket.runtime.attempts.replay import Replay
+from workpacket.runtime.attempts.steps import Options, Steps
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.ids import Ids, random_id
-from workpacket.runtime.records.calls import Scope, arguments_hash
+from workpacket.runtime.records.calls import Scope, argument_hashes, arguments_hash, shown_arguments
+from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.milestones import Prepared
 from workpacket.runtime.records.state import CheckpointRecord, RunState
@@ -30,8 +33,6 @@ from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
-
-Ask = Callable[[str, str], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,16 @@ class Session:
     effects: Effects = field(init=False)
     boundary: Boundary = field(init=False)
     root: Scope = field(init=False)
+    replay: Replay | None = field(init=False)
+    questions: Questions = field(init=False)
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.boundary = Boundary(self.recorder, self.lent.leaving) if self.lent else Boundary(self.recorder)
-        self.steps = Steps(self.recorder, self.boundary)
-        self.effects = Effects(self.recorder, self.boundary)
+        self.boundary = Boundary(self.recorder, self.lent.leaving if self.lent else bool, self.replay_only)
+        self.steps = Steps(self.recorder, self.boundary, self.replay_only)
+        self.effects = Effects(self.recorder, self.boundary, self.replay_only)
+        self.replay = Replay(self.recorder) if self.replay_only else None
+        self.questions = Questions(self.recorder, self.boundary, self.ask, self.replay_only)
         self.root = Scope(self)
 
     @property
@@ -137,8 +142,9 @@ class Session:
     ) -> SavedCheckpoint:
         """`first` are records that become durable together with the checkpoint: all of them, or none."""
         payload = self.cursor_bytes(cursor, name)
-        if self.replay_only:
-            return SavedCheckpoint("", self.state.version)
+        if self.replay is not None:
+            made = self.replay.checkpoint(name, kind, payload)
+            return SavedCheckpoint(made.id, made.version)
         scope = self.scope()
         token = self.ids() if with_token else ""
         data: dict[str, Json] = {
@@ -163,7 +169,7 @@ class Session:
 
     def cursor(self, default: Json) -> Json:
         """Where the last checkpoint says to go on; from here on, steps are counted as they were there."""
-        point = self.state.latest_checkpoint
+        point = self.state.latest_checkpoint if self.replay is None else self.replay.latest
         if point is None:
             return default
         scope = self.scope()
@@ -185,29 +191,35 @@ class Session:
     ) -> Plan:
         key, recovery, target = named
         step = self.scope().next_key(name)
-        args_hash = arguments_hash(*call) if key is None else KEYED + jcs_hash(key)
-        effect = identity(self.recorder.stream, step, recovery, target or name, args_hash)
-        return Plan(effect, step, recovery, target or name, args_hash, options, *after)
+        target = target or name
+        asked: tuple[dict[str, str], list[str]] | None = None
+        if key is None:
+            args_hash = arguments_hash(*call)
+        else:
+            args_hash = KEYED + jcs_hash(key)
+            # What the function is told the key by is not one of the arguments that the key stands beside.
+            asked = argument_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
+        effect = identity(self.recorder.stream, step, recovery, target, args_hash)
+        return Plan(effect, step, recovery, target, args_hash, options, *after, asked)
 
     def confirm(self, question: str, about: Json) -> None:
         """Go on only after a person has said yes to exactly this; the answer is remembered."""
-        subject = hashlib.sha256(stored_text([self.recorder.stream, question, about]).encode("utf-8")).hexdigest()
-        if subject not in self.state.confirmations:
-            self.recorder.catch_up()
-        answer = self.state.confirmations.get(subject)
-        if answer is None:
-            if subject not in self.state.questions:
-                self.recorder.record(Draft("confirmation.requested", {"subject": subject, "question": question}))
-            said = self.ask(question, subject) if self.ask is not None else None
-            if said is None:
-                raise RunBlocked(
-                    f"waiting for a person: {question}", code="needs_confirmation", details={"subject": subject}
-                )
-            answer = "yes" if said else "no"
-            given: dict[str, Json] = {"subject": subject, "answer": answer, "by": self.recorder.actor}
-            self.recorder.record(Draft("confirmation.given", given))
-        if answer != "yes":
-            raise RunBlocked(f"a person said no: {question}", code="confirmation_denied", details={"subject": subject})
+        place = self.questions.place(self.scope(), question)
+        self.questions.put(Asking(question, "program", place, about, about))
+
+    def confirm_effect(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+        """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
+        hashes, opaque = argument_hashes(args, kwargs)
+        binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
+        arguments = shown_arguments(args, kwargs)
+        self.questions.put(Asking(f"{name}: {plan.target}", "effect", plan.step, binding, arguments, name, plan.target))
+
+    def allowed(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Plan:
+        """The effect, if need be after a person has agreed to do it once more for other inputs."""
+        if not self.effects.done_for_other_inputs(plan):
+            return plan
+        self.confirm_effect(plan, name, args, kwargs)
+        return plan._replace(options=replace(plan.options, changed="redo"))
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -230,6 +242,8 @@ class Session:
 
     def _write_end(self, error: BaseException | None) -> None:
         if error is None:
+            self._tell_cut_short()
+            self._require_known_outcomes()
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
             self.recorder.record(Draft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
@@ -240,6 +254,27 @@ class Session:
                 facts: dict[str, Json] = {"code": stop_code(error), "error": described(error), "in_flight": in_flight}
                 end = Draft("run.stopped", facts)
             self.recorder.record(end)
+
+    def _tell_cut_short(self) -> None:
+        """What was begun and left, as by a time limit, has failed in a run that ends without it."""
+        drafts = [*self.steps.cut_short(), *self.effects.cut_short()]
+        if drafts:
+            self.recorder.record(*drafts)
+
+    def _require_known_outcomes(self) -> None:
+        """A run is not finished while nobody knows whether it did something. Reading again does no harm."""
+        unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
+        if not unknown:
+            return
+        blocked = RunBlocked(
+            f"{self.recorder.stream} is not finished: nobody knows whether {', '.join(unknown)} happened",
+            code="effect_outcome_unknown",
+            hint=f"workpacket resume {self.recorder.stream}",
+        )
+        stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
+        self.recorder.record(Draft("run.stopped", stop))
+        self._tell_end()
+        raise blocked
 
 
 def stop_code(error: BaseException) -> str:

@@ -4,6 +4,9 @@ Sync and async runs both drive this, so both have the same rules:
 a step that is done gives its stored result; one that was called with other arguments or as another version is refused
 by name; a result that held a secret was not kept whole, so that step is done again; everything else is done, and its
 result is durable before the caller sees it.
+
+In a finished run nothing is written: a step that failed raises what it raised, one whose result was not kept whole is
+done again for its value alone, and any other one is refused.
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ from workpacket.runtime.attempts.recorder import Draft, Recorder
 from workpacket.runtime.attempts.retry import ONCE, Retry
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.calls import Scope
+from workpacket.runtime.records.failures import failure_again, failure_data
+from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.records.values import Codec, kept, value_of
 from workpacket.runtime.resuming.observations import changed_keys
-
-ERROR_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,12 @@ class Stored(NamedTuple):
     value: Any
 
 
+class Failed(NamedTuple):
+    """The run is finished, and this step failed in it."""
+
+    error: BaseException
+
+
 class Pending(NamedTuple):
     """The step is to be done, and this is what has to be remembered until it is."""
 
@@ -56,8 +65,10 @@ class Pending(NamedTuple):
 class Steps:
     recorder: Recorder
     boundary: Boundary
+    replaying: bool = False  # the run is finished: nothing is written
     repeated: list[str] = field(default_factory=list)
-    in_flight: dict[str, None] = field(default_factory=dict)  # begun, and neither result nor failure is stored
+    # Begun, and neither result nor failure is stored; with what has cut it short, if anything has.
+    in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
     def begin(
         self,
@@ -67,16 +78,19 @@ class Steps:
         options: Options,
         *,
         first: bool,
-    ) -> Stored | Pending:
+    ) -> Stored | Failed | Pending:
         """`first`: nothing new had been done in this scope when the step was called."""
         args, opaque = hashed
         record = self.recorder.state.steps.get(key)
         if record is not None and self._still_holds(record, args, options):
             return Stored(self._result(record, options))
+        if self.replaying:
+            return self._again(record, key, hashed, options)
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
-        maybe_repeated = record is not None or begun_before or (state.interrupted and first)
+        lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
+        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
@@ -84,11 +98,23 @@ class Steps:
         tries = state.tries.get(key, 0)
         return Pending(key, args, opaque, options, maybe_repeated, tries, self.recorder.clock.ticks())
 
+    def _again(
+        self, record: StepRecord | None, key: str, hashed: tuple[dict[str, str], list[str]], options: Options
+    ) -> Failed | Pending:
+        failed = self.recorder.state.failures.get(key)
+        if record is None and failed is not None:
+            return Failed(failure_again(current(failed, self.recorder.kinds)))
+        if record is None or not record.redactions or changed_keys(record.args, hashed[0]):
+            self.boundary.check()
+        return Pending(key, *hashed, options, True, 0, self.recorder.clock.ticks())
+
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
         """Whether the stored result answers this call."""
         if record.redactions:
             return False
         changed = [f"argument {name!r}" for name in changed_keys(record.args, args)]
+        if changed and record.event.version < self.recorder.state.inputs_changed_at:
+            return False  # done for inputs that a person has agreed to replace
         if record.version != options.version:
             changed.append(f"version {record.version!r} -> {options.version!r}")
         if not changed:
@@ -106,6 +132,8 @@ class Steps:
 
     def finish(self, pending: Pending, value: Any) -> None:
         """Store the result. When this returns, the step is never done again."""
+        if self.replaying:
+            return
         payload, result_hash, redactions = encoded(value, pending.options.codec, self.recorder, pending.key)
         data: dict[str, Json] = {
             "step": pending.key,
@@ -128,22 +156,40 @@ class Steps:
 
     def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
         """The next try and the wait before it; raises `error` again if there is none."""
-        if isinstance(error, RuntimeFault):
+        if self.replaying or isinstance(error, RuntimeFault):
+            self.leave(pending.key, error)
             raise error
         tries = pending.tries + 1
         wait = pending.options.retry.wait_after(tries, error)
         ms = round((self.recorder.clock.ticks() - pending.began) * 1000)
-        data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "error": described(error)}
-        self.recorder.record(Draft("step.failed", data | {"final": wait is None}))
+        data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "final": wait is None}
+        if pending.maybe_repeated:
+            data["maybe_repeated"] = True
+        self.recorder.record(Draft("step.failed", data | failure_data(error)))
         self.in_flight.pop(pending.key, None)
         if wait is None:
             raise error
         self.in_flight[pending.key] = None
         return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
+    def leave(self, key: str, error: BaseException) -> None:
+        """The step was cut short by something that is no failure of its own, such as a time limit around it."""
+        if key in self.in_flight:
+            self.in_flight[key] = error
 
-def described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
+    def cut_short(self) -> list[Draft]:
+        """What is still in flight when the run is finished, as failures."""
+        drafts = []
+        for step, error in self.in_flight.items():
+            data: dict[str, Json] = {"step": step, "try": 1, "ms": 0, "final": True}
+            if step in self.repeated:
+                data["maybe_repeated"] = True
+            drafts.append(Draft("step.failed", data | failure_data(error or CutShort(step))))
+        return drafts
+
+
+class CutShort(Exception):
+    """Stands in the record of a step or effect that was still at work when its run was finished."""
 
 
 def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:

@@ -31,6 +31,7 @@ from workpacket.runtime.attempts.recorder import Draft
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.commits.sidecar import sidecar_values, write_sidecar
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.records.json_text import storable
 from workpacket.runtime.records.milestones import Prepared, Reached
 from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver, within
 
@@ -174,7 +175,11 @@ class CommitCheckpoints:
             write_sidecar(self.repository.root, found.commit, values)
         except OSError as error:
             path = str(self.repository.root / sidecar_path(found.commit))
-            failure: dict[str, Json] = {"sha": found.commit, "path": path, "error": str(error.strerror or error)}
+            failure: dict[str, Json] = {
+                "sha": found.commit,
+                "path": storable(path),
+                "error": str(error.strerror or error),
+            }
             return (Draft("checkpoint_sidecar_write_failed", failure),)
         return ()
 

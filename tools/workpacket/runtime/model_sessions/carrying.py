@@ -43,7 +43,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         Draft("run.stopped", {"code": "handed_over"}),
     ]
     recorder = Recorder(runtime.store, RunState(), stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-    recorder.record(*drafts, expected_version=0)
+    recorder.begin(*drafts)
     return stream
 
 
@@ -89,6 +89,7 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[Draft]:
     effect: Json = user_key(stream, args_hash)
     names = ("step", "kind", "target", "args_hash")
     data: dict[str, Json] = {"effect": effect, **{name: _text(call, name) for name in names}}
+    data |= {name: call[name] for name in ("args", "target_hash") if call.get(name)}
     yield Draft("effect.intended", data)
     if status not in {"intended", *_DONE}:
         yield Draft("effect.started", data | {"attempt": 1})

@@ -274,5 +274,8 @@ class OpenSession:
 
 def _call(record: EffectRecord) -> dict[str, Json]:
     """A tool call as it stands: what another machine needs so that it is not done again there."""
-    return {"step": record.step, "target": record.target, "kind": record.kind, "args_hash": record.args_hash,
-            "status": record.status}  # fmt: skip
+    call: dict[str, Json] = {"step": record.step, "target": record.target, "kind": record.kind,
+                             "args_hash": record.args_hash, "status": record.status}  # fmt: skip
+    if record.args is not None:
+        call["args"] = dict(record.args)
+    return call | ({"target_hash": record.target_hash} if record.target_hash else {})

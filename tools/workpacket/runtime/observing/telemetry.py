@@ -181,6 +181,8 @@ class Telemetry:
         self._seconds.record(seconds, {"outcome": outcome})
 
     def _effect(self, attempt: _Attempt, event: Event, data: Mapping[str, Any]) -> None:
+        if event.type in {"effect.receipt", "effect.matched"}:
+            return  # about an effect that has ended
         effect = str(data.get("effect", ""))
         began, kind = attempt.effects.get(effect, (event.occurred_at, ""))
         kind = str(data.get("kind", "")) or kind

@@ -18,6 +18,7 @@ from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, Runti
 from workpacket.runtime.processes import this_process
 from workpacket.runtime.queue.keeping import Keeper
 from workpacket.runtime.queue.offering import Job, Queue
+from workpacket.runtime.records.failures import described
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stop_reasons import reason_of
@@ -138,7 +139,7 @@ class Worker:
 
     def _failed(self, job: Job, error: Exception) -> None:
         code = stop_code(error)
-        words = error.message if isinstance(error, RuntimeFault) else f"{type(error).__name__}: {error}"
+        words = error.message if isinstance(error, RuntimeFault) else described(error)
         if reason_of(code).auto_resume == "with_backoff" and job.attempt < job.max_tries:
             wait = min(self.first_wait * 2 ** (job.attempt - 1), LONGEST_WAIT)
             self.queue.give_back(job, delay=wait, reason=code, detail=words[:DETAIL])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
-from workpacket.model.canonical import NotCanonical
+from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.records.jcs import jcs_hash
 
 LONGEST_NAME = 200
@@ -52,6 +53,19 @@ def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tup
         except NotCanonical:
             opaque.append(name)
     return hashes, opaque
+
+
+def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Json]:
+    """The arguments by name, for a person to read; of one that is not JSON, the class."""
+    shown: dict[str, Json] = {}
+    for name, value in _by_name(args, kwargs).items():
+        try:
+            jcs_hash(value)
+        except NotCanonical:
+            shown[name] = f"<{type(value).__qualname__}>"
+        else:
+            shown[name] = cast("Json", value)
+    return shown
 
 
 def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:

@@ -27,6 +27,11 @@ def members(data: Data, name: str) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
 
 
+def optional_texts_by_key(data: Data, name: str) -> dict[str, str] | None:
+    """None if the record does not have the field: one from before there was such a field."""
+    return texts_by_key(data, name) if name in data else None
+
+
 def texts(data: Data, name: str) -> tuple[str, ...]:
     value = data.get(name)
     return tuple(str(item) for item in value) if isinstance(value, list) else ()

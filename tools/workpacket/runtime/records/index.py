@@ -41,6 +41,8 @@ INDEXED: dict[str, Indexed] = {
     "effect.started": Indexed("effects", "effect", "started"),
     "effect.succeeded": Indexed("effects", "effect", "succeeded"),
     "effect.failed": Indexed("effects", "effect", "failed"),
+    "effect.receipt": Indexed("effects", "effect", "succeeded"),
+    "effect.doubted": Indexed("effects", "effect", "started"),
     "effect.resolved": Indexed("effects", "effect", "resolved"),
     "batch.begun": Indexed("batches", "batch", "begun"),
     "batch.completed": Indexed("batches", "batch", "completed"),

@@ -14,6 +14,12 @@ from typing import Any
 quoted: Callable[[str], str] = encoder.encode_basestring
 """One text as JSON, as Unicode."""
 
+
+def storable(text: str) -> str:
+    """The text with lone surrogates written as escapes: names of files may hold them, and no record can."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 _read = json.JSONDecoder().raw_decode
 
 

@@ -60,7 +60,7 @@ def _named(data: Data) -> Data:
     return {"name": "", **data}
 
 
-_EFFECT = "effect step kind args_hash"
+_EFFECT = "effect step kind args_hash args opaque target_hash"
 
 CORE: tuple[Kind, ...] = (
     _kind(
@@ -76,7 +76,7 @@ CORE: tuple[Kind, ...] = (
     ),
     _kind("step.started", "step processes"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
-    _kind("step.failed", "step try ms final", scan="error"),
+    _kind("step.failed", "step try ms final maybe_repeated", scan="error raised"),
     Kind(
         "checkpoint",
         {
@@ -91,11 +91,14 @@ CORE: tuple[Kind, ...] = (
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),
     _kind("lockfile_changed", "base", scan="lockfiles allow warnings"),
     _kind("effect.intended", _EFFECT, scan="target"),
-    _kind("effect.started", f"{_EFFECT} attempt", scan="target"),
-    _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target"),
-    _kind("effect.failed", "effect step definite", scan="error"),
-    _kind("effect.resolved", "effect choice", scan="by note"),
-    _kind("confirmation.requested", "subject", scan="question"),
+    _kind("effect.started", f"{_EFFECT} attempt repeated", scan="target"),
+    _kind("effect.succeeded", f"{_EFFECT} result_hash redactions by_probe carried_from", scan="target unkept"),
+    _kind("effect.receipt", "effect step result_hash redactions", scan="unkept"),
+    _kind("effect.matched", "effect step args opaque target_hash"),
+    _kind("effect.doubted", f"{_EFFECT} carried_from", scan="target"),
+    _kind("effect.failed", "effect step definite", scan="error raised"),
+    _kind("effect.resolved", "effect choice result_hash carried_from", scan="by note"),
+    _kind("confirmation.requested", "subject place kind redactions", scan="question name target"),
     _kind("confirmation.given", "subject answer", scan="by note"),
     _kind("retry_token.consumed", "token_hash checkpoint"),
     _kind("cancel.requested", scan="reason by"),
@@ -104,6 +107,7 @@ CORE: tuple[Kind, ...] = (
     _kind("run.cancelled", "in_flight", scan="reason"),
     _kind("run.completed", "steps effects"),
     _kind("payload.erased", "digest", scan="reason by"),
+    _kind("rolled_back", "had has"),
 )  # fmt: skip
 
 KINDS: Mapping[str, Kind] = {kind.type: kind for kind in CORE}

@@ -16,7 +16,7 @@ from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash, jcs_text
 from workpacket.runtime.records.json_text import quoted
 from workpacket.runtime.records.kinds import Data, Kind
-from workpacket.runtime.records.secret_rules import RULES, SecretRule, names_a_secret
+from workpacket.runtime.records.secret_rules import RULES, SecretRule, begins_a_word, is_prose, names_a_secret
 
 SHORTEST_VALUE = 8  # a shorter environment value would be found everywhere by chance
 
@@ -112,7 +112,9 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
         end = position + len(rule.begins)
         while end < len(text) and text[end] in rule.alphabet:
             end += 1
-        if end - position - len(rule.begins) >= rule.at_least:
+        if end - position - len(rule.begins) >= rule.at_least and not (
+            rule.in_words and (not begins_a_word(text, position) or is_prose(text[position + len(rule.begins) : end]))
+        ):
             kept += [text[start:position], f"[redacted:{rule.name}]"]
             start = end
             found += 1

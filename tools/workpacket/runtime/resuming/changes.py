@@ -12,6 +12,7 @@ from workpacket.runtime.records.secret_rules import names_a_secret
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.records.values import value_of
 from workpacket.runtime.resuming.observations import changed_keys, hashes_by_key
+from workpacket.runtime.resuming.questions import shown_short
 from workpacket.runtime.stores.contract import Store
 
 HIDDEN = "[not shown]"
@@ -21,7 +22,7 @@ def shown_changes(
     store: Store, state: RunState, present: Mapping[str, Json], redactor: Redactor
 ) -> dict[str, dict[str, Json]]:
     """For each changed key what it was and what it is; a key that is missing on one side is missing here too."""
-    recorded = _recorded(store, state.stream)
+    recorded = _recorded(store, state)
     shown: dict[str, dict[str, Json]] = {}
     for key in changed_keys(state.inputs, hashes_by_key(present)):
         sides = {"old": recorded, "new": present}
@@ -29,11 +30,22 @@ def shown_changes(
     return shown
 
 
-def _recorded(store: Store, stream: str) -> Mapping[str, Json]:
-    """The inputs the run began with; nothing if they were erased."""
+def changed_lines(changes: Json | Mapping[str, Json]) -> list[str]:
+    """Each change with both of its sides."""
+    if not isinstance(changes, Mapping):
+        return []
+    rows = [(key, sides) for key, sides in changes.items() if isinstance(sides, Mapping)]
+    return [f"{key}: {_side(sides, 'old')} -> {_side(sides, 'new')}" for key, sides in rows]
+
+
+def _side(sides: Mapping[str, Json], which: str) -> str:
+    return shown_short(sides[which]) if which in sides else "absent"
+
+
+def _recorded(store: Store, state: RunState) -> Mapping[str, Json]:
+    """The inputs as they were said last; nothing if they were erased."""
     try:
-        (begin,) = store.read(stream, 0, 1)
-        payload = store.payload(begin)
+        payload = store.payload(state.inputs_said) if state.inputs_said is not None else None
     except RuntimeFault:
         return {}
     value = value_of(payload) if payload is not None else {}

@@ -223,3 +223,9 @@ CHECKS: tuple[Callable[[Case], Verdict], ...] = (
     environment_same,
     budget_left,
 )
+
+# What matters only where something more is to be done.
+OF_GOING_ON = frozenset(
+    check.__name__
+    for check in (lease_free, git_related, tree_clean, definitions_same, inputs_same, scope_within, environment_same)
+)

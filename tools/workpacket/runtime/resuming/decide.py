@@ -17,7 +17,7 @@ from typing import Literal
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.jcs import jcs_bytes
 from workpacket.runtime.records.state import CheckpointRecord, RunState
-from workpacket.runtime.resuming.checks import CHECKS, Case, Result
+from workpacket.runtime.resuming.checks import CHECKS, OF_GOING_ON, Case, Result
 from workpacket.runtime.resuming.observations import Observations, ResumePolicy
 
 Action = Literal["RESUME", "RESTART_STEP", "CONFIRM", "BLOCK", "COMPLETE"]
@@ -64,6 +64,8 @@ class Decision:
 def decide(state: RunState, point: CheckpointRecord | None, seen: Observations, policy: ResumePolicy) -> Decision:
     case = Case(state, point, seen, policy)
     checks = tuple(Check(check.__name__, *check(case)) for check in CHECKS)
+    if state.status == "completed":
+        checks = tuple(_as_finished(check) for check in checks)
     checkpoint = "" if point is None else point.id
     subject = _subject(state, checkpoint, seen, checks)
     answer = state.confirmations.get(subject)
@@ -73,6 +75,13 @@ def decide(state: RunState, point: CheckpointRecord | None, seen: Observations, 
     if action == "CONFIRM" and answer == "no":
         action, code = "BLOCK", "confirmation_denied"
     return Decision(action, code, checkpoint, subject, checks)
+
+
+def _as_finished(check: Check) -> Check:
+    """A finished run does nothing more: what would have to be right for going on does not stop it being read."""
+    if check.result == "block" and check.name in OF_GOING_ON:
+        return Check(check.name, "not_applicable", "", check.details)
+    return check
 
 
 def _as_confirmed(check: Check) -> Check:

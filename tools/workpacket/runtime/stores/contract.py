@@ -20,7 +20,7 @@ The index only points at events and never vouches for anything itself. No lock a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.records.events import Event, NewEvent
@@ -159,6 +159,15 @@ class Witness(Protocol):
     def ended(self, store: Store, stream: str, packet: str) -> None:
         """The end of an attempt is durable. Raises nothing."""
         ...
+
+
+def lost_events(store: Store, stream: str) -> int:
+    """How many events a stream of this name had in what the store lost; 0 if nothing is known of one.
+
+    Asked of the attribute: a store that another one watches over would not be seen to have it by `isinstance`.
+    """
+    lost: Callable[[str], int] | None = getattr(store, "lost", None)
+    return 0 if lost is None else lost(stream)
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ from workpacket.runtime.errors import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from workpacket.runtime.stores.sqlite.files import SideFile, prepare_folder
+from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, prepare_folder
 from workpacket.runtime.stores.sqlite.schema import (
     APPLICATION_ID,
     LARGEST_VERSION,
@@ -81,6 +81,8 @@ class Access:
         self.timeout = timeout
         self.newer = 0
         self.undone = 0  # how many write transactions of this handle were not committed
+        self.accepts_loss = False
+        self.acknowledging: tuple[int, int, str, bool] | None = None  # what the anchor says when it is committed
         self._poison = ""
         self._process = os.getpid()
         self.thread_lock = threading.RLock()
@@ -104,11 +106,15 @@ class Access:
             try:
                 self._configure(now)
                 self._check_anchor(accept_rollback)
+                self.whereabouts = Whereabouts(self.path, self.side.path)
             finally:
                 self.side.unlock()
         except FAILURES as error:
             self.db.close()
             raise self.translated(error) from error
+        except OSError as error:
+            self.db.close()
+            raise StorageFailed(f"{self.path} was removed while it was opened: {error}") from error
         except BaseException:
             self.db.close()
             raise
@@ -146,7 +152,8 @@ class Access:
         lost = self.acknowledged_and_gone()
         if lost and not accept_rollback:
             raise StoreRolledBack(f"{self.path}: {lost}")
-        if lost or self.side.anchor() is None:
+        self.accepts_loss = bool(lost)  # until what was lost is written down, the anchor stays where it is
+        if not lost and self.side.anchor() is None:
             (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
             self.side.set_anchor(last or 0)
 
@@ -170,6 +177,16 @@ class Access:
             raise StoreUnavailable(
                 f"{self.path} was opened by process {self._process}; a forked process opens its own handle",
                 code="store_busy",
+            )
+
+    def require_in_place(self) -> None:
+        """Refuse to acknowledge what was written to files that are not at their paths any more, for good."""
+        missing = self.whereabouts.missing()
+        if missing:
+            self._poison = missing
+            raise StorageFailed(
+                f"the store was removed or replaced while it was open, and what was just written is lost ({missing})",
+                hint="bring the files back, then start again: what was acknowledged before is compared with them",
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
@@ -235,6 +252,9 @@ class Writing:
         try:
             if error is None:
                 db.execute("COMMIT")
+                if self._access.acknowledging is not None:
+                    stream, version, name, first = self._access.acknowledging
+                    self._access.side.acknowledge(stream, version, name, first=first)
         except sqlite3.Error as failed:
             error = failed
         try:
@@ -243,9 +263,12 @@ class Writing:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
         finally:
+            self._access.acknowledging = None
             self._leave()
         if isinstance(error, FAILURES):
             raise self._access.translated(error) from error
+        if error is None:
+            self._access.require_in_place()
 
     def _leave(self) -> None:
         self._access.side.unlock()

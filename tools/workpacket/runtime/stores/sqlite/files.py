@@ -5,20 +5,27 @@ front of it stands this queue, and the kernel empties it when a process dies.
 
 The anchor is the place of the last acknowledged event, written into the same side file after the commit and without a
 sync of its own. It can never be ahead of what is durable, so a database that is *behind* it has lost something: a
-deleted or damaged write-ahead log, or an old copy put in its place.
+deleted or damaged write-ahead log, or an old copy put in its place. Behind the anchor stands, for each stream, how far
+it had come: which tells what was lost.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import functools
+import hashlib
 import os
+import struct
 import threading
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
+from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT
 
 # Locks or durability of these are not what the store rests on.
 UNSUITABLE = frozenset(
@@ -68,6 +75,55 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class Whereabouts:
+    """The files of an open store as they were found at their paths: the same ones have to be there ever after.
+
+    What is written to a file that was removed or replaced meanwhile reaches nobody, and SQLite does not notice. The
+    paths are looked at, not the open files: a second handle on a database, once closed, gives up SQLite's locks on it.
+
+    Whatever happens to an entry of a folder changes the folder's time of change. So where that is the same as at the
+    last look at each file, and was not so young then that a later change could have the same, one look is enough.
+    """
+
+    def __init__(self, database: Path, side: Path) -> None:
+        real = os.path.realpath(database)  # SQLite follows links before it names the files beside the database
+        shown = os.path.abspath(database)  # the program may change its folder
+        paths = (shown, f"{real}-wal", f"{real}-shm", os.path.abspath(side))
+        self._folder = os.path.dirname(shown)
+        self._in_one_folder = shown == real
+        self._files = tuple((path, found.st_dev, found.st_ino) for path in paths for found in [os.stat(path)])
+        self._seen: tuple[int, int, int] | None = None
+
+    def missing(self) -> str:
+        """Which of them is not at its path any more, and what is there instead; '' if all are."""
+        try:
+            folder = os.stat(self._folder)
+        except OSError as error:
+            return f"{self._folder}: {error.strerror}"
+        present = (folder.st_dev, folder.st_ino, folder.st_ctime_ns)
+        if present == self._seen:
+            return ""
+        missing = next(filter(None, (_moved(*file) for file in self._files)), "")
+        grain = _FINE if folder.st_ctime_ns % 1_000_000_000 else _COARSE
+        if not missing and self._in_one_folder and abs(time.time_ns() - folder.st_ctime_ns) > grain:
+            self._seen = present
+        return missing
+
+
+# How far apart two changes are, in nanoseconds, that certainly have different times: of file systems that keep parts
+# of a second, and of those that do not.
+_FINE, _COARSE = 25_000_000, 3_000_000_000
+
+
+def _moved(path: str, device: int, number: int) -> str:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    same = found.st_ino == number and found.st_dev == device and found.st_nlink > 0
+    return "" if same else f"{path} is another file"
+
+
 class _Turn(threading.Thread):
     """Waits in the kernel's own queue, which is fair, and for a limited time, which the kernel does not offer.
 
@@ -97,6 +153,29 @@ class _Turn(threading.Thread):
                     fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             else:
                 self._came.set()
+
+
+class Reached(NamedTuple):
+    """How far a stream had come, and the hash of its name."""
+
+    version: int
+    name: bytes
+
+
+# A slot holds a version and the hash of a name, each with its CRC: the one changes without the other being known.
+_FIRST_SLOT, _SLOT, _NAME_PLACE = 64, 32, 12
+_VERSION, _CRC = struct.Struct("<Q"), struct.Struct("<I")
+
+
+def _checked(stored: bytes) -> bytes:
+    """The record, if it was written and is whole."""
+    record, check = stored[: -_CRC.size], stored[-_CRC.size :]
+    return record if any(stored) and check == _CRC.pack(zlib.crc32(record)) else b""
+
+
+@functools.lru_cache(maxsize=64)
+def name_digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 class SideFile:
@@ -139,6 +218,41 @@ class SideFile:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
         except OSError:
             return  # the event is durable already; an anchor that stays behind only knows less
+
+    def acknowledge(self, stream: int, version: int, name: str, *, first: bool) -> None:
+        """The event of this stream is durable. Called under the lock, so that nothing is overwritten unseen.
+
+        `first`: another stream may have been the last. How far that one had come is kept before the anchor moves on.
+        """
+        if first:
+            with suppress(OSError):  # like an anchor that stays behind
+                before = self.anchor() or 0
+                self._put(before >> STREAM_SHIFT, 0, _VERSION.pack(before & LARGEST_VERSION))
+                self._put(stream, _NAME_PLACE, name_digest(name))
+        self.set_anchor(stream << STREAM_SHIFT | version)
+
+    def _put(self, stream: int, place: int, record: bytes) -> None:
+        checked = record + _CRC.pack(zlib.crc32(record))
+        os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
+
+    def reached(self) -> dict[int, Reached]:
+        """How far each stream had come, by its number; without those that were never written or are torn."""
+        found: dict[int, Reached] = {}
+        slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
+        for number, place in enumerate(range(0, len(slots), _SLOT)):
+            version = _checked(slots[place : place + _NAME_PLACE])
+            name = _checked(slots[place + _NAME_PLACE : place + _SLOT])
+            if version or name:
+                found[number] = Reached(_VERSION.unpack(version)[0] if version else 0, name)
+        anchor = self.anchor() or 0
+        number, last = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
+        before = found.get(number, Reached(0, b""))
+        found[number] = before._replace(version=max(before.version, last))
+        return found
+
+    def forget_streams(self) -> None:
+        if os.fstat(self._descriptor).st_size > _FIRST_SLOT:
+            os.ftruncate(self._descriptor, _FIRST_SLOT)
 
     def close(self) -> None:
         """Closing twice is closing once."""

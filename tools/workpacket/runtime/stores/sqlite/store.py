@@ -27,6 +27,7 @@ from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.sqlite.access import empty_log
 from workpacket.runtime.stores.sqlite.reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.stores.sqlite.remembered import Remembered
+from workpacket.runtime.stores.sqlite.rollback import Loss, accept_loss, lost_under
 from workpacket.runtime.stores.sqlite.rows import (
     STREAM_COLUMNS,
     LeaseRow,
@@ -56,6 +57,13 @@ class SQLiteStore(ReadableSQLite):
     ) -> None:
         super().__init__(path, clock=clock, timeout=timeout, accept_rollback=accept_rollback)
         self._remembered = Remembered(self.access)
+        self.losses: tuple[Loss, ...] = ()  # what this handle was told to accept
+        if self.access.accepts_loss:
+            try:
+                self.losses = accept_loss(self, self._clock.now())
+            except BaseException:
+                self.close()
+                raise
 
     # ---- appending -----------------------------------------------------------------------------------------------
 
@@ -79,9 +87,9 @@ class SQLiteStore(ReadableSQLite):
                 for event, asked in zip(new, request.events, strict=True)
                 if event.payload is not None and asked.payload is not None
             ]
-            row = self._keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
+            row = self.keep(row or add_stream(self._db, request.stream, GENESIS), new, payloads)
             self._remembered.put(row, lease, stamp)
-        self.access.side.set_anchor(place_of(row.id, row.version))
+            self.access.acknowledging = (row.id, row.version, row.name, known is None)
         return Appended(new, duplicate=False)
 
     def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
@@ -122,7 +130,7 @@ class SQLiteStore(ReadableSQLite):
         ).fetchone()
         return int(found[0]) & LARGEST_VERSION if found else 0
 
-    def _keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
+    def keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
         """Write events, payloads by their address, index and head; give the stream as it is then."""
         for address, payload in payloads:
             self._db.execute(
@@ -143,6 +151,11 @@ class SQLiteStore(ReadableSQLite):
         entry = None if event.type in EFFECT_TYPES else entry_of(event)
         if entry is not None:
             put_entry(self._db, stream_id, entry)
+
+    def lost(self, stream: str) -> int:
+        """How many events a stream of this name had when it was lost by a rollback that was accepted; 0 if none was."""
+        with self.access.reading:
+            return lost_under(self._db, stream)
 
     # ---- payloads and index --------------------------------------------------------------------------------------
 
@@ -216,12 +229,12 @@ class SQLiteStore(ReadableSQLite):
             if self._stream_row(stream) is not None:
                 raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
             addressed = [(address_of(payload), payload) for payload in payloads]
-            row = self._keep(add_stream(self._db, stream, GENESIS), checked, addressed)
+            row = self.keep(add_stream(self._db, stream, GENESIS), checked, addressed)
             self._db.executemany(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, NULL) ON CONFLICT(digest) DO NOTHING",
                 [(bytes.fromhex(event.payload),) for event in checked if event.payload is not None],
             )
-        self.access.side.set_anchor(place_of(row.id, row.version))
+            self.access.acknowledging = (row.id, row.version, row.name, True)
 
     def remove(self, stream: str, head: str) -> None:
         with self.access.writing:

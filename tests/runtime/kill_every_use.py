@@ -1,0 +1,157 @@
+"""Kills a program that uses every method of a run, again and again, and starts it again until it ends; then once more.
+
+A process of its own, because it forks. `kill_every_use.py FOLDER SEED KILLS` prints what it saw; an assertion fails if
+a run does not end, an answer is another one, or something is done twice that must not be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, performed
+from workpacket.runtime import RunBlocked, Runtime, Settings
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.stores.sqlite.health import examine
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+RUN = "all@once"
+SPARED = 12  # each so many-th life is spared, so that rounds come to an end on a slow machine too
+LIVES = 400  # a run that has not ended after so many never will
+# They come first: who takes a cursor goes on from there, and what it did between cursor and checkpoint is behind it.
+GOING_ON = ("cursor", "checkpoint", "checkpoint in a loop")
+ONCE = ("by hand", "by probe")  # what no recovery may do a second time
+
+
+class Machine:
+    """A store on disk, and a world outside that survives a SIGKILL."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._runtime: Runtime | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        if self._runtime is None:
+            settings = Settings(
+                actor="victim", ask=lambda question, _: not question.startswith("No?"), redactor=Redactor()
+            )
+            self._runtime = Runtime.open(self.folder / "runs.db", settings)
+        return self._runtime
+
+    def note(self, what: Any) -> Any:
+        descriptor = os.open(self.folder / "world", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(descriptor, f"{json.dumps(what)}\n".encode())
+        os.close(descriptor)
+        return what
+
+    def noted(self) -> list[Any]:
+        path = self.folder / "world"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def was_noted(self, what: Any) -> bool:
+        return what in self.noted()
+
+    def settle(self) -> None:
+        """The person: looks at the world, and says of each effect in doubt whether it happened."""
+        for effect in self.runtime.state(RUN).unknown_effects:
+            if effect.kind != "manual":
+                continue  # the program settles it itself
+            happened = effect.step == "by-hand" and self.was_noted("by hand")
+            self.runtime.settle(RUN, effect.effect, "mark_done" if happened else "retry")
+
+
+def victim(folder: Path, uses: list[str], program: Any) -> int:
+    machine = Machine(folder)
+    try:
+        answers = program(machine, uses)
+    except RunBlocked as blocked:
+        if blocked.code != "effect_outcome_unknown":
+            raise
+        machine.settle()
+        return 3
+    (folder / "answers").write_text(json.dumps(answers, sort_keys=True))
+    return 0
+
+
+def life(folder: Path, uses: list[str], program: Any, seconds: float | None) -> int | None:
+    """Its exit status; None if it was killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(victim(folder, uses, program))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(9)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+
+
+def play(folder: Path, seed: int, kills: int) -> dict[str, int]:
+    chance = random.Random(seed)
+    faces = ((list(USES), performed), (list(ASYNC_USES), async_performed))
+    expected, longest = [], []
+    for number, (uses, program) in enumerate(faces):
+        place = folder / f"undisturbed-{number}"
+        place.mkdir()
+        began = time.monotonic()
+        assert life(place, uses, program, None) == 0
+        longest.append(time.monotonic() - began)
+        expected.append(lasting(json.loads((place / "answers").read_text())))
+    killed = lives = rounds = 0
+    while killed < kills:
+        face = rounds % 2
+        uses, program = faces[face]
+        chance.shuffle(uses)
+        uses.sort(key=lambda use: use not in GOING_ON)
+        place = folder / f"round-{rounds}"
+        place.mkdir()
+        rounds += 1
+        code: int | None = None
+        for _ in range(LIVES):
+            lives += 1
+            spared = lives % SPARED == 0 or killed >= kills
+            code = life(place, uses, program, None if spared else chance.uniform(0.0, longest[face]))
+            killed += code is None
+            assert code in {None, 0, 3}, f"{place}: the program ended with {code}"
+            if code == 0:
+                break
+        assert code == 0, f"{place}: the run does not come to an end"
+        judge(place, uses, program, expected[face])
+    return {"kills": killed, "lives": lives, "rounds": rounds}
+
+
+def judge(place: Path, uses: list[str], program: Any, expected: dict[str, Any]) -> None:
+    answers = json.loads((place / "answers").read_text())
+    wrong = {name: answer for name, answer in lasting(answers).items() if answer != expected[name]}
+    assert wrong == {}, f"{place}: other answers than undisturbed: {wrong}"
+    machine = Machine(place)
+    done = machine.noted()
+    times = {what: done.count(what) for what in ONCE}
+    assert times == dict.fromkeys(ONCE, 1), f"{place}: not done exactly once: {times}"
+    store = SQLiteStore(place / "runs.db")
+    assert examine(store) == ()
+    head = store.head(RUN)
+    store.close()
+    assert life(place, uses, program, None) == 0, f"{place}: a finished run does not end when started again"
+    again = json.loads((place / "answers").read_text())
+    # Where the cursor stood is known of the last attempt that wrote; one killed behind its end was not asked again.
+    assert {**again, "repeated": []} == {**answers, "repeated": []}, f"{place}: asked again, it answers {again}"
+    store = SQLiteStore(place / "runs.db")
+    assert store.head(RUN) == head, f"{place}: asked again, it wrote"
+    store.close()
+    assert [what for what in ONCE if machine.noted().count(what) != 1] == []
+
+
+if __name__ == "__main__":
+    print(json.dumps(play(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))

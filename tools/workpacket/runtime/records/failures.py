@@ -1,0 +1,97 @@
+"""How a failure is recorded, and raised again when a finished run is asked for it: same class, same arguments."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json, NotCanonical
+from workpacket.runtime.errors import RuntimeFault, StepFailed
+from workpacket.runtime.records.data_fields import members, text, texts
+from workpacket.runtime.records.json_text import storable
+from workpacket.runtime.records.kinds import Data
+from workpacket.runtime.records.values import stored_text
+
+ERROR_LENGTH = 2000
+
+
+def described(error: BaseException) -> str:
+    """The error as a record can hold it, whatever its text is."""
+    try:
+        said = str(error)
+    except Exception as broken:
+        said = f"(its text raised {type(broken).__name__})"
+    return storable(f"{type(error).__name__}: {said}"[:ERROR_LENGTH])
+
+
+def failure_data(error: BaseException) -> dict[str, Json]:
+    """The fields of a record that say how something failed."""
+    own = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
+    types: list[Json] = [f"{kind.__module__}:{kind.__qualname__}" for kind in own[: own.index(BaseException)]]
+    raised: dict[str, Json] = {"types": types or ["builtins:BaseException"]}
+    if isinstance(error, WorkpacketError):
+        raised |= {"code": error.code, "hint": storable(error.hint)}
+    else:
+        arguments = _plain(_arguments(error))
+        if arguments is not None:
+            raised["args"] = arguments
+    return {"error": described(error), "raised": raised}
+
+
+def _arguments(error: BaseException) -> tuple[object, ...]:
+    if isinstance(error, OSError) and error.filename is not None:
+        return (error.errno, error.strerror, error.filename)
+    return error.args
+
+
+def _plain(values: tuple[object, ...]) -> list[Json] | None:
+    """The arguments of an exception if they can be kept, and are no longer than what is kept of its text."""
+    listed: Any = list(values)
+    try:
+        return listed if len(stored_text(listed)) <= ERROR_LENGTH else None
+    except NotCanonical:
+        return None
+
+
+def failure_again(data: Data) -> BaseException:
+    """The exception that the record tells of. Of an unknown class, the nearest known one above it."""
+    said = text(data, "error")
+    name, _, message = said.partition(": ")
+    raised = members(data, "raised")
+    known = [kind for kind in map(_class_named, texts(raised, "types") or (f"builtins:{name}",)) if kind is not None]
+    if not known or (known[0] in {Exception, BaseException} and name not in {"Exception", "BaseException"}):
+        return StepFailed(said)
+    kind = known[0]
+    if issubclass(kind, WorkpacketError):
+        return _fault_again(kind, raised, message)
+    arguments = raised.get("args")
+    return _made(kind, tuple(arguments) if isinstance(arguments, list) else (message,))
+
+
+def _class_named(name: str) -> type[BaseException] | None:
+    """Only from modules that the program has imported already: a record makes nothing run."""
+    module, _, path = name.partition(":")
+    found: Any = builtins if module == "builtins" else sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def _fault_again(kind: type[WorkpacketError], raised: Mapping[str, Json], message: str) -> WorkpacketError:
+    error = kind.__new__(kind, message)
+    WorkpacketError.__init__(error, text(raised, "code"), message, hint=text(raised, "hint"))
+    if isinstance(error, RuntimeFault):
+        error.details = {}
+    return error
+
+
+def _made(kind: type[BaseException], arguments: tuple[Any, ...]) -> BaseException:
+    try:
+        return kind(*arguments)
+    except Exception:  # its constructor wants something else than what it handed on
+        error = kind.__new__(kind)
+        error.args = arguments
+        return error
