@@ -15,11 +15,9 @@ from bench.rows import Row, Sampler, command, program, within_a_process
 from bench.sides import Side
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
-from workpacket.shell.approvals.approving import write_decision
-from workpacket.shell.approvals.drafts import Wish, draft_decision
+from workpacket.shell.approvals.decisions import Wish, draft_decision, write_decision
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.own_key import find_key
-from workpacket.shell.keys.ssh_keygen import sign
+from workpacket.shell.keys.own_key import find_key, sign
 from workpacket.shell.moment import moment
 
 WP = "WP-1-Parser-v1"

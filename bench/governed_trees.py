@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench.trees import write_tree
-from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.log import EventWriter, Happening, next_event
 from workpacket.model.canonical import Json
-from workpacket.model.events import Actor, Event
+from workpacket.model.events import Actor, LogEvent
 from workpacket.model.ids import WorkPacketId
 
-_WRITER = Writer(Actor("ann", "human"), "2026-03-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "bench")
+_WRITER = EventWriter(Actor("ann", "human"), "2026-03-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "bench")
 _LANES: Mapping[str, tuple[Json, str]] = {"created": (None, "STUB"), "activated": ("STUB", "READY_FOR_DEV")}
 _REFINEMENT: Mapping[str, Json] = {"path": "refinement.md", "sha256": "a" * 64}
 
@@ -32,7 +32,7 @@ def write_governed(root: Path, packets: int) -> list[str]:
     return ready
 
 
-def history(name: str, *, activated: bool) -> list[Event]:
+def history(name: str, *, activated: bool) -> list[LogEvent]:
     """The log of a packet: written as a stub and, if so wished, activated."""
     base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base}
     events = [_next(name, "created", base, [])]
@@ -42,7 +42,7 @@ def history(name: str, *, activated: bool) -> list[Event]:
     return events
 
 
-def long_history(name: str, events: int) -> list[Event]:
+def long_history(name: str, events: int) -> list[LogEvent]:
     """An activated packet, and waivers until the log is as long as wished."""
     log = history(name, activated=True)
     waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
@@ -51,7 +51,7 @@ def long_history(name: str, events: int) -> list[Event]:
     return log
 
 
-def _next(name: str, kind: str, says: Mapping[str, Json], after: list[Event]) -> Event:
+def _next(name: str, kind: str, says: Mapping[str, Json], after: list[LogEvent]) -> LogEvent:
     before, then = _LANES[kind]
     data: Mapping[str, Json] = {"lane_from": before, "lane_to": then, **says}
     return next_event(_WRITER, name, Happening(kind, data), after=after[-1:])

@@ -20,13 +20,13 @@ from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.approvals.keys import PublicKey, read_key_blob
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import Repository, Statement, Subject
+from workpacket.approvals.statement import RepositoryName, Statement, Subject
 from workpacket.approvals.wire import string
-from workpacket.documents.refinement_text import RefinementText, render_refinement
+from workpacket.documents.refinement import RefinementText, render_refinement
 from workpacket.documents.stub import Stub
-from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.log import EventWriter, Happening, next_event
 from workpacket.model.canonical import Json
-from workpacket.model.events import Actor, Event
+from workpacket.model.events import Actor, LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.text.source import Source
 
@@ -107,7 +107,7 @@ def _approved(
     assert token is not None
     signed = re.sub("(?m)(?<=^- USER_SIGNATURE: ).*", token.group(), packet_text(chance, wp_id))
     packet = (f".GOV/task_packets/{name}.md", (signed + _demands(stub)).encode())
-    writer = Writer(Actor("bot", "agent"), at, "0190a5de-ac96-774b-bcce-000000000001", "bench")
+    writer = EventWriter(Actor("bot", "agent"), at, "0190a5de-ac96-774b-bcce-000000000001", "bench")
     made: dict[str, Json] = {"lane_from": None, "lane_to": "STUB", "base": wp_id.base}
     created = next_event(writer, name, Happening("created", made), after=())
     instant = read_instant(at)
@@ -119,7 +119,7 @@ def _approved(
         decision="approve",
         role="approver",
         approver=WHO,
-        repository=Repository("example/bench", begin),
+        repository=RepositoryName("example/bench", begin),
         base=base,
         spec=None,
         policy=hashlib.sha256(POLICY.encode()).hexdigest(),
@@ -139,7 +139,7 @@ def _approved(
     yield from (_file(event) for event in (created, activated))
 
 
-def _file(event: Event) -> tuple[str, bytes]:
+def _file(event: LogEvent) -> tuple[str, bytes]:
     return event.path, event.encode()
 
 

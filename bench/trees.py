@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from workpacket.documents.stub_text import StubText, render_stub
+from workpacket.documents.stub import StubText, render_stub
 from workpacket.model.ids import WorkPacketId
 
 WORDS = [

@@ -9,14 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from workpacket.bridges.formats_page import formats_page
-from workpacket.cli.instructions import instructions, skills
+from workpacket.cli.init import instructions, skills
 from workpacket.cli.pages import commands_page, schemas_page
-from workpacket.plans.agents_block import AGENTS, marked
-from workpacket.plans.beginning import known_digest
-from workpacket.plans.dialects import DIALECTS
-from workpacket.plans.starting import starting_files
+from workpacket.lifecycle.init import AGENTS, known_digest, marked
+from workpacket.lifecycle.starter_documents import DIALECTS, starting_files
 from workpacket.report.catalogue import catalogue
-from workpacket.report.codes_page import render_codes_page
+from workpacket.report.explain import render_codes_page
 from workpacket.shell.governing.starter_files import SHIPPED, read_package
 from workpacket.text.draft07 import twin
 

@@ -10,7 +10,7 @@ from softkeys import SoftKey, shared_key
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.facts import GateFacts, PacketLog, PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.statement import Repository, Spec, Statement, Subject
+from workpacket.approvals.statement import RepositoryName, Spec, Statement, Subject
 from workpacket.value import replace
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -54,7 +54,7 @@ def statement(**changes: Any) -> Statement:
         decision="approve",
         role="approver",
         approver=ALICE,
-        repository=Repository("example/rocket", "1" * 40),
+        repository=RepositoryName("example/rocket", "1" * 40),
         base="b" * 40,
         spec=Spec("3.1", "e" * 64),
         policy=hashlib.sha256(POLICY.encode()).hexdigest(),

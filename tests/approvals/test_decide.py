@@ -15,7 +15,7 @@ from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.facts import LegacyUse, PacketLog, PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import LEGACY_WORDS
-from workpacket.approvals.statement import Repository, Subject
+from workpacket.approvals.statement import RepositoryName, Subject
 from workpacket.approvals.verify import same_person
 from workpacket.value import replace
 
@@ -110,7 +110,7 @@ def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:
 
 
 def test_another_repository_is_told_beside_this_one() -> None:
-    verdict = decide(facts(envelope(repository=Repository("example/fork", "2" * 40))))
+    verdict = decide(facts(envelope(repository=RepositoryName("example/fork", "2" * 40))))
     told = f"example/fork (root {'2' * 40}) and example/rocket (root {'1' * 40})"
     assert verdict.unmet[-1].message == f"the statement's repository and this one differ: {told}"
 

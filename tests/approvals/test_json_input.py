@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from workpacket.approvals.json_input import LARGEST_BYTES, load_json
-from workpacket.approvals.refusal import Refused
+from workpacket.approvals.refusal import RefusalError
 
 
 def refused(data: bytes) -> tuple[str, str]:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusalError) as caught:
         load_json(data)
     return caught.value.code, caught.value.message
 

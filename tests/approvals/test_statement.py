@@ -17,7 +17,7 @@ from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,
     LONGEST_VALIDITY,
-    Repository,
+    RepositoryName,
     Spec,
     Statement,
     Subject,
@@ -43,7 +43,9 @@ def statements(draw: st.DrawFn) -> Statement:
         decision=draw(st.sampled_from(DECISIONS)),
         role=draw(NAMES),
         approver=draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,30}", fullmatch=True)),
-        repository=Repository(draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,30}", fullmatch=True)), draw(HEX40)),
+        repository=RepositoryName(
+            draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,30}", fullmatch=True)), draw(HEX40)
+        ),
         base=draw(HEX40 | HEX64),
         spec=draw(st.none() | st.builds(Spec, TEXT, HEX64)),
         policy=draw(HEX64),

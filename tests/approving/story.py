@@ -23,15 +23,14 @@ from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
-from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.lifecycle.backlog import block_digest
 from workpacket.model.canonical import Json
-from workpacket.model.events import Actor, Event
-from workpacket.model.events import Subject as EventSubject
+from workpacket.model.events import Actor, LogEvent
+from workpacket.model.events import ChangedFile as EventSubject
 from workpacket.model.plan import Moment, digest
-from workpacket.plans.backlog import block_digest
-from workpacket.shell.approvals.approving import Written
-from workpacket.shell.approvals.attestations import read_packet_log, work_tree
-from workpacket.shell.approvals.drafts import Draft
+from workpacket.shell.approvals.decisions import StatementDraft, Written
+from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 from workpacket.shell.approvals.facts import gate_verdict
 from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
@@ -169,11 +168,11 @@ class Story:
         packet = "policy" if gate == "policy" else WP
         return gate_verdict(self.repository, packet, gate, base=base, moment=moment_in(later))
 
-    def draft(self, who: str = ALICE, **wished: Any) -> Draft:
+    def draft(self, who: str = ALICE, **wished: Any) -> StatementDraft:
         asked: dict[str, Any] = {"packet": WP, "gate": "activation", "decision": "approve"} | wished
         return drafted(self.root, self.keys[who], moment(), **asked)
 
-    def write_signed(self, draft: Draft, who: str = ALICE) -> Written:
+    def write_signed(self, draft: StatementDraft, who: str = ALICE) -> Written:
         return written(self.root, self.keys[who], moment(), draft)
 
     def approve(self, who: str = ALICE, **wished: Any) -> str:
@@ -184,7 +183,7 @@ class Story:
         draft = revocation(self.root, self.keys[who], moment(), envelope)
         return digest_of(self.write_signed(draft, who))
 
-    def activate(self, *envelopes: str, refinement: str | None = None) -> Event:
+    def activate(self, *envelopes: str, refinement: str | None = None) -> LogEvent:
         """What the command `activate` writes into the log, no more of it."""
         with work_tree(self.repository) as tree:
             log = read_packet_log(tree, WP)
@@ -198,10 +197,10 @@ class Story:
         subjects = [EventSubject(f".GOV/task_packets/{WP}.md", None, "a" * 64)]
         return self.event(Happening("activated", found, subjects, envelopes), log.events)
 
-    def create(self) -> Event:
+    def create(self) -> LogEvent:
         return self.event(Happening("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser"}), ())
 
-    def present(self) -> Event:
+    def present(self) -> LogEvent:
         """The refinement as it is now was shown to the user."""
         with work_tree(self.repository) as tree:
             log = read_packet_log(tree, WP)
@@ -210,9 +209,9 @@ class Story:
         shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
         return self.event(Happening("refinement.presented", shown), log.events)
 
-    def event(self, happening: Happening, events: tuple[Event, ...]) -> Event:
+    def event(self, happening: Happening, events: tuple[LogEvent, ...]) -> LogEvent:
         now = moment()
-        writer = Writer(Actor("agent-7", "agent"), now.now, now.tx, "test")
+        writer = EventWriter(Actor("agent-7", "agent"), now.now, now.tx, "test")
         event = next_event(writer, WP, happening, after=events[-1:])
         self.write(event.path, event.encode())
         return event

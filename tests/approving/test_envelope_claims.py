@@ -8,7 +8,7 @@ import pytest
 
 from approving.story import ALICE, BOB, CAROL, REFINEMENT_PATH, STUB_PATH, WP, Story, codes
 from workpacket.approvals.decide import Verdict
-from workpacket.shell.approvals import attestations
+from workpacket.shell.approvals import envelopes
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.safe_paths import Tree
@@ -82,8 +82,8 @@ def test_what_is_about_other_packets_is_not_read_again(story: Story, monkeypatch
         read.append(path)
         return original(tree, path)
 
-    original = attestations.read_file
-    monkeypatch.setattr(attestations, "read_file", reading)
+    original = envelopes.read_file
+    monkeypatch.setattr(envelopes, "read_file", reading)
     assert by_its_own(story, WP).met
     assert f".GOV/attestations/{own}.dsse.json" in read
     assert f".GOV/attestations/{other}.dsse.json" not in read

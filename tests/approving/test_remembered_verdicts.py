@@ -9,8 +9,8 @@ import pytest
 
 from approving.story import Story
 from approving.tampering import AT_REST, RESTLESS, Meddler
-from workpacket.cli import remembered
-from workpacket.shell.approvals import check, sound_before
+from workpacket.cli import cached_output
+from workpacket.shell.approvals import check, verdict_cache
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def refused_to_judge(*_: object) -> object:
 
 
 def test_nothing_is_looked_at_again_while_all_is_as_it_was(settled: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
     first = settled.run("check")
     monkeypatch.setattr(check, "spoken_against", refused_to_judge)
 
@@ -35,10 +35,10 @@ def test_nothing_is_looked_at_again_while_all_is_as_it_was(settled: Story, monke
 def test_an_event_that_was_sound_is_not_judged_again_for_the_sake_of_another_file(
     settled: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remembered, "RACY_NS", RESTLESS)
+    monkeypatch.setattr(cached_output, "RACY_NS", RESTLESS)
     settled.run("check")
     settled.write(".GOV/task_packets/stubs/WP-1-Other-v1.md", "# Work Packet Stub: WP-1-Other-v1\n")
-    monkeypatch.setattr(sound_before, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
 
     assert settled.run("check").status == 1
 
@@ -49,7 +49,7 @@ def test_what_ci_asks_is_judged_every_time(
 ) -> None:
     settled.run("check")
     settled.run(*words)
-    monkeypatch.setattr(sound_before, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
 
     assert settled.run(*words).status == 9
 
@@ -59,9 +59,9 @@ def test_an_approval_that_the_base_does_not_hold_yet_is_judged_every_time(
 ) -> None:
     meddler = Meddler(story, monkeypatch, 0)
     meddler.begin(settled=False)
-    monkeypatch.setattr(remembered, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
     story.run("check")
-    monkeypatch.setattr(sound_before, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
 
     assert story.run("check").status == 9
 
@@ -88,7 +88,7 @@ def test_what_speaks_against_it_afterwards_ends_what_was_remembered(
     settled: Story, monkeypatch: pytest.MonkeyPatch, memory: int, act: Callable[[Meddler], None]
 ) -> None:
     meddler = Meddler(settled, monkeypatch, 1)
-    monkeypatch.setattr(remembered, "RACY_NS", memory)
+    monkeypatch.setattr(cached_output, "RACY_NS", memory)
     meddler.see_the_policy()
     before = settled.run("check")
     act(meddler)
@@ -104,7 +104,7 @@ def test_an_approval_that_expires_before_it_reaches_the_base_ends_what_was_remem
 ) -> None:
     meddler = Meddler(story, monkeypatch, 1)
     meddler.begin(settled=False)
-    monkeypatch.setattr(remembered, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
     before = story.run("check")
     meddler.later = timedelta(days=days)
     after = story.run("check")

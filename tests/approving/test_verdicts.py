@@ -22,10 +22,10 @@ from approving.story import (
 )
 from git.scratch import git
 from workpacket.approvals.decide import Verdict
-from workpacket.documents.refinement_approval import tokens_of
+from workpacket.documents.refinement import tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
-from workpacket.shell.approvals.drafts import redraft
+from workpacket.shell.approvals.decisions import redraft
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
 from workpacket.shell.keys.own_key import find_key, signers_line
 from workpacket.shell.moment import moment
@@ -329,8 +329,8 @@ PACKET = f"""# Task Packet: {WP}
 
 
 def with_a_packet(story: Story) -> None:
-    from workpacket.ledger.append import Happening
-    from workpacket.shell.approvals.attestations import read_packet_log, work_tree
+    from workpacket.ledger.log import Happening
+    from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 
     story.write(".GOV/policy/policy.toml", VERDICT_POLICY)
     story.write(PACKET_PATH, PACKET)

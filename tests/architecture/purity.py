@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "lifecycle", "rules", "plans", "audit")
+PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "lifecycle", "rules", "audit")
 
 # fmt: off
 PURE_STANDARD_MODULES = frozenset({

@@ -31,11 +31,11 @@ CALLS = {
 # Who may ask for the built-in lanes alone: an added lane is never finished, which is all that these ask, or a foreign
 # vocabulary is translated.
 BUILT_IN_ONLY = {
-    "audit/standing.py": "lane_of_token",
+    "audit/expired.py": "lane_of_token",
     "cli/linked_runs.py": "lane_of_token",
     "documents/role_progress.py": "lane_of_token",
-    "lifecycle/linking.py": "lane_of_token",
-    "plans/dialects.py": "lanes_named",
+    "lifecycle/gates.py": "lane_of_token",
+    "lifecycle/starter_documents.py": "lanes_named",
 }
 CONSTANTS = {"LANES", "SECTIONS", "lane_of_token", "lanes_named"}
 

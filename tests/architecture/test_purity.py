@@ -1,4 +1,4 @@
-"""The layers from plans down to model are pure: the same arguments, the same result, and nothing else happens."""
+"""The layers from audit down to model are pure: the same arguments, the same result, and nothing else happens."""
 
 from __future__ import annotations
 

@@ -11,24 +11,22 @@ from architecture.source_tree import PACKAGE, parsed, python_files
 
 # Module, and what it writes.
 WRITERS = {
-    "cli/auditing.py": "the report of an audit, into the file that was named",
+    "cli/audit.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/merge_driver.py": "the file that git made for it, for what the merge came to",
     "cli/new_file.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
-    "cli/runs_keeping.py": "exports of runs, into the file that was named",
+    "cli/runs.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
     "shell/checking/cache.py": "the cache, in the git directory",
-    "shell/governing/kept_output.py": "the end of what a proof printed, in the git directory",
-    "shell/governing/proof_process.py": "runs the commands that prove a criterion",
+    "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/keys/key_doctor.py": "keys that it tries to sign with, in a temporary folder",
     "shell/transactions/locks.py": "the lock, in the git directory",
     "shell/governing/merge_driver.py": "three versions of a text for git to merge, in a temporary folder",
     "shell/keys/own_key.py": "the person's own key, in the person's own folder",
-    "shell/keys/ssh_keygen.py": "runs ssh-keygen, which makes keys and signatures",
     "shell/transactions/storage.py": "what the transaction asks for: the only way to a governed file",
     "shell/transactions/storage_windows.py": "the same on Windows",
-    "shell/base/trust_file.py": "the policy last seen, in the user's own folder, outside of the repository",
+    "shell/base/policy.py": "the policy last seen, in the user's own folder, outside of the repository",
 }
 # The runtime keeps its own store, which is not governed.
 OTHERS = ("runtime/",)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Quiet, govern
-from workpacket.ledger.append import Happening, Writer, next_event
-from workpacket.ledger.log import read_log
-from workpacket.model.events import Actor, Event
+from workpacket.ledger.log import EventWriter, Happening, next_event, read_log
+from workpacket.model.events import Actor, LogEvent
 
 DONE, WORKED, STUCK, STUB = "WP-1-Greeting-v1", "WP-1-Farewell-v1", "WP-1-Song-v1", "WP-1-Dance-v1"
 REPORT = "reports/greeting.md"
@@ -30,16 +29,16 @@ class Audited(Quiet):
     def packet_path(self, name: str) -> str:
         return f".GOV/task_packets/{name}.md"
 
-    def events(self, name: str) -> tuple[Event, ...]:
+    def events(self, name: str) -> tuple[LogEvent, ...]:
         folder = self.root / ".GOV/log" / name
         return read_log(name, {path.name: path.read_bytes() for path in folder.iterdir()}).events
 
-    def record(self, name: str, happening: Happening, *, after: int | None = None) -> Event:
+    def record(self, name: str, happening: Happening, *, after: int | None = None) -> LogEvent:
         """An event of the log; `after` is the number of the event that it follows, the last unless told."""
         events = self.events(name)
         before = events[-1:] if after is None else (events[after],)
         now = self.clock()
-        event = next_event(Writer(Actor("ann", "human"), now.now, now.tx, "test"), name, happening, after=before)
+        event = next_event(EventWriter(Actor("ann", "human"), now.now, now.tx, "test"), name, happening, after=before)
         self.write(event.path, event.encode().decode())
         return event
 

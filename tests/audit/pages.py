@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from workpacket.audit.facts import AuditFacts, Commit, Decision
+from workpacket.audit.facts import AuditFacts, KnownCommit, SignedDecision
 from workpacket.audit.overview import Audit, audit
-from workpacket.ledger.append import Happening, Writer, next_event
-from workpacket.ledger.log import read_log
+from workpacket.ledger.log import EventWriter, Happening, next_event, read_log
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
-from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.report.audit_page import PageFiles, render_audit_page
 from workpacket.report.catalogue import catalogue
 from workpacket.shell.audit.page_files import page_file
@@ -46,7 +45,7 @@ def audit_of(packets: dict[str, PacketFacts], **more: Any) -> Audit:
 def packet(name: str, what: str = "Work") -> PacketFacts:
     """A packet that says these words everywhere, in its file and in its log."""
     said = what.encode("utf-8", "ignore").decode()
-    writer = Writer(Actor("ann", "human"), NOW, "0190a5de-ac96-774b-bcce-000000000001", "test")
+    writer = EventWriter(Actor("ann", "human"), NOW, "0190a5de-ac96-774b-bcce-000000000001", "test")
     begun = Happening("created", {"lane_from": None, "lane_to": "STUB", "base": name[:-3]})
     created = next_event(writer, name, begun, after=())
     given_up = Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED", "reason": said})
@@ -75,15 +74,15 @@ def hostile_audit() -> Audit:
     """Every place that a stranger can write to holds every attack."""
     packets: dict[str, PacketFacts] = {}
     findings: list[Finding] = []
-    decisions: dict[str, list[Decision]] = {}
+    decisions: dict[str, list[SignedDecision]] = {}
     for number, attack in enumerate(ATTACKS):
         name = f"WP-1-Attack{number}-v1"
         packets[name] = packet(name, attack)
         findings.append(Finding("run_zombie", "error", f".GOV/log/{name}/{attack}", 1, 1, attack, hint=attack))
         decisions[name] = [
-            Decision(attack, "approve", attack, attack, attack, NOW, NOW, attack, attack, ((attack, attack),))
+            SignedDecision(attack, "approve", attack, attack, attack, NOW, NOW, attack, attack, ((attack, attack),))
         ]
-    head = Commit("a" * 40, NOW, ATTACKS[0], " ".join(ATTACKS), True)
+    head = KnownCommit("a" * 40, NOW, ATTACKS[0], " ".join(ATTACKS), True)
     return audit_of(packets, findings=findings, decisions=decisions, name=ATTACKS[0], target=ATTACKS[1], head=head)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from audit.audited import DONE, SPEC, STUB, STUCK, WORKED, Audited
 from git.scratch import git
-from workpacket.ledger.append import Happening
+from workpacket.ledger.log import Happening
 from workpacket.model.canonical import Json
 from workpacket.rules.evidence import ran_nothing
 

@@ -12,7 +12,7 @@ import pytest
 from approving.story import Story
 from architecture.source_tree import ROOT
 from audit.audited import BOARD, DONE, LOG, REGISTRY, REPORT, SPEC, STUB, WORKED, Audited
-from workpacket.ledger.append import Happening
+from workpacket.ledger.log import Happening
 
 Place = tuple[str, int]
 RUN = {"run": "run-1", "stream": "stream-1"}

@@ -15,7 +15,7 @@ from audit.audited import DONE, REPORT, STUCK, WORKED, Audited
 from audit.pages import ATTACKS, audit_of, hostile_audit, hostile_page, many_packets, packet
 from audit.test_planted_faults import FAULTS
 from git.scratch import git
-from workpacket.audit.board_history import board_history, lane_order
+from workpacket.audit.overview import board_history, lane_order
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN
 from workpacket.report.audit_data import audit_json

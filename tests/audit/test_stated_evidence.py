@@ -8,9 +8,9 @@ from audit.pages import NOW
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.tracing import Trace, trace
 from workpacket.ledger.log import read_log
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.ids import WorkPacketId
-from workpacket.plans.facts import PacketFacts
 from workpacket.text.source import Source
 
 NAME = "WP-1-Parser-v1"

@@ -6,12 +6,12 @@ import os
 import sys
 
 from struck import strike
-from workpacket.bridges import batch_completing
+from workpacket.bridges import batch_acts
 from workpacket.bridges.stream_log import StreamLog
 from workpacket.cli.main import main
 from workpacket.shell.transactions.transaction import Transaction
 
 number, when, *words = sys.argv[1:]
-strike(int(number), when, ((StreamLog, "append"), (Transaction, "apply"), (batch_completing, "commit_with_staged")))
+strike(int(number), when, ((StreamLog, "append"), (Transaction, "apply"), (batch_acts, "commit_with_staged")))
 owner = ["--owner", str(os.getpid())] if words[0] == "begin" else []
 sys.exit(main(["batch", *words, *owner]))

@@ -8,7 +8,7 @@ import pytest
 
 from bridges.scopes import TASKS, Scoped, scoped
 from workpacket.bridges.batch_bridge import BRIDGE
-from workpacket.bridges.batch_labels import label_after
+from workpacket.bridges.batch_state import label_after
 from workpacket.bridges.foreign import Foreign
 from workpacket.text.yaml_edit import CannotEdit
 
@@ -202,7 +202,7 @@ def test_a_file_that_cannot_be_edited_alone_is_left_as_it_is(scope: Scoped, monk
     def cannot(*_: object) -> bytes:
         raise CannotEdit("checkpoint.yaml:1:1: this change cannot be made without touching more")
 
-    monkeypatch.setattr("workpacket.bridges.batch_desk.written", cannot)
+    monkeypatch.setattr("workpacket.bridges.batch_acts.written", cannot)
     assert scope("begin", "auth") == 4
     assert "batch_file_unwritable" in scope.said
 

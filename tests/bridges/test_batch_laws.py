@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.scopes import FOLDER, Scoped, scoped
-from workpacket.bridges.batch_phases import OUTCOMES, PHASES, BatchUnderWay, Phase
+from workpacket.bridges.batch_state import OUTCOMES, PHASES, BatchUnderWay, Phase
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.batch_plan import SATISFIED, Task, normal_path, overlap
 from workpacket.documents.batch_scope import BatchScope, scope_of
-from workpacket.documents.batch_view import differences, view_of
-from workpacket.documents.batch_writing import Words, written
+from workpacket.documents.batch_writing import Words, differences, view_of, written
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit
 

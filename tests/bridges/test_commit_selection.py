@@ -16,7 +16,7 @@ from workpacket.bridges.commit_selection import CommitSelection, Selected
 from workpacket.bridges.foreign import Foreign
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.milestones import Milestones, Reached
+from workpacket.runtime.records.state import Milestones, Reached
 
 RUN = "work@00000001"
 SPECIFIC = f"chore(runr): checkpoint {RUN} milestone "

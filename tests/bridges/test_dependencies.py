@@ -11,8 +11,7 @@ import pytest
 
 from git.scratch import commit, git, make_repository
 from runtime.worlds import World
-from workpacket.bridges.dependency_changes import dependency_changes
-from workpacket.bridges.dependency_guard import DependencyGuard, changes_of_run
+from workpacket.bridges.dependency_guard import DependencyGuard, changes_of_run, dependency_changes
 from workpacket.cli.main import main
 from workpacket.git.repository import find_repository
 from workpacket.runtime.commits.checkpoint import CommitCheckpoints

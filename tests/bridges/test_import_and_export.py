@@ -18,7 +18,7 @@ from workpacket.cli.main import main
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.step import load_checkpoint
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 
 class Place:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bridges.roles import FILE, ROLE, Roles, checkpoint
-from workpacket.bridges.role_artifacts import MOST, named_in
+from workpacket.bridges.role_facts import MOST, named_in
 from workpacket.cli.main import main
 
 PLAN = "docs/plan.md"

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from bridges.roles import FILE, ROLE, TEAM, Roles, checkpoint
 from workpacket.bridges.role_facts import RoleKey
 from workpacket.cli.main import main
-from workpacket.documents.role_progress import KEYS, RoleProgress
-from workpacket.documents.role_writing import advanced, front_of
+from workpacket.documents.role_progress import KEYS, RoleProgress, advanced, front_of
 from workpacket.errors import WorkpacketError
 from workpacket.runtime import Runtime
 from workpacket.runtime.processes import process_named

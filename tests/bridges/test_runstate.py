@@ -12,9 +12,8 @@ from bridges.samples import RUN_STATE, run_state
 from bridges.test_import_and_export import Place, place
 from runtime.worlds import World
 from workpacket.bridges.foreign import Foreign
-from workpacket.bridges.runstate_bridge import BRIDGE
-from workpacket.bridges.runstate_fields import SCHEMA_VERSION
-from workpacket.text.fault import Fault
+from workpacket.bridges.runstate_bridge import BRIDGE, SCHEMA_VERSION
+from workpacket.text.source import Fault
 
 __all__ = ["place"]
 

@@ -14,8 +14,7 @@ import pytest
 from cli.commands import STUB, STUB_PATH, Commands
 from git.scratch import commit
 from workpacket.cli.commands import COMMANDS
-from workpacket.cli.completing import FILES, candidates
-from workpacket.cli.completion import SCRIPTS
+from workpacket.cli.completion import FILES, SCRIPTS, candidates
 from workpacket.cli.main import load
 
 KNOWN = {"WP_ID": ["WP-1-Lexer-v1", "WP-1-Parser-v1"], "CODE": ["byte_order_mark"], "LANE": ["BLOCKED"]}

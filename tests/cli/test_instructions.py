@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.cli.instructions import SKILLS, command_lines, instructions, skills
+from workpacket.cli.init import SKILLS, command_lines, instructions, skills
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
 

@@ -15,7 +15,7 @@ from workpacket.model.findings import Edit, Fix
 from workpacket.rules import all_rules
 from workpacket.rules.text import NoFinalNewline
 from workpacket.shell.checking import examining
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 PACKET_PATH = ".GOV/task_packets/WP-1-Parser-v1.md"
 DAMAGED = STUB.replace("- WP_ID: WP-1-Parser-v1\n", "- WP_ID: WP-1-Parser-v1\n  - damage here\n")

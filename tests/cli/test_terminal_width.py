@@ -7,7 +7,7 @@ import pty
 import subprocess
 import sys
 
-SHOW = "from workpacket.cli.remembered import terminal; print(terminal()[:2])"
+SHOW = "from workpacket.cli.cached_output import terminal; print(terminal()[:2])"
 
 
 def test_a_terminal_without_a_size_counts_as_one_of_unknown_width() -> None:

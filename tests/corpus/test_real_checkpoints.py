@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.bridges.role_facts import read_folder, scan_roles
-from workpacket.bridges.role_records import fields_of
-from workpacket.bridges.unfinished import unfinished_roles
+from workpacket.bridges.resumable import unfinished_roles
+from workpacket.bridges.role_facts import fields_of, read_folder, scan_roles
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.batch_plan import SATISFIED, Task, normal_path, overlap, plan
 from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
-from workpacket.documents.role_progress import RoleProgress, is_open
-from workpacket.documents.role_writing import front_of
+from workpacket.documents.role_progress import RoleProgress, front_of, is_open
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.shell.tree import find_documents

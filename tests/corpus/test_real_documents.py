@@ -14,11 +14,10 @@ from workpacket.documents.reading import read_document
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
-from workpacket.rules.settings import Profile, Settings
+from workpacket.rules.settings import CheckSettings, Profile
 from workpacket.shell.checking.cache import Cache
-from workpacket.shell.checking.examining import examine_bytes
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.shell.checking.repository import check
-from workpacket.shell.checking.rows import load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 
@@ -51,7 +50,7 @@ def all_findings(root: Path, profile: Profile = "adopt") -> list[Finding]:
         whole=True,
         cache=Cache(None, ""),
         reasons=catalogue(),
-        settings=Settings(profile=profile),
+        settings=CheckSettings(profile=profile),
         progress=lambda _done, _all: None,
     ).findings
 

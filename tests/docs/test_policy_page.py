@@ -7,10 +7,16 @@ import re
 import pytest
 
 from architecture.source_tree import ROOT
-from workpacket.documents.policy import Policy
+from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import BEARING
-from workpacket.lifecycle.evidence_policy import EVIDENCE_KEYS, EvidencePolicy, evidence_policy
-from workpacket.lifecycle.policy import KEYS, LifecyclePolicy, lifecycle_policy
+from workpacket.lifecycle.policy import (
+    EVIDENCE_KEYS,
+    KEYS,
+    EvidencePolicy,
+    LifecyclePolicy,
+    evidence_policy,
+    lifecycle_policy,
+)
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
 from workpacket.shell.checking.examining import examine_bytes
@@ -33,7 +39,7 @@ def test_the_policies_on_the_page_have_no_fault() -> None:
 
 def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> None:
     source = Source(PATH, shown_policies()[1])
-    shown = lifecycle_policy(Policy(source).root, source)
+    shown = lifecycle_policy(PolicyDocument(source).root, source)
     default = LifecyclePolicy()
     assert set(shown.origins) == set(KEYS)
     assert {key for key in KEYS if getattr(shown, key) != getattr(default, key)} == {
@@ -47,7 +53,7 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
 
 def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
     source = Source(PATH, shown_policies()[2])
-    root = Policy(source).root
+    root = PolicyDocument(source).root
     shown = evidence_policy(root)
     assert root is not None
     assert tuple(root.mapping["evidence"].mapping) == EVIDENCE_KEYS
@@ -58,7 +64,7 @@ def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
 def test_a_setting_of_proofs_that_does_not_fit_is_found_and_the_default_stays(line: str) -> None:
     text = f"[evidence]\n{line}\n"
     assert examine_bytes(PATH, "policy", text.encode()).findings != "[]"
-    assert evidence_policy(Policy(Source(PATH, text)).root) == EvidencePolicy()
+    assert evidence_policy(PolicyDocument(Source(PATH, text)).root) == EvidencePolicy()
 
 
 def test_the_page_names_every_move_that_can_bear_a_gate() -> None:
@@ -69,7 +75,7 @@ def test_the_page_names_every_move_that_can_bear_a_gate() -> None:
 
 def test_it_means_what_the_page_says() -> None:
     source = Source(PATH, shown_policy())
-    root = Policy(source).at("check")
+    root = PolicyDocument(source).at("check")
     assert root is not None
     settings = settings_of(root, source)
     assert settings.profile == "strict"

@@ -22,7 +22,7 @@ import pytest
 from architecture.source_tree import ROOT
 from git.scratch import git, make_repository
 from workpacket.git.repository import find_repository
-from workpacket.lifecycle.evidence_policy import EvidencePolicy
+from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governing.evidence import Prover
 from workpacket.shell.governing.proof_words import proof_words

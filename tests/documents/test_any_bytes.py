@@ -11,8 +11,7 @@ from documents.hostile_text import hostile_bytes
 from workpacket.cli.fixing import repaired
 from workpacket.documents.reading import KINDS
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 CODES = frozenset(catalogue())

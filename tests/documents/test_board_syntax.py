@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.documents.board_syntax import read_any_form, read_entry
+from workpacket.documents.task_board import read_any_form, read_entry
 from workpacket.model.ids import WorkPacketId
 
 # The line, the id, the token, what stands behind it.

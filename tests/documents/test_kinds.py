@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from architecture.source_tree import ROOT
 from workpacket.documents.document import Document
 from workpacket.documents.places import PLACES, ROOTS, kind_of
-from workpacket.documents.reading import KINDS, Kind
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.documents.reading import KINDS, DocumentKind
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_has_a_reader_of_its_name(kind: Kind) -> None:
+def test_a_kind_has_a_reader_of_its_name(kind: DocumentKind) -> None:
     module = importlib.import_module(f"workpacket.documents.{kind.module or kind.name}")
     reader = getattr(module, kind.reader)
     assert issubclass(reader, Document)
@@ -28,7 +27,7 @@ def test_a_kind_has_a_reader_of_its_name(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_has_a_schema_with_examples(kind: Kind) -> None:
+def test_a_kind_has_a_schema_with_examples(kind: DocumentKind) -> None:
     schema = json.loads((ROOT / "schemas" / f"{kind.name}.schema.json").read_bytes())
     assert schema["title"]
     assert schema["description"]
@@ -78,6 +77,6 @@ MAY_BE_EMPTY = {"policy", "role_progress"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_an_empty_file_of_a_kind_that_has_a_form_does_not_pass(kind: Kind) -> None:
+def test_an_empty_file_of_a_kind_that_has_a_form_does_not_pass(kind: DocumentKind) -> None:
     findings = load_findings("x", examine_bytes("x", kind.name, b"").findings)
     assert bool(findings) is (kind.name not in MAY_BE_EMPTY)

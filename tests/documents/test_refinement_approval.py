@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.documents.audit_row import AUDIT_PATH, with_row
-from workpacket.documents.refinement import Refinement
-from workpacket.documents.refinement_approval import fill, tokens_of
-from workpacket.documents.signature_audit import SignatureAudit
+from workpacket.documents.refinement import Refinement, fill, tokens_of
+from workpacket.documents.signature_audit import AUDIT_PATH, SignatureAudit, with_row
 from workpacket.text.formats import legacy_signature
 from workpacket.text.source import Source
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.real_files import corpus
-from workpacket.documents import register_excerpt
-from workpacket.documents.register_excerpt import Excerpt, board_excerpt, registry_excerpt
+from workpacket.documents import register_table
+from workpacket.documents.register_table import Excerpt, board_excerpt, registry_excerpt
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.projections import InForce, Placement, board_edits, registry_edits
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import LANES
-from workpacket.plans.projections import InForce, Placement, board_edits, registry_edits
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 
@@ -86,7 +86,7 @@ IN_FORCE = st.lists(
 @pytest.fixture(autouse=True, scope="module")
 def _of_any_size() -> Iterable[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(register_excerpt, "_MUCH", 0)
+        patch.setattr(register_table, "_MUCH", 0)
         yield
 
 

@@ -15,8 +15,7 @@ from workpacket.rules.repair import repair
 from workpacket.rules.rule import DocumentRule
 from workpacket.shell.checking.examining import as_finding
 from workpacket.shell.shipped_schemas import schemas
-from workpacket.text.fault import Fault
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 KINDS = ("task_board", "registry", "signature_audit", "orchestrator_gates", "validator_gates")
 OWN_RULES = tuple(

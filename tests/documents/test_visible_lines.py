@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.documents.visible_lines import visible_lines
+from workpacket.documents.register_table import visible_lines
 from workpacket.text.markdown import parse_blocks
 from workpacket.text.source import Source
 

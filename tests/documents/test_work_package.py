@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rules.test_cases import findings_of
-from workpacket.documents.stated_dependencies import stated_dependencies
-from workpacket.documents.work_package import WorkPackage
+from workpacket.documents.work_package import WorkPackage, stated_dependencies
 from workpacket.text.markdown import read_blocks
 from workpacket.text.source import Source
 

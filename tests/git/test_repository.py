@@ -9,8 +9,7 @@ import pytest
 
 from git.scratch import commit, git, make_repository
 from workpacket.errors import WorkpacketError
-from workpacket.git.operations import operation_in_progress
-from workpacket.git.repository import Repository, find_repository
+from workpacket.git.repository import Repository, find_repository, operation_in_progress
 from workpacket.git.revisions import head_commit
 
 

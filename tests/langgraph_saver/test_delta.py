@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workpacket.runtime.langgraph.delta import patch_of, patched
-from workpacket.runtime.langgraph.parcels import packed, renamed, unpacked
+from workpacket.runtime.langgraph.parcels import packed, patch_of, patched, renamed, unpacked
 
 TEXTS = st.lists(st.binary(max_size=120) | st.text("ab", max_size=120).map(str.encode), max_size=4)
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workpacket.ledger.append import Happening, Writer, next_event
-from workpacket.ledger.log import Log, join_events, read_log
+from workpacket.ledger.log import EventWriter, Happening, Log, join_events, next_event, read_log
 from workpacket.model.canonical import Json
-from workpacket.model.events import Actor, Event, encode_event, event_id
+from workpacket.model.events import Actor, LogEvent, encode_event, event_id
 
 PACKET: Final = "WP-1-Kettle-v1"
 TX: Final = "0190a5de-ac96-774b-bcce-b302099a8057"
@@ -82,21 +81,21 @@ class Story:
 
     def __init__(self, packet: str = PACKET) -> None:
         self.packet = packet
-        self.events: list[Event] = []
+        self.events: list[LogEvent] = []
 
-    def add(self, kind: str, *, after: tuple[Event, ...] | None = None, at: str = "", **changes: Json) -> Event:
+    def add(self, kind: str, *, after: tuple[LogEvent, ...] | None = None, at: str = "", **changes: Json) -> LogEvent:
         at = at or f"2026-01-01T00:{len(self.events) // 60:02}:{len(self.events) % 60:02}Z"
         parents = self.heads() if after is None else after
         happening = Happening(kind, data_of(kind, **changes))
-        event = next_event(Writer(ANN, at, TX, "workpacket test"), self.packet, happening, after=parents)
+        event = next_event(EventWriter(ANN, at, TX, "workpacket test"), self.packet, happening, after=parents)
         self.events.append(event)
         return event
 
-    def tell(self, *kinds: str) -> Event:
+    def tell(self, *kinds: str) -> LogEvent:
         """Several events, one after the other; the last of them."""
         return [self.add(kind) for kind in kinds][-1]
 
-    def heads(self) -> tuple[Event, ...]:
+    def heads(self) -> tuple[LogEvent, ...]:
         named = {parent for event in self.events for parent in event.parents}
         return tuple(event for event in self.events if event.id not in named)
 
@@ -110,11 +109,11 @@ class Story:
         return read_log(self.packet, self.files())
 
 
-def files_of(*events: Event) -> dict[str, bytes]:
+def files_of(*events: LogEvent) -> dict[str, bytes]:
     return {f"{event.id}.json": event.encode() for event in events}
 
 
-def rewritten(event: Event, **changes: Json) -> tuple[str, bytes]:
+def rewritten(event: LogEvent, **changes: Json) -> tuple[str, bytes]:
     """A file, rightly named, with some fields of the event changed: what a forger could write."""
     value: dict[str, Any] = {**json.loads(event.encode()), **changes}
     data = encode_event(value)

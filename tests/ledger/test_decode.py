@@ -11,18 +11,16 @@ from pathlib import Path
 import pytest
 
 from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
-from workpacket.ledger.append import Happening, Writer, next_event
-from workpacket.ledger.decode import LARGEST_EVENT, decode_event
-from workpacket.ledger.upcast import Format
+from workpacket.ledger.log import LARGEST_EVENT, EventWriter, Format, Happening, decode_event, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import DATA
-from workpacket.model.events import Actor, Event, Subject, encode_event, event_id
+from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
 from workpacket.model.findings import Finding
 
 FOLDER = f".GOV/log/{PACKET}"
 
 
-def event() -> Event:
+def event() -> LogEvent:
     return Story().add("created")
 
 
@@ -37,9 +35,9 @@ def reading(data: bytes, *, folder: str = FOLDER) -> tuple[str, str]:
 
 def test_what_was_written_is_read_back() -> None:
     written = next_event(
-        Writer(Actor("ci", "ci"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "workpacket 1"),
+        EventWriter(Actor("ci", "ci"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "workpacket 1"),
         PACKET,
-        Happening("created", data_of("created"), (Subject("ü/x.md", None, "a" * 64),), ("b" * 64, "a" * 64)),
+        Happening("created", data_of("created"), (ChangedFile("ü/x.md", None, "a" * 64),), ("b" * 64, "a" * 64)),
         after=[],
     )
     assert decode_event(FOLDER, f"{written.id}.json", written.encode()) == written
@@ -215,7 +213,7 @@ def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
     form = Format(1, {-1: shout, 0: shout})
     name, data = rewritten(event(), v=-1)
     found = decode_event(FOLDER, name, data, form=form)
-    assert isinstance(found, Event)
+    assert isinstance(found, LogEvent)
     assert (found.tool, f"{found.id}.json") == ("workpacket test!!", name)
     name, data = rewritten(event(), v=-2)
     without_way = decode_event(FOLDER, name, data, form=form)
@@ -226,7 +224,7 @@ def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
 def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:
     with pytest.raises(ValueError, match=r"event abandoned of WP-1-Kettle-v1: /data: the key 'reason' is missing"):
         next_event(
-            Writer(Actor("ann", "human"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "t"),
+            EventWriter(Actor("ann", "human"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "t"),
             PACKET,
             Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED"}),
             after=[],

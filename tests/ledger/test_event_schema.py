@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ledger.stories import ALL_TYPES, PACKET, Story
-from workpacket.model.event_schema import event_misfit, event_schema
+from workpacket.model.event_types import event_misfit, event_schema
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "event.schema.json"
 VALIDATOR = Draft202012Validator(event_schema())

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.stories import ALL_TYPES, A, B, Story
-from workpacket.ledger.fold import fold
-from workpacket.ledger.state import Assignment, Lease, PacketState
+from workpacket.ledger.fold import Assignment, PacketLease, PacketState, fold
 
 
 def state(*kinds: str) -> PacketState:
@@ -83,7 +82,7 @@ def test_a_packet_adopted_as_blocked_says_where_it_came_from() -> None:
     story = Story()
     story.add("adopted", lane_to="BLOCKED", came_from="IN_REVIEW", holder="bob", branch="b")
     found = fold(story.read())
-    assert (found.came_from, found.lease) == ("IN_REVIEW", Lease("bob", "", ""))
+    assert (found.came_from, found.lease) == ("IN_REVIEW", PacketLease("bob", "", ""))
     assert found.assignment.branch == "b"
 
 
@@ -100,12 +99,12 @@ def test_a_claim_gives_a_lease_and_a_renewal_prolongs_it() -> None:
     story = Story()
     story.tell("created", "activated")
     story.add("claimed", branch="work", worktree="../work")
-    assert fold(story.read()).lease == Lease("bob", "lease-1", "2026-12-31T00:00:00Z")
+    assert fold(story.read()).lease == PacketLease("bob", "lease-1", "2026-12-31T00:00:00Z")
     assert fold(story.read()).assignment == Assignment(branch="work", worktree="../work")
     story.add("lease.renewed", expires_at="2027-01-31T00:00:00Z")
-    assert fold(story.read()).lease == Lease("bob", "lease-1", "2027-01-31T00:00:00Z")
+    assert fold(story.read()).lease == PacketLease("bob", "lease-1", "2027-01-31T00:00:00Z")
     story.add("lease.renewed", lease="another", expires_at="2028-01-31T00:00:00Z")
-    assert fold(story.read()).lease == Lease("bob", "lease-1", "2027-01-31T00:00:00Z")
+    assert fold(story.read()).lease == PacketLease("bob", "lease-1", "2027-01-31T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +258,7 @@ def test_a_resolution_can_say_who_holds_the_packet_and_where_a_blocked_one_came_
     moves = sorted(event.id for event in story.events[-2:])
     story.add("fork.resolved", moves=moves, lane_to="BLOCKED", came_from="IN_REVIEW", holder="cem")
     found = fold(story.read())
-    assert (found.came_from, found.lease) == ("IN_REVIEW", Lease("cem", "", ""))
+    assert (found.came_from, found.lease) == ("IN_REVIEW", PacketLease("cem", "", ""))
 
 
 @pytest.mark.parametrize("moves", [[A, B], None])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledger.stories import Story, files_of
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
-from workpacket.model.events import Event
+from workpacket.model.events import LogEvent
 
 # What can be done in each lane, and the lane it leads to: enough of the table to make lifelike branches.
 MOVES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -26,11 +26,11 @@ VERDICTS = {"MERGE_PENDING": "PASS", "FAIL": "FAIL", "IN_PROGRESS": "CHANGES"}
 NOTES = ("evidence.recorded", "waived", "run.linked", "refinement.recorded", "lease.renewed", "prepared")
 
 
-def work(shared: Story, lane: str, chance: random.Random, steps: int) -> tuple[list[Event], list[Event]]:
+def work(shared: Story, lane: str, chance: random.Random, steps: int) -> tuple[list[LogEvent], list[LogEvent]]:
     """What one branch adds to the shared history: its events, and those of them that move the lane."""
     branch = Story()
     branch.events = list(shared.events)
-    moves: list[Event] = []
+    moves: list[LogEvent] = []
     for _ in range(steps):
         if chance.random() < 0.4 or lane not in MOVES:
             branch.add(chance.choice(NOTES), at=f"2026-02-{chance.randint(1, 28):02}T00:00:00Z")
@@ -69,7 +69,7 @@ def test_any_history_folds_alike_in_any_order_and_stays_explained(seed: int, ste
     assert "log_lane_gap" not in {finding.code for finding in state.findings}
 
 
-def saying(move: Event) -> tuple[str | None, ...]:
+def saying(move: LogEvent) -> tuple[str | None, ...]:
     return (move.type, move.lane_to, *(move.text(key) for key in ("holder", "to", "by", "verdict")))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ledger.stories import Story
 from workpacket.ledger.fold import fold
-from workpacket.model.events import Event
+from workpacket.model.events import LogEvent
 
 
 def calls_made(work: Callable[[], object]) -> int:
@@ -30,7 +30,7 @@ def braided(rounds: int) -> Story:
     """Branches that merge again and again: the case that a careless walk of the graph makes quadratic."""
     story = Story()
     story.tell("created", "activated")
-    tips: tuple[Event, ...] = (story.events[-1],)
+    tips: tuple[LogEvent, ...] = (story.events[-1],)
     for _ in range(rounds):
         left = story.add("waived", after=tips)
         right = story.add("evidence.recorded", after=tips)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.stories import COMMIT, PACKET, Story, rewritten
-from workpacket.ledger.append import Happening
 from workpacket.ledger.checkpoints import (
     Verifier,
     Vouching,
@@ -15,22 +14,21 @@ from workpacket.ledger.checkpoints import (
     judge_checkpoints,
     reach,
 )
-from workpacket.ledger.decode import LARGEST_EVENT
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import LARGEST_EVENT, Happening, Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
-from workpacket.model.events import Event
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
 
 OTHER = "WP-2-Stove-v1"
 
 
-def trusting(_event: Event) -> Vouching:
+def trusting(_event: LogEvent) -> Vouching:
     return Vouching(by="ci@example.org")
 
 
-def doubting(event: Event) -> Vouching:
+def doubting(event: LogEvent) -> Vouching:
     return Vouching(fault="log_checkpoint_unsigned", message=f"nobody signed {event.id[:6]}")
 
 
@@ -165,7 +163,7 @@ def test_a_signature_vouches_for_the_checkpoints_before_it_and_for_no_later_even
     logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoints.read()}
     last = checkpoints.events[-1]
 
-    def only_the_last(event: Event) -> Vouching:
+    def only_the_last(event: LogEvent) -> Vouching:
         return trusting(event) if event == last else doubting(event)
 
     judged = judge_checkpoints(logs, only_the_last)

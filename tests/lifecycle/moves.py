@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable
 from typing import TypeAlias
 
+from workpacket.lifecycle.claims import claim, release, renew
+from workpacket.lifecycle.drafts import Answer
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.review import Containment, Evidence, Work, merged, submit, verdict
+from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, supersede, unblock
 from workpacket.model.canonical import Json
-from workpacket.plans.drafting import Answer
-from workpacket.plans.facts import Facts
-from workpacket.plans.reviewing import Containment, Evidence, Work, merged, submit, verdict
-from workpacket.plans.turning import abandon, advance, block, reopen, supersede, unblock
-from workpacket.plans.working import claim, release, renew
 
 COMMIT = "d" * 40
 Decide: TypeAlias = Callable[[Facts], Answer]

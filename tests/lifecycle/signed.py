@@ -10,9 +10,8 @@ from lifecycle.governed import Governed
 from shell.agents import make_key_file
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
-from workpacket.shell.approvals.drafts import Draft
-from workpacket.shell.keys.own_key import find_key, signers_line
-from workpacket.shell.keys.ssh_keygen import sign
+from workpacket.shell.approvals.decisions import StatementDraft
+from workpacket.shell.keys.own_key import find_key, sign, signers_line
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 REFINEMENT = f".GOV/refinements/{NAME}.md"
@@ -81,16 +80,16 @@ class Signed:
         draft = self.draft(gate, who, name=name, **terms)
         return self._written(draft, who)
 
-    def draft(self, gate: str, who: str, *, name: str = NAME, **terms: str) -> Draft:
+    def draft(self, gate: str, who: str, *, name: str = NAME, **terms: str) -> StatementDraft:
         return drafted(self.governed.root, self._key(who), self.governed.clock(), name, gate, "approve", terms=terms)
 
     def revoke(self, envelope: str, who: str = ALICE) -> None:
         self._written(revocation(self.governed.root, self._key(who), self.governed.clock(), envelope), who)
 
-    def _written(self, draft: Draft, who: str) -> str:
+    def _written(self, draft: StatementDraft, who: str) -> str:
         return digest_of(written(self.governed.root, self._key(who), self.governed.clock(), draft))
 
-    def forged(self, draft: Draft, by: str) -> None:
+    def forged(self, draft: StatementDraft, by: str) -> None:
         """What somebody with a key, though not a trusted one, can put into the repository."""
         signature = sign(draft.message, str(self._key(by)))
         parsed = read_signature(signature)

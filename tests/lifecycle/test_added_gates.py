@@ -7,14 +7,14 @@ import pytest
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from lifecycle.signed import ALICE, GATES, MALLORY, NAME, VICTOR, Signed, codes_of
 from lifecycle.world import adopted
-from workpacket.documents.policy import Policy
+from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import BEARING, added_gates, moves_under
+from workpacket.lifecycle.drafts import Refused
 from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy, lifecycle_policy
+from workpacket.lifecycle.side_moves import block
 from workpacket.lifecycle.transitions import TRANSITIONS, transition
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
-from workpacket.plans.drafting import Refused
-from workpacket.plans.turning import block
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
@@ -107,7 +107,7 @@ def test_a_gate_lies_on_one_move_and_on_no_other() -> None:
 
 def test_a_gate_on_no_move_that_there_is_lies_on_all() -> None:
     source = Source(POLICY_PATH, '[lifecycle.gates.security]\non = "merge"\n\n[lifecycle.gates.other]\n')
-    policy = lifecycle_policy(Policy(source).root, source)
+    policy = lifecycle_policy(PolicyDocument(source).root, source)
     for added in policy.gates:
         assert moves_under(added.on, BUILT_IN) == BEARING
     assert added_gates(policy, "merged") == ("security", "other")

@@ -17,12 +17,12 @@ from lifecycle.upsets import Upsets, as_often
 from lifecycle.world import ADDED, WITH_LANES, WITHOUT_LANES, adopted, errors
 from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
+from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
+from workpacket.lifecycle.drafts import Answer, Planned
+from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
-from workpacket.model.events import Event
-from workpacket.plans.drafting import Answer, Planned
-from workpacket.plans.facts import Facts
-from workpacket.plans.syncing import hand_edits, move_to, sync
+from workpacket.model.events import LogEvent
 
 NAMES = ("WP-1-A-v1", "WP-1-B-v1")
 ACTORS = ("ann", "bob")
@@ -111,7 +111,7 @@ def adopt_one(name: str, token: str, facts: Facts) -> Answer:
     return move_to(facts, facts.packets[name], token, reason="r", branch="work")
 
 
-def assert_has_evidence(event: Event, holders: set[str]) -> None:
+def assert_has_evidence(event: LogEvent, holders: set[str]) -> None:
     if event.type == "submitted":
         assert event.data["evidence"]
     if event.type == "verdict.given":

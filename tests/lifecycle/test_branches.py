@@ -10,12 +10,12 @@ from lifecycle.real_merges import Merges
 from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, merged, of_the_log
 from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
+from workpacket.lifecycle.board_sync import sync
+from workpacket.lifecycle.drafts import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.side_moves import resolve
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.event_types import FORKED
-from workpacket.plans.drafting import Planned
-from workpacket.plans.syncing import sync
-from workpacket.plans.turning import resolve
 
 NAMES = ["WP-1-A-v1", "WP-1-B-v1", "WP-1-C-v1"]
 PAIRS = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.plans.conflicts import without_conflicts
+from workpacket.lifecycle.board_sync import without_conflicts
 from workpacket.text.source import Source
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

@@ -14,14 +14,19 @@ import yaml
 from git.scratch import git
 from lifecycle.governed import QA, Governed
 from lifecycle.world import ADDED
-from workpacket.cli.instructions import instructions, skills
+from workpacket.cli.init import instructions, skills
+from workpacket.lifecycle.init import AGENTS, BEGIN, END, known_digest, marked
 from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy
+from workpacket.lifecycle.starter_documents import (
+    DIALECTS,
+    GOV_JUST,
+    GROUPS,
+    Dialect,
+    StarterTexts,
+    protocols,
+    starting_files,
+)
 from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
-from workpacket.plans.agents_block import AGENTS, BEGIN, END, marked
-from workpacket.plans.beginning import known_digest
-from workpacket.plans.dialects import DIALECTS, Dialect
-from workpacket.plans.protocols import protocols
-from workpacket.plans.starting import GOV_JUST, GROUPS, Package, starting_files
 from workpacket.shell.governing import starter_files
 from workpacket.shell.governing.starter_files import SHIPPED, read_package
 
@@ -33,7 +38,7 @@ VALIDATOR = ".GOV/roles/validator/VALIDATOR_PROTOCOL.md"
 OLDER = "# Coder protocol\n\nAs an older version wrote it.\n"
 
 
-def package() -> Package:
+def package() -> StarterTexts:
     return read_package(instructions(), skills())
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from git.scratch import git
 from lifecycle.governed import TOKENS_COUNT, Governed, Quiet, govern
-from workpacket.plans.starting import MERGE_DRIVER
+from workpacket.lifecycle.starter_documents import MERGE_DRIVER
 
 ROOT = Path(__file__).parents[2]
 FIRST, SECOND, THIRD = "WP-1-Greeting-v1", "WP-1-Song-v1", "WP-1-Dance-v1"

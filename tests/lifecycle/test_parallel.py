@@ -11,7 +11,7 @@ from git.scratch import commit, make_repository
 from lifecycle.world import adopted
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
-from workpacket.plans.syncing import sync
+from workpacket.lifecycle.board_sync import sync
 from workpacket.shell.transactions.recovery import unfinished
 
 ROOT = Path(__file__).parents[2]

@@ -94,7 +94,7 @@ def test_the_end_of_the_output_is_kept_outside_of_the_history_for_its_owner_alon
 
 
 def test_of_the_kept_outputs_the_oldest_are_forgotten(at_work: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.shell.governing.kept_output.MOST", 3)
+    monkeypatch.setattr("workpacket.shell.governing.proof_process.MOST", 3)
     for number in range(6):
         row_of(at_work, f"echo {number}")
         time.sleep(0.01)

@@ -11,7 +11,7 @@ import pytest
 
 from lifecycle.governed import Governed, forge
 from workpacket.bridges.run_links import governed_runtime
-from workpacket.ledger.state import Run
+from workpacket.ledger.fold import LinkedRun
 from workpacket.model.canonical import Json
 from workpacket.runtime import Runtime
 from workpacket.runtime.errors import RunBlocked
@@ -45,7 +45,7 @@ def runs(governed: Governed, name: str = NAME) -> list[tuple[str, str]]:
     return [(run.run, outcome(run)) for run in governed.state(name).runs]
 
 
-def outcome(run: Run) -> str:
+def outcome(run: LinkedRun) -> str:
     return (run.closed.text("outcome") or "") if run.closed is not None else ""
 
 
@@ -303,7 +303,7 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as left alone for a while, however new they are."""
-    monkeypatch.setattr("workpacket.cli.remembered.RACY_NS", -(10**12))
+    monkeypatch.setattr("workpacket.cli.cached_output.RACY_NS", -(10**12))
 
 
 def test_the_board_does_not_remember_which_process_was_at_work(

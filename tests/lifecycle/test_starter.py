@@ -10,9 +10,8 @@ import pytest
 
 from lifecycle.governed import Governed
 from workpacket.lifecycle.activation import ITEMS
+from workpacket.lifecycle.starter_documents import GOV_JUST, STUB_TEMPLATE, protocols
 from workpacket.lifecycle.transitions import TRANSITIONS
-from workpacket.plans.protocols import protocols
-from workpacket.plans.starting import GOV_JUST, STUB_TEMPLATE
 from workpacket.shell.governing.starter_files import gov_just
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ import pytest
 from rules.canonical import PACKET
 from rules.planted_repairs import lines_of
 from workpacket.documents.packet import Packet
+from workpacket.lifecycle.projections import lane_named, status_edits
 from workpacket.model.lanes import BUILT_IN
-from workpacket.plans.projections import lane_named, status_edits
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 

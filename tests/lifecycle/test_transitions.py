@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.world import ADDED
-from workpacket.lifecycle.moving import forward_transition
 from workpacket.lifecycle.transitions import (
     ADVANCED,
     PLACING_EVENTS,
     TRANSITIONS,
     Transition,
     choices,
+    forward_transition,
     is_legal,
     leaving,
     table_faults,

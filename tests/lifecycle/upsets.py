@@ -26,9 +26,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from lifecycle.governed import Quiet, Result, govern
 from lifecycle.mortal import dying
 from shell.simulated_disk import Killed
-from workpacket.ledger.fold import fold
+from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
-from workpacket.ledger.state import PacketState
 from workpacket.model.lanes import LANES, SECTIONS
 
 FIRST, SECOND, THIRD = "WP-1-First-v1", "WP-1-Second-v1", "WP-1-Third-v1"

@@ -13,7 +13,7 @@ from postgres.server import Server, free_port, programs
 from workpacket.runtime.errors import PayloadErased, StoreCorrupt, StoreUnavailable, VersionConflict
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.access import PostgresAccess
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.stores.postgres.url import address_of_url
 from workpacket.runtime.testing import Writer, refused
@@ -162,7 +162,7 @@ def test_who_is_not_let_in_is_told_so_at_once(by_network: Server, password: str)
 
 
 def test_a_collision_that_lasts_is_not_waited_for(by_network: Server) -> None:
-    access = Access(address_of_url(by_network.url()), patience=30.0, connections=1)
+    access = PostgresAccess(address_of_url(by_network.url()), patience=30.0, connections=1)
     access.open()
     began = time.monotonic()
     with refused(StoreCorrupt):

@@ -17,7 +17,7 @@ from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.following import following
-from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.access import PostgresAccess
 from workpacket.runtime.stores.postgres.following import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.stores.postgres.url import address_of_url
@@ -221,7 +221,7 @@ def test_a_follower_is_woken_by_an_append(store: PostgresStore) -> None:
 
 
 def test_who_cannot_be_announced_to_looks_again_after_a_while(store: PostgresStore) -> None:
-    news = News(Access(address_of_url("postgresql://nobody@/?host=/nowhere")), "workpacket_jobs")
+    news = News(PostgresAccess(address_of_url("postgresql://nobody@/?host=/nowhere")), "workpacket_jobs")
     began = time.monotonic()
     news.wait(0.2)
     assert not news.listening

@@ -14,7 +14,7 @@ from git.scratch import commit, git, make_repository
 from lifecycle.world import adopted
 from postgres.server import Server
 from workpacket.cli.main import main
-from workpacket.plans.syncing import sync
+from workpacket.lifecycle.board_sync import sync
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 NAME = "WP-1-Parser-v1"

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 from report.samples import texts
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import LANES
-from workpacket.report.board import SIGNS, Card, Column, columns
-from workpacket.report.board_page import render_page
-from workpacket.report.board_screen import render_board
-from workpacket.report.style import NARROWEST, Style
-from workpacket.report.width import text_width
+from workpacket.report.board import SIGNS, Card, Column, columns, render_board, render_page
+from workpacket.report.terminal import NARROWEST, Style, text_width
 
 LANE_TOKENS = [FORKED, *(lane.token for lane in LANES)]
 CARDS = [

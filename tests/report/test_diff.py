@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from workpacket.model.findings import Edit
 from workpacket.report.diff import NO_NEWLINE, render_diff
-from workpacket.report.door import hidden
-from workpacket.report.style import Style
+from workpacket.report.escape import hidden
+from workpacket.report.terminal import Style
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 

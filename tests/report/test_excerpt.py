@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.samples import texts
-from workpacket.report.door import hidden
-from workpacket.report.excerpt import CUT, TAB, excerpt
-from workpacket.report.width import text_width
+from workpacket.report.escape import hidden
+from workpacket.report.terminal import text_width
+from workpacket.report.text import CUT, TAB, excerpt
 
 
 def underlined(line: str, column: int, end_column: int, room: int = 80) -> str:

@@ -8,10 +8,9 @@ import pytest
 
 from report.samples import REASONS
 from workpacket.model.reasons import Reason, Registry
-from workpacket.report.codes_page import render_codes_page
-from workpacket.report.explain import render_explanation
+from workpacket.report.explain import render_codes_page, render_explanation
 from workpacket.report.nearest import nearest_codes
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 
 STALE = Reason(
     "stale_cell",

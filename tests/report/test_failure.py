@@ -6,9 +6,9 @@ from hypothesis import given
 
 from report.samples import texts
 from workpacket.errors import WorkpacketError
-from workpacket.report.door import hidden
+from workpacket.report.escape import hidden
 from workpacket.report.failure import failure_finding, render_failure
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 
 
 def test_a_failure_names_file_fault_code_and_help() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from report.samples import STUB, finding, outcome, outcomes
 from workpacket.model.reasons import Severity
-from workpacket.report.door import hidden
+from workpacket.report.escape import hidden
 from workpacket.report.github import ANNOTATIONS_PER_LEVEL, render_github
 from workpacket.report.outcome import CheckOutcome
 

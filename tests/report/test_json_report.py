@@ -14,7 +14,7 @@ from jsonschema.exceptions import ValidationError
 from report.samples import PACKET, STUB, finding, fix, outcome, outcomes
 from workpacket import __version__
 from workpacket.model.findings import Edit
-from workpacket.report.door import hidden
+from workpacket.report.escape import hidden
 from workpacket.report.json_report import render_check, render_envelope
 from workpacket.report.outcome import CheckOutcome
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from workpacket.report.runs import (
     CheckRow,
-    Moment,
     RunRow,
+    TimelineEvent,
     next_line,
     render_checks,
     render_facts,
     render_runs,
     render_timeline,
 )
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 
 ROWS = [RunRow("nightly@00000001", "stopped", "stalled", "2026-11-18"), RunRow("b@00000002", "completed", "", "2026")]
 
@@ -35,13 +35,17 @@ def test_states_are_coloured_when_colours_are_wanted() -> None:
 def test_what_a_run_says_cannot_steer_the_terminal() -> None:
     evil = "a\x1b[2J\nb"
     shown = render_runs([RunRow(evil, "stopped", evil, "")]) + render_facts([("name", evil)]) + next_line(evil)
-    shown += render_timeline([Moment(1, "t", "done", evil)]) + render_checks([CheckRow("c", "block", evil, [evil])])
+    shown += render_timeline([TimelineEvent(1, "t", "done", evil)]) + render_checks(
+        [CheckRow("c", "block", evil, [evil])]
+    )
     assert "\x1b" not in shown
     assert shown.count("\n") == 6
 
 
 def test_a_long_moment_is_wrapped_below_its_text() -> None:
-    shown = render_timeline([Moment(7, "12:00:00", "fail", "step.failed one, a long error message")], Style(width=40))
+    shown = render_timeline(
+        [TimelineEvent(7, "12:00:00", "fail", "step.failed one, a long error message")], Style(width=40)
+    )
     assert shown == "    7  12:00:00  x step.failed one, a\n                   long error message\n"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 
 from report.samples import PACKET, REASONS, finding, fix, outcome, outcomes
-from workpacket.report.door import hidden
+from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
-from workpacket.report.statistics import CodeCount, code_counts, render_statistics
+from workpacket.report.text import CodeCount, code_counts, render_statistics
 
 FOUND = (
     *(finding("stale_cell", "warning", line=line) for line in range(10)),

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from report.samples import PACKET, STUB, finding, fix, outcome, outcomes
 from workpacket.model.reasons import Severity
-from workpacket.report.door import hidden
+from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
-from workpacket.report.style import NARROWEST, Style
+from workpacket.report.terminal import NARROWEST, Style, text_width
 from workpacket.report.text import render_text, shown_path, summary
-from workpacket.report.width import text_width
 
 # Place, severity and code are one search term and never broken.
 HEAD_ALONE = re.compile(r" +(\d+:\d+|-) +(error|warning|info) +[a-z_]+( \[\*\])?")

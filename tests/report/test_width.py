@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.samples import texts
-from workpacket.report.door import escape
-from workpacket.report.width import text_width, wrap
+from workpacket.report.escape import escape
+from workpacket.report.terminal import text_width, wrap
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ from rules.planted_repairs import BASES, PLANTED, lines_of
 from workpacket.model.findings import Finding
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.upgrade import upgraded
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.shell.tree import find_documents
 from workpacket.text.source import Source
 

@@ -16,22 +16,22 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across
-from workpacket.rules.repository import Repository
-from workpacket.rules.suggestions import Suggestions
+from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.work_index import IdSuggestions
 from workpacket.text.source import Source
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 REGISTRY = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
 
 
-def repository_of(files: Mapping[str, str]) -> Repository:
+def repository_of(files: Mapping[str, str]) -> RepositorySummaries:
     summaries = []
     for path, text in files.items():
         kind = kind_of(path) or ""
         # As the cache gives them back.
         summary = json.loads(json.dumps(read_document(kind, Source(path, text)).summary()))
         summaries.append((kind, path, summary))
-    return Repository(summaries)
+    return RepositorySummaries(summaries)
 
 
 def findings_of(files: Mapping[str, str]) -> list[Finding]:
@@ -137,10 +137,10 @@ MEANT = [
 
 @pytest.mark.parametrize(("written", "meant"), MEANT)
 def test_an_unknown_id_is_answered_with_the_one_that_was_meant(written: str, meant: str) -> None:
-    assert Suggestions(KNOWN).hint(written) == (f"did you mean {meant}?" if meant else "")
+    assert IdSuggestions(KNOWN).hint(written) == (f"did you mean {meant}?" if meant else "")
 
 
 def test_after_a_hundred_answers_there_are_no_more() -> None:
-    suggestions = Suggestions(KNOWN)
+    suggestions = IdSuggestions(KNOWN)
     hints = [suggestions.hint("WP-1-Prser-v2") for _ in range(101)]
     assert hints == ["did you mean WP-1-Parser-v2?"] * 100 + [""]

@@ -16,7 +16,7 @@ from workpacket.cli.fixing import fix_files
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.all_rules import RULES
-from workpacket.rules.settings import Settings
+from workpacket.rules.settings import CheckSettings
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents
@@ -35,7 +35,7 @@ def findings_of(root: Path) -> list[Finding]:
         whole=True,
         cache=Cache(None, ""),
         reasons=catalogue(),
-        settings=Settings(),
+        settings=CheckSettings(),
         progress=lambda _done, _all: None,
     ).findings
 

@@ -11,9 +11,8 @@ from rules.canonical import CANONICAL
 from workpacket.cli.fixing import repaired
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.settings import Profile, Settings, grade
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.rules.settings import CheckSettings, Profile, grade
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 REASONS = catalogue()
@@ -22,7 +21,7 @@ REASONS = catalogue()
 def findings_in(kind: str, data: bytes, profile: Profile = "adopt") -> list[Finding]:
     path = CANONICAL[kind][0]
     found = load_findings(path, examine_bytes(path, kind, data).findings)
-    return grade(found, REASONS, Settings(profile=profile))[0]
+    return grade(found, REASONS, CheckSettings(profile=profile))[0]
 
 
 def said_of(kind: str, data: bytes, profile: Profile = "adopt") -> list[str]:
@@ -294,7 +293,7 @@ def test_a_rule_that_was_not_run_is_named_even_where_its_obstacle_is_switched_of
     data = changed(kind, ("CONTEXT_TOKEN: keep every byte\n", "CONTEXT_TOKEN:\n"), ("START_LINE: 4", "START_LINE: 99"))
     path = CANONICAL[kind][0]
     found = load_findings(path, examine_bytes(path, kind, data).findings)
-    graded, _ = grade(found, REASONS, Settings(severities={"anchor_incomplete": "off", "rule_not_run": "off"}))
+    graded, _ = grade(found, REASONS, CheckSettings(severities={"anchor_incomplete": "off", "rule_not_run": "off"}))
     assert [(finding.code, finding.message) for finding in graded] == [
         ("rule_not_run", "not checked because of anchor_incomplete: anchor_lines")
     ]

@@ -9,8 +9,7 @@ from rules.canonical import CANONICAL
 from rules.test_cases import BAD
 from workpacket.documents.evidence import evidence_blocks
 from workpacket.documents.places import kind_of
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 ENDS = {"Windows": "\r\n", "an old Macintosh": "\r"}

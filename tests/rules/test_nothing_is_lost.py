@@ -11,8 +11,7 @@ from workpacket.cli.fixing import repaired
 from workpacket.cli.fmt import formatted
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import RepairRefused
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 CODES = frozenset(catalogue())

@@ -7,8 +7,7 @@ from workpacket.cli.fixing import repaired
 from workpacket.model.findings import Edit, Finding, Fix
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import only_touched_changed, repair
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 REASONS = catalogue()

@@ -9,8 +9,7 @@ import pytest
 from workpacket.documents.stub import Stub
 from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
-from workpacket.shell.checking.examining import examine_bytes
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
 PATH = ".GOV/task_packets/stubs/WP-1-Writer-v2.md"

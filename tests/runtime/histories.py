@@ -22,8 +22,8 @@ from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.attempts.effects import KEYED
-from workpacket.runtime.attempts.recorder import Draft
-from workpacket.runtime.attempts.request import RunRequest
+from workpacket.runtime.attempts.opening import RunRequest
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import RunState
@@ -84,7 +84,7 @@ def asked(world: World) -> str:
     """A program that was at work when its script died, a question nobody answered, and a result that was purged."""
     with world.crashing(world.runtime.run("asked")) as run:
         run.step("read", world.note, "a name that must go")
-        run._session.recorder.record(Draft("step.started", {"step": "convert", "processes": ["there/7/1/boot"]}))
+        run._session.recorder.record(RecordDraft("step.started", {"step": "convert", "processes": ["there/7/1/boot"]}))
         world.crash()
     with suppress(RuntimeFault), world.runtime.run("asked") as run:
         run.step("read", world.note, "a name that must go")
@@ -103,7 +103,7 @@ def milestones(world: World) -> str:
     with world.crashing(world.runtime.run("milestones", scope=["src"])) as run:
         session = run._session
         announced: dict[str, Json] = {**first, "base": "0" * 40, "milestone_title": "Read front matter"}
-        session.recorder.record(Draft("checkpoint.prepared", announced, cursor))
+        session.recorder.record(RecordDraft("checkpoint.prepared", announced, cursor))
         made: dict[str, Json] = {
             **first,
             "commit": commit,
@@ -121,7 +121,7 @@ def milestones(world: World) -> str:
             {"at": 1}, "Read front matter", "commit",
             {"commit": commit, "tree": tree, "trailer": "a" * 16, "own": ["src"]},
             with_token=False,
-            first=(Draft("checkpoint_complete", made), Draft("checkpoint_sidecar_write_failed", unwritten)),
+            first=(RecordDraft("checkpoint_complete", made), RecordDraft("checkpoint_sidecar_write_failed", unwritten)),
         )  # fmt: skip
         selected: dict[str, Json] = {
             "source": "git_log_run_specific",
@@ -129,8 +129,8 @@ def milestones(world: World) -> str:
             "milestone_index": 0,
             "relation": "exact",
         }
-        session.recorder.record(Draft("resume_checkpoint_selected", {**selected, "skipped": []}))
-        session.recorder.record(Draft("checkpoint.prepared", {**second, "base": commit}, cursor))
+        session.recorder.record(RecordDraft("resume_checkpoint_selected", {**selected, "skipped": []}))
+        session.recorder.record(RecordDraft("checkpoint.prepared", {**second, "base": commit}, cursor))
         world.crash()
     return run.id
 
@@ -146,7 +146,7 @@ def dependencies(world: World) -> str:
     changed: dict[str, Json] = {"base": "1" * 40, "allow": ["zod", "@org/*"], "lockfiles": [row], "warnings": []}
     request = RunRequest(base_commit="1" * 40, allow_deps=["zod", "@org/*"])
     with world.crashing(world.runtime.run("dependencies", **request)) as run:
-        run._session.recorder.record(Draft("lockfile_changed", changed))
+        run._session.recorder.record(RecordDraft("lockfile_changed", changed))
         world.crash()
     with world.crashing(world.runtime.run("dependencies", allow_deps=["@org/a"])) as run:
         world.crash()
@@ -170,9 +170,9 @@ def doubted(world: World) -> str:
         old: dict[str, Json] = {"effect": jcs_hash([run.id, args_hash]), "step": "old", "kind": "manual",
                                 "target": "old", "args_hash": args_hash}  # fmt: skip
         session = run._session
-        session.recorder.record(Draft("effect.started", {**old, "attempt": 1}))
-        session.recorder.record(Draft("effect.succeeded", {**old, "result_hash": jcs_hash("old")}, b'"old"'))
-        session.recorder.record(Draft("rolled_back", {"had": 9, "has": 3}))
+        session.recorder.record(RecordDraft("effect.started", {**old, "attempt": 1}))
+        session.recorder.record(RecordDraft("effect.succeeded", {**old, "result_hash": jcs_hash("old")}, b'"old"'))
+        session.recorder.record(RecordDraft("rolled_back", {"had": 9, "has": 3}))
         run.effect("old", world.note, "old", key="old")
         run.using(codec=Upper()).effect("coded", world.note, "coded", recovery="keyed", key="new", target="a")
         with suppress(RuntimeFault):

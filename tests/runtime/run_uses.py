@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from workpacket.runtime import NotDone, Runtime
 from workpacket.runtime.async_run import AsyncRun
-from workpacket.runtime.attempts.retry import Retry
 from workpacket.runtime.attempts.session import SavedCheckpoint
+from workpacket.runtime.attempts.steps import Retry
 from workpacket.runtime.errors import EffectKeyReused, ReceiptUnkept, RunBlocked
 from workpacket.runtime.run import Run
 

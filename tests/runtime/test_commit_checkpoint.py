@@ -18,8 +18,8 @@ from workpacket.cli.main import main
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
-from workpacket.runtime.attempts.recorder import Draft
-from workpacket.runtime.commits.checkpoint import CommitCheckpoints, CommitPoint, Judged, next_milestone
+from workpacket.runtime.attempts.recorder import RecordDraft
+from workpacket.runtime.commits.checkpoint import CommitCheckpoints, CommitPoint, CommitReview, next_milestone
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.run import Run
@@ -120,9 +120,9 @@ def test_nothing_is_written_through_a_link(root: Path, tmp_path: Path) -> None:
 
 def test_a_guard_is_heard_before_anything_is_committed(root: Path) -> None:
     world = World()
-    drafts = (Draft("resume_checkpoint_selected", {"source": "none"}),)
+    drafts = (RecordDraft("resume_checkpoint_selected", {"source": "none"}),)
     (root / "one").touch()
-    judged = Judged(drafts, RunBlocked("not like this", code="lockfile_violation"))
+    judged = CommitReview(drafts, RunBlocked("not like this", code="lockfile_violation"))
     with pytest.raises(RunBlocked, match="not like this"), world.runtime.run("work") as run:
         CommitCheckpoints(run._session, find_repository(root), lambda: judged).reach(0)
     types = [event.type for event in world.store.read("work@00000001")]
@@ -159,8 +159,10 @@ def test_without_a_commit_and_without_changes_there_is_nothing_to_name(tmp_path:
 def test_a_milestone_found_by_its_commit_leaves_another_that_was_prepared() -> None:
     with World().runtime.run("work") as run:
         recorder = run._session.recorder
-        recorder.record(Draft("checkpoint.prepared", {"checkpoint": "mine", "milestone_index": 2}))
-        recorder.record(Draft("checkpoint_complete", {"checkpoint": "other", "milestone_index": 1, "commit": "c"}))
+        recorder.record(RecordDraft("checkpoint.prepared", {"checkpoint": "mine", "milestone_index": 2}))
+        recorder.record(
+            RecordDraft("checkpoint_complete", {"checkpoint": "other", "milestone_index": 1, "commit": "c"})
+        )
         prepared = run.state.milestones.prepared
         assert prepared is not None
         assert (prepared.checkpoint, list(run.state.milestones.reached)) == ("mine", [1])
@@ -184,7 +186,7 @@ def test_the_next_milestone_is_the_one_that_is_open(root: Path) -> None:
     reach(root, world, 4, "one")
     session = world.run._session
     assert next_milestone(session) == 5
-    session.recorder.record(Draft("checkpoint.prepared", {"checkpoint": "x", "milestone_index": 7}))
+    session.recorder.record(RecordDraft("checkpoint.prepared", {"checkpoint": "x", "milestone_index": 7}))
     assert next_milestone(session) == 7
 
 

@@ -15,7 +15,7 @@ from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Run, RunBlocked
 from workpacket.runtime.attempts.effects import KEYED, Recovery
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import EffectKeyReused, ReceiptRedacted, ReceiptUnkept, RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.runtime import Choice
@@ -201,9 +201,9 @@ def stored_before(world: World, recorded: str = "100 EUR") -> None:
         data: dict[str, Json] = {"effect": jcs_hash([run.id, args_hash]), "step": "pay", "kind": "manual",
                                  "target": "pay", "args_hash": args_hash}  # fmt: skip
         recorder = run._session.recorder
-        recorder.record(Draft("effect.started", data | {"attempt": 1}))
+        recorder.record(RecordDraft("effect.started", data | {"attempt": 1}))
         recorder.record(
-            Draft("effect.succeeded", data | {"result_hash": jcs_hash(recorded)}, json.dumps(recorded).encode())
+            RecordDraft("effect.succeeded", data | {"result_hash": jcs_hash(recorded)}, json.dumps(recorded).encode())
         )
         world.crash()
 
@@ -233,7 +233,7 @@ def test_what_was_recorded_of_it_is_compared(world: World) -> None:
 def test_in_a_finished_run_it_matches_once_and_nothing_is_written(world: World) -> None:
     stored_before(world)
     with world.crashing(world.runtime.run("mail")) as run:
-        run._session.recorder.record(Draft("run.completed", {"steps": 0, "effects": 1}))
+        run._session.recorder.record(RecordDraft("run.completed", {"steps": 0, "effects": 1}))
         world.crash()
     before = world.store.head(RUN)
     with world.runtime.resume(RUN) as run:
@@ -633,7 +633,7 @@ def test_a_confirmed_effect_whose_key_was_used_with_other_arguments_is_refused(w
 def test_an_announced_effect_is_in_doubt_after_a_rollback_and_no_other_is_asked_about(world: World) -> None:
     asks(world)
     with world.crashing(world.runtime.run("mail")) as run:
-        run._session.recorder.record(Draft("rolled_back", {"had": 9, "has": 4}))
+        run._session.recorder.record(RecordDraft("rolled_back", {"had": 9, "has": 4}))
         world.crash()
     with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
         pay(world, run, 200, confirm=True)

@@ -13,7 +13,7 @@ import pytest
 from runtime.worlds import World
 from workpacket.runtime import NotDone, Retry, Run, RunBlocked, RunCancelled
 from workpacket.runtime.attempts.effects import KEYED, Recovery, identity, next_move
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import ReceiptRedacted
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import jcs_hash
@@ -460,7 +460,7 @@ def test_a_completed_run_of_before_with_an_effect_in_doubt_is_listed_as_what_it_
     with world.runtime.run("other") as other:
         pass
     recorder = world.runtime._outsider(run.id)
-    recorder.record(Draft("run.completed", {"steps": 0, "effects": 1}))
+    recorder.record(RecordDraft("run.completed", {"steps": 0, "effects": 1}))
     listed = {line.id: (line.liveness, line.attention) for line in world.runtime.runs()}
     assert listed == {run.id: ("completed", "effect_outcome_unknown"), other.id: ("completed", "")}
     assert world.runtime.summary(run.id).attention == "effect_outcome_unknown"

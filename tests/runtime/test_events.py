@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.runtime.records.events import CHAIN_FORMAT, Event, event_hash
-from workpacket.runtime.records.jcs import jcs_text
-from workpacket.runtime.records.json_text import value_in
+from workpacket.runtime.records.jcs import jcs_text, value_in
 
 texts = st.text('aZ0 "\\\n\x00\x7fÄ€\U0001f600', max_size=8)
 numbers = st.integers(0, 2**53 - 1)

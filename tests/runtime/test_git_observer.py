@@ -13,7 +13,7 @@ from runtime.worlds import World
 from workpacket.git.repository import find_repository
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.resuming.git_observer import GitObserver
-from workpacket.runtime.resuming.observations import ResumePolicy
+from workpacket.runtime.resuming.observe import ResumePolicy
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ import workpacket.runtime
 from runtime.worlds import World
 from workpacket.errors import WorkpacketError
 from workpacket.runtime import Retry, RunBlocked, RunCancelled, Runtime, Settings
-from workpacket.runtime.attempts.commands import run_command
+from workpacket.runtime.attempts.relay import run_command
 from workpacket.runtime.catalog import stream_prefix
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
 from workpacket.runtime.processes import is_certainly_dead, this_process
 from workpacket.runtime.records.calls import Scope, name_and_function
 from workpacket.runtime.records.events import Event, NewEvent, sealed
-from workpacket.runtime.records.kinds import KINDS, Kind, current
+from workpacket.runtime.records.kinds import KINDS, RecordKind, current
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.resuming.observe import DigestObserver, EnvironmentObserver
 from workpacket.runtime.stores.contract import Append
@@ -275,7 +275,7 @@ def test_a_record_without_a_version_is_read_as_legacy() -> None:
 
 
 def test_upcasters_run_one_after_the_other_and_the_record_stays_as_it_is() -> None:
-    kinds = {"x": Kind("x", {}, 3, {1: lambda d: {**d, "b": 2}, 2: lambda d: {**d, "c": 3}})}
+    kinds = {"x": RecordKind("x", {}, 3, {1: lambda d: {**d, "b": 2}, 2: lambda d: {**d, "c": 3}})}
     old = event("x", '{"a":1}', 1)
     assert current(old, kinds) == {"a": 1, "b": 2, "c": 3}
     assert current(event("x", '{"a":1}', 3), kinds) == {"a": 1}
@@ -284,7 +284,7 @@ def test_upcasters_run_one_after_the_other_and_the_record_stays_as_it_is() -> No
 
 def test_a_gap_between_upcasters_is_refused_when_the_kind_is_made() -> None:
     with pytest.raises(ValueError, match="no upcaster"):
-        Kind("x", {}, 3, {1: lambda d: d})
+        RecordKind("x", {}, 3, {1: lambda d: d})
 
 
 @pytest.mark.parametrize(("kind", "version"), [("checkpoint", 2), ("from.the.future", 1)])

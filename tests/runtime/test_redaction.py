@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from runtime.worlds import World
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.records.kinds import KINDS, Kind
-from workpacket.runtime.records.redaction import Redactor, clean_record
-from workpacket.runtime.records.secret_rules import RULES, SecretRule, names_a_secret
+from workpacket.runtime.records.kinds import KINDS, RecordKind
+from workpacket.runtime.records.redaction import RULES, Redactor, SecretRule, clean_record, names_a_secret
 
 CASES = Path(__file__).parent / "cases"
 REDACTOR = Redactor()
@@ -97,7 +96,7 @@ def test_listed_fields_that_must_not_be_kept_are_dropped() -> None:
 
 
 def test_fields_that_are_kept_as_hashes_only_are_hashed() -> None:
-    kind = Kind("x", {"who": "hash"})
+    kind = RecordKind("x", {"who": "hash"})
     assert clean_record(kind, {"who": "me"}, REDACTOR) == json.dumps({"who": jcs_hash("me")}, separators=(",", ":"))
 
 

@@ -33,7 +33,7 @@ from workpacket.runtime.stores.contract import Append, Lease
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.files import SideFile, file_system_of
 from workpacket.runtime.stores.sqlite.health import back_up, examine, give_back_space, raw_dump, suitability
-from workpacket.runtime.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
+from workpacket.runtime.stores.sqlite.rows import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
 
@@ -204,7 +204,7 @@ def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> Non
 
 def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = (("CREATE TABLE meta(x)", "CREATE NONSENSE"),)
-    monkeypatch.setattr("workpacket.runtime.stores.sqlite.schema.MIGRATIONS", broken)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.rows.MIGRATIONS", broken)
     with pytest.raises(RuntimeFault):
         SQLiteStore(path)
     monkeypatch.undo()
@@ -214,7 +214,7 @@ def test_a_failed_migration_leaves_nothing_behind(path: Path, monkeypatch: pytes
 def test_an_older_file_is_brought_to_the_present_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(path).close()
     grown = (*MIGRATIONS, ("CREATE TABLE added(x)",))
-    monkeypatch.setattr("workpacket.runtime.stores.sqlite.schema.MIGRATIONS", grown)
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.rows.MIGRATIONS", grown)
     monkeypatch.setattr("workpacket.runtime.stores.sqlite.access.SCHEMA_VERSION", len(grown))
     store = SQLiteStore(path)
     assert len(list(store.read(STREAM))) == 3

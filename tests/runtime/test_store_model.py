@@ -15,7 +15,7 @@ from workpacket.runtime.records.events import Event, NewEvent, event_hash
 from workpacket.runtime.records.index import index_of
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.stores.contract import Append, Lease, Store
-from workpacket.runtime.stores.health import Indexed, contents_of
+from workpacket.runtime.stores.health import IndexedStore, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.health import examine
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -61,7 +61,7 @@ class Stores(RuleBasedStateMachine):
         """Make the place of the store that is tried."""
         raise NotImplementedError
 
-    def opened(self) -> Indexed:
+    def opened(self) -> IndexedStore:
         raise NotImplementedError
 
     def payload_for(self, stream: str, payload: bytes | None) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from shell.simulated_disk import Fault, Killed, SimulatedDisk
 from workpacket.git.index import Index
 from workpacket.git.repository import Repository
-from workpacket.ledger.append import Happening, Writer, next_event
+from workpacket.ledger.log import EventWriter, Happening, next_event
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest
 from workpacket.shell.held import Held
@@ -28,7 +28,7 @@ _BEFORE: Final = {
     "work/.GOV/task_packets/stubs/WP-1-Old-v1.md": b"a stub that goes\n",
     "work/README.md": b"not governed\n",
 }
-_WRITER: Final = Writer(Actor("ann", "human"), "2026-03-01T08:00:00Z", TX, "workpacket test")
+_WRITER: Final = EventWriter(Actor("ann", "human"), "2026-03-01T08:00:00Z", TX, "workpacket test")
 _EVENT: Final = next_event(
     _WRITER,
     "WP-1-Kettle-v1",

@@ -9,8 +9,8 @@ import pytest
 
 from git.scratch import git, make_repository
 from workpacket.cli.main import main
-from workpacket.git.ignoring import is_ignored
 from workpacket.git.repository import find_repository
+from workpacket.git.worktrees import is_ignored
 
 
 @pytest.fixture

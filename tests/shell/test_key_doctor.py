@@ -13,7 +13,7 @@ from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature, unarmor
 from workpacket.errors import WorkpacketError
 from workpacket.shell.keys.key_doctor import LADDER, TRIAL_NAMESPACE, Diagnosis, examine, private_keys
-from workpacket.shell.keys.ssh_keygen import find_ssh_keygen, run_openssh
+from workpacket.shell.keys.own_key import find_ssh_keygen, run_openssh
 
 YES = "an agent on this account could approve: YES"
 NO = "an agent on this account could approve: NO"

@@ -13,7 +13,7 @@ from ledger.stories import PACKET, TX, Story
 from shell.simulated_disk import Killed
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.model.events import Event
+from workpacket.model.events import LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.shell.transactions import recovery, rolling, transaction
 from workpacket.shell.transactions.journal import Record
@@ -49,7 +49,7 @@ def edit(path: str, old: bytes | None, new: bytes | None) -> FileChange:
 
 
 def plan(
-    *changes: FileChange, events: tuple[Event, ...] = (), rests_on: tuple[FileSeen | FolderSeen, ...] = ()
+    *changes: FileChange, events: tuple[LogEvent, ...] = (), rests_on: tuple[FileSeen | FolderSeen, ...] = ()
 ) -> Plan:
     return Plan("claim", TX, changes, events, rests_on)
 

@@ -19,8 +19,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 
 from workpacket.text.acceptor import compile_acceptor
-from workpacket.text.schema_judge import complaints
 from workpacket.text.schema_loading import Loader, Schema, UnusableSchema
+from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations
 
 # Formats are only annotations to the suite. Ours are always checked.

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
-from workpacket.text.changed import REMOVED, Change, changed_only
 from workpacket.text.edits import apply_edits
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.json_strict import load_json
@@ -20,8 +19,19 @@ from workpacket.text.loaded import Loaded
 from workpacket.text.node import Node, Plain, Scalar
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
-from workpacket.text.yaml_edit import CannotEdit, YamlText, append_item, insert_key, remove_item, set_scalar, yaml_text
-from workpacket.text.yaml_spans import Edits
+from workpacket.text.yaml_edit import (
+    REMOVED,
+    CannotEdit,
+    Change,
+    Edits,
+    YamlText,
+    append_item,
+    changed_only,
+    insert_key,
+    remove_item,
+    set_scalar,
+    yaml_text,
+)
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.text.yaml_write import inline, write_yaml
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import yaml
 from hypothesis import strategies as st
 
-from workpacket.text import yaml_events
+from workpacket.text import yaml_tree
 from workpacket.text.loaded import Loaded
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -22,12 +22,12 @@ PARSERS: dict[str, type[yaml.CBaseLoader] | type[yaml.BaseLoader]] = {
 
 @contextmanager
 def parsed_by(name: str) -> Iterator[None]:
-    usual = yaml_events.LOADER
-    yaml_events.LOADER = PARSERS[name]
+    usual = yaml_tree.LOADER
+    yaml_tree.LOADER = PARSERS[name]
     try:
         yield
     finally:
-        yaml_events.LOADER = usual
+        yaml_tree.LOADER = usual
 
 
 def source_of(text: str) -> Source:

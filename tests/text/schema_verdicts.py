@@ -14,8 +14,8 @@ from workpacket.model.reason_tables.document import REASONS
 from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.draft07 import twin
 from workpacket.text.node import Plain
-from workpacket.text.schema_judge import complaints
 from workpacket.text.schema_loading import UnusableSchema
+from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations
 
 CODES = {reason.code for reason in REASONS}

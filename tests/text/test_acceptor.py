@@ -15,7 +15,7 @@ from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_one_verdict
 from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.node import Plain
-from workpacket.text.schema_judge import complaints
+from workpacket.text.schema_messages import complaints
 
 ROOT = Path(__file__).parents[2]
 

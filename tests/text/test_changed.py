@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from text.reading import source_of
-from workpacket.text.changed import REMOVED, Change, changed_only
 from workpacket.text.node import Node
-from workpacket.text.plain_scalars import NodePath
+from workpacket.text.yaml_edit import REMOVED, Change, changed_only
+from workpacket.text.yaml_scalars import NodePath
 from workpacket.text.yaml_strict import load_yaml
 
 BEFORE = "a: {b: 1, c: [x, y]}\nd: 2\n"

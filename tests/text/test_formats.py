@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.text.formats import FORMATS, MAX_PATH
-from workpacket.text.schema_patterns import translate
+from workpacket.text.schema_loading import translate
 
 SHARED = json.loads((Path(__file__).parents[2] / "schemas" / "common.schema.json").read_bytes())["$defs"]
 HEX40, HEX64 = "0123456789abcdef" * 2 + "01234567", "0123456789abcdef" * 4

@@ -8,9 +8,8 @@ from text.hostile_markdown import hostile_texts
 from text.markdown_documents import everything
 from workpacket.model.reason_tables.markdown import REASONS
 from workpacket.text.blocks import MAX_LINES, walk
-from workpacket.text.fault import Fault
 from workpacket.text.markdown import parse_blocks, read_blocks
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 SMALL = hostile_texts(2_500)
 

@@ -14,7 +14,7 @@ from text.schema_verdicts import assert_told_well
 from workpacket.model.reason_tables.document import REASONS
 from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, UnusableSchema, Violation
-from workpacket.text.schema_labels import LONGEST_SHOWN
+from workpacket.text.schema_messages import LONGEST_SHOWN
 from workpacket.text.schema_violations import violations
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.text.schema_patterns import UnusablePattern, translate
+from workpacket.text.schema_loading import UnusablePattern, translate
 
 
 @pytest.mark.parametrize(

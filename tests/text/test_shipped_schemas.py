@@ -21,8 +21,8 @@ from workpacket.text.draft07 import twin
 from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet
-from workpacket.text.schema_judge import complaints
 from workpacket.text.schema_loading import DIALECT, Loader, Schema
+from workpacket.text.schema_messages import complaints
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 SUFFIX = ".schema.json"

@@ -9,10 +9,18 @@ import pytest
 from text.reading import source_of
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.node import Plain
-from workpacket.text.plain_scalars import NodePath
 from workpacket.text.source import Source
-from workpacket.text.yaml_edit import CannotEdit, YamlText, append_item, insert_key, remove_item, set_scalar, yaml_text
-from workpacket.text.yaml_spans import Edits
+from workpacket.text.yaml_edit import (
+    CannotEdit,
+    Edits,
+    YamlText,
+    append_item,
+    insert_key,
+    remove_item,
+    set_scalar,
+    yaml_text,
+)
+from workpacket.text.yaml_scalars import NodePath
 
 Step = Callable[[YamlText], Edits]
 

@@ -22,7 +22,7 @@ from attacks.generator.scenario import (
     sha256,
 )
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import Repository, Spec, Subject
+from workpacket.approvals.statement import RepositoryName, Spec, Subject
 
 
 @case("subject_mismatch")
@@ -90,13 +90,13 @@ def replay_at_another_gate(scenario: Scenario) -> None:
 @case("repository_mismatch")
 def replay_in_a_fork(scenario: Scenario) -> None:
     """The approval was given in a fork, which has the same first commit and another name."""
-    scenario.approve(repository=Repository("mallory/rocket", "1" * 40))
+    scenario.approve(repository=RepositoryName("mallory/rocket", "1" * 40))
 
 
 @case("repository_mismatch")
 def replay_in_a_namesake(scenario: Scenario) -> None:
     """The approval was given in a repository of the same name with another first commit."""
-    scenario.approve(repository=Repository("example/rocket", "2" * 40))
+    scenario.approve(repository=RepositoryName("example/rocket", "2" * 40))
 
 
 @case("nonce_used")

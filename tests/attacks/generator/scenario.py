@@ -15,7 +15,7 @@ from softkeys import SoftKey
 from workpacket.approvals.envelope import SUFFIX, pae, write_envelope
 from workpacket.approvals.instants import write_instant
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.statement import DEFAULT_VALIDITY, Repository, Spec, Statement, Subject
+from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Spec, Statement, Subject
 from workpacket.value import replace
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -122,7 +122,7 @@ class Scenario:
             decision="approve",
             role="validator" if self.gate == "verdict" else "approver",
             approver=ALICE,
-            repository=Repository("example/rocket", ROOT_COMMIT),
+            repository=RepositoryName("example/rocket", ROOT_COMMIT),
             base=BASE,
             spec=None if spec is None else Spec(spec["anchor"], sha256(self.tree[spec["path"]])),
             policy=sha256((self.policy or "").encode()),

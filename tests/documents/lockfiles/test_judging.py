@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.lockfiles.states import REGISTRY, archive, compared, judged, npm_lock, npm_package
-from workpacket.documents.lockfiles.formats import FORMATS, Format, format_of
-from workpacket.documents.lockfiles.leave import Leave
+from workpacket.documents.lockfiles.allowlist import Leave
+from workpacket.documents.lockfiles.comparison import FORMATS, LockFormat, format_of
 
 ZOD = {"zod": "^3.0.0"}
 BASE = {"package-lock.json": npm_lock(ZOD, zod=npm_package("zod", "3.0.0"), inner=npm_package("inner", "1.0.0"))}
@@ -282,7 +282,7 @@ def test_names_of_python_are_allowed_in_any_spelling() -> None:
 
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
 @given(text=st.text(alphabet='ab@:/-#"{}[]=.,\n\\ 1_~>', max_size=300) | st.binary(max_size=100))
-def test_no_text_makes_a_reader_raise(known: Format, text: str | bytes) -> None:
+def test_no_text_makes_a_reader_raise(known: LockFormat, text: str | bytes) -> None:
     path = {"requirements": "requirements.txt", "npm": "package-lock.json"}.get(known.name) or known.files.replace(
         "\\", ""
     )

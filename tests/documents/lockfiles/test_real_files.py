@@ -8,7 +8,7 @@ import re
 import pytest
 
 from documents.lockfiles.states import FILES, compared, judged, project
-from workpacket.documents.lockfiles.formats import format_of
+from workpacket.documents.lockfiles.comparison import format_of
 
 PROJECTS = sorted(path.name for path in FILES.iterdir())
 NODE = {("is-odd", "updated"), ("kind-of", "added")}

@@ -20,7 +20,7 @@ import pytest
 from lifecycle.governed import Governed, govern
 from lifecycle.world import packet_text
 from proof.share import bounded
-from workpacket.plans.standing import ASKED
+from workpacket.lifecycle.moves import ASKED
 
 ROOT = Path(__file__).parents[3]
 CALLS = (

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.lazy_pattern import lazy_pattern
@@ -68,7 +68,7 @@ def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers 
         try:
             signer = _read_line(line, number)
             _require_distinct(signer, by_key, spellings)
-        except Refused as refused:
+        except RefusalError as refused:
             faults.append(refused.at(path, number))
     return tuple(faults) or Signers(by_key)
 
@@ -83,18 +83,20 @@ def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
 def _read_line(line: str, number: int) -> Signer:
     match = _LINE.fullmatch(line)
     if match is None:
-        raise Refused(CODE, 'the line is not: principal namespaces="..." key-type base64-key')
+        raise RefusalError(CODE, 'the line is not: principal namespaces="..." key-type base64-key')
     principal, options, kind, encoded = match.groups()
     if _PATTERN_CHARACTERS & set(principal):
-        raise Refused("principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally")
+        raise RefusalError(
+            "principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally"
+        )
     if not PRINCIPAL.fullmatch(principal):
-        raise Refused(CODE, f"{principal!r} is not a literal principal")
+        raise RefusalError(CODE, f"{principal!r} is not a literal principal")
     values = _read_options(options)
     namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
     if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
-        raise Refused(CODE, "namespaces= holds something else than literal names")
+        raise RefusalError(CODE, "namespaces= holds something else than literal names")
     if not namespaces:
-        raise Refused(CODE, "namespaces= is missing: without it the key would sign for everything")
+        raise RefusalError(CODE, "namespaces= is missing: without it the key would sign for everything")
     key = read_key_fields(kind, encoded)
     return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
 
@@ -105,13 +107,13 @@ def _read_options(text: str) -> dict[str, str]:
     while position < len(text):
         match = _OPTION.match(text, position)
         if match is None or match.group(1) not in _OPTIONS:
-            raise Refused(CODE, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value")
+            raise RefusalError(CODE, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value")
         if match.group(1) in values:
-            raise Refused(CODE, f"the option {match.group(1)} stands twice")
+            raise RefusalError(CODE, f"the option {match.group(1)} stands twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
-        raise Refused(CODE, "the options end with a comma")
+        raise RefusalError(CODE, "the options end with a comma")
     return values
 
 
@@ -120,19 +122,21 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
         return None
     match = _DATE.fullmatch(values[option])
     if match is None:
-        raise Refused(CODE, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time")
+        raise RefusalError(CODE, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time")
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise Refused(CODE, f"{option} names a day or an hour that does not exist") from None
+        raise RefusalError(CODE, f"{option} names a day or an hour that does not exist") from None
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
     """Takes the signer into both tables."""
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
-        raise Refused("key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line")
+        raise RefusalError(
+            "key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line"
+        )
     namesake = spellings.setdefault(signer.principal.casefold(), signer)
     if namesake.principal != signer.principal:
-        raise Refused("principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}")
+        raise RefusalError("principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}")

@@ -11,7 +11,7 @@ import hashlib
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import canonical_bytes
 from workpacket.value import Value
@@ -53,44 +53,46 @@ def read_envelope(name: str, data: bytes) -> Envelope | Refusal:
     """The envelope in the file `name` (without folders) with these bytes."""
     try:
         return _read(name, data)
-    except Refused as refused:
+    except RefusalError as refused:
         return refused.at(name)
 
 
 def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     if name != digest + SUFFIX:
-        raise Refused("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
+        raise RefusalError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
-        raise Refused("payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
+        raise RefusalError("payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
     payload = _bytes(envelope["payload"], "payload")
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:
-        raise Refused("signature_missing", "the envelope holds no signature")
+        raise RefusalError("signature_missing", "the envelope holds no signature")
     if len(signatures) > 1:
-        raise Refused("signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope")
+        raise RefusalError(
+            "signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope"
+        )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
     if not isinstance(key_id, str) or not _FINGERPRINT.fullmatch(key_id):
-        raise Refused("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
+        raise RefusalError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
     blob = _bytes(signature["sig"], "sig")
     if data != write_envelope(payload, key_id, blob)[1]:
-        raise Refused("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
+        raise RefusalError("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
     return Envelope(digest, payload, key_id, blob)
 
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise Refused("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
+        raise RefusalError("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
     return value
 
 
 def _bytes(value: object, what: str) -> bytes:
     if not isinstance(value, str):
-        raise Refused("envelope_malformed", f"{what} is not a string")
+        raise RefusalError("envelope_malformed", f"{what} is not a string")
     try:
         return base64_strict.decode(value)
     except ValueError as fault:
-        raise Refused("envelope_malformed", f"{what} is {fault}") from None
+        raise RefusalError("envelope_malformed", f"{what} is {fault}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import NoReturn
 
-from workpacket.approvals.refusal import Refused
+from workpacket.approvals.refusal import RefusalError
 
 LARGEST_BYTES = 256 * 1024
 _LONGEST_NUMBER = 16
@@ -17,7 +17,7 @@ _LONGEST_NUMBER = 16
 def load_json(data: bytes) -> object:
     """The value of a JSON text; raises `Refused`."""
     if len(data) > LARGEST_BYTES:
-        raise Refused("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
+        raise RefusalError("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -27,19 +27,19 @@ def load_json(data: bytes) -> object:
             parse_constant=_not_exact,
         )
     except UnicodeDecodeError as fault:
-        raise Refused("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
+        raise RefusalError("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
     except RecursionError:
-        raise Refused("approval_not_json", "the JSON is nested too deeply") from None
+        raise RefusalError("approval_not_json", "the JSON is nested too deeply") from None
     except json.JSONDecodeError as fault:
         place = f"line {fault.lineno}, column {fault.colno}"
-        raise Refused("approval_not_json", f"not JSON at {place}: {fault.msg}") from None
+        raise RefusalError("approval_not_json", f"not JSON at {place}: {fault.msg}") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise Refused("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
+            raise RefusalError("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
         table[key] = value
     return table
 
@@ -51,4 +51,4 @@ def _exact(digits: str) -> int:
 
 
 def _not_exact(text: str) -> NoReturn:
-    raise Refused("approval_not_json", f"the number {text[:40]} is not an exact integer")
+    raise RefusalError("approval_not_json", f"the number {text[:40]} is not an exact integer")

@@ -11,7 +11,7 @@ import hashlib
 from typing import TypeAlias
 
 from workpacket.approvals import base64_strict
-from workpacket.approvals.refusal import Refused
+from workpacket.approvals.refusal import RefusalError
 from workpacket.approvals.wire import Reader, WireFault
 from workpacket.value import Value
 
@@ -75,7 +75,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
         material, application = _material(kind, fields)
         fields.end()
     except WireFault as fault:
-        raise Refused("key_malformed", f"the key's bytes are not a public key: {fault}") from None
+        raise RefusalError("key_malformed", f"the key's bytes are not a public key: {fault}") from None
     return PublicKey(kind, blob, material, application)
 
 
@@ -84,10 +84,10 @@ def read_key_fields(kind: str, encoded: str) -> PublicKey:
     try:
         blob = base64_strict.decode(encoded)
     except ValueError as fault:
-        raise Refused("key_malformed", f"the key of kind {kind} is {fault}") from None
+        raise RefusalError("key_malformed", f"the key of kind {kind} is {fault}") from None
     key = read_key_blob(blob)
     if key.kind != kind:
-        raise Refused("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
+        raise RefusalError("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
     return key
 
 
@@ -102,28 +102,28 @@ def _material(kind: str, fields: Reader) -> tuple[Material, str]:
         return _edwards_point(fields), _application(fields)
     if kind == FIDO_ECDSA:
         return _curve_point(fields, "nistp256"), _application(fields)
-    raise Refused("key_kind_unsupported", f"keys of kind {kind} cannot approve")
+    raise RefusalError("key_kind_unsupported", f"keys of kind {kind} cannot approve")
 
 
 def _edwards_point(fields: Reader) -> EdwardsPoint:
     data = fields.string()
     if len(data) != 32:
-        raise Refused("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
+        raise RefusalError("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
     height = int.from_bytes(data, "little") & (2**255 - 1)
     if height >= _FIELD:
-        raise Refused("key_malformed", "the ed25519 key is not in its canonical form")
+        raise RefusalError("key_malformed", "the ed25519 key is not in its canonical form")
     if height in _WEAK_POINTS:
-        raise Refused("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
+        raise RefusalError("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
     return EdwardsPoint(data)
 
 
 def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     named = fields.text()
     if named != curve:
-        raise Refused("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
+        raise RefusalError("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
     data = fields.string()
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
-        raise Refused("key_malformed", f"the key is not an uncompressed point of {curve}")
+        raise RefusalError("key_malformed", f"the key is not an uncompressed point of {curve}")
     return CurvePoint(curve, data)
 
 
@@ -131,16 +131,16 @@ def _rsa_numbers(fields: Reader) -> RsaNumbers:
     exponent, modulus = fields.positive(), fields.positive()
     bits = modulus.bit_length()
     if not SMALLEST_RSA <= bits <= LARGEST_RSA:
-        raise Refused("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
+        raise RefusalError("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
     if exponent != RSA_EXPONENT:
-        raise Refused("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
+        raise RefusalError("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
     if modulus % 2 == 0:
-        raise Refused("key_weak", "the RSA key has an even modulus")
+        raise RefusalError("key_weak", "the RSA key has an even modulus")
     return RsaNumbers(modulus, exponent)
 
 
 def _application(fields: Reader) -> str:
     application = fields.text()
     if not application.startswith(FIDO_APPLICATION):
-        raise Refused("fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}")
+        raise RefusalError("fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}")
     return application

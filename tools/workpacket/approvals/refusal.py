@@ -18,7 +18,7 @@ class Refusal(Value):
     line: int = 0
 
 
-class Refused(Exception):
+class RefusalError(Exception):
     """Carries a refusal out of nested reading."""
 
     def __init__(self, code: str, message: str) -> None:

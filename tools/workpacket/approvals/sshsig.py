@@ -12,7 +12,7 @@ import re
 
 from workpacket.approvals import base64_strict
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
-from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.wire import Reader, WireFault, string
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
@@ -83,7 +83,7 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Re
         return _read(blob, namespace)
     except WireFault as fault:
         return Refusal("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
-    except Refused as refused:
+    except RefusalError as refused:
         return refused.at()
 
 
@@ -108,11 +108,11 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     fields.end()
     if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
-        raise Refused("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
+        raise RefusalError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
     if reserved:
         raise WireFault("its reserved field is not empty")
     if hash_name not in _HASHES:
-        raise Refused("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
+        raise RefusalError("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
     key = read_key_blob(key_blob)
     algorithm, proof, fido = _read_proof(key, Reader(signature))
     return SshSignature(key, hash_name, algorithm, proof, fido, wanted)
@@ -122,7 +122,7 @@ def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None
     algorithm = fields.text()
     accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
     if algorithm not in accepted:
-        raise Refused("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
+        raise RefusalError("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
     fields.end()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.value import Value
@@ -56,7 +56,7 @@ class Spec(Value):
     sha256: str
 
 
-class Repository(Value):
+class RepositoryName(Value):
     """The name tells forks apart, the root commit namesakes."""
 
     name: str
@@ -72,7 +72,7 @@ class Statement(Value):
     decision: str
     role: str
     approver: str
-    repository: Repository
+    repository: RepositoryName
     base: str
     spec: Spec | None
     policy: str
@@ -91,7 +91,7 @@ def read_statement(payload: bytes) -> Statement | Refusal:
     """The statement in a payload, or all that is wrong with its form."""
     try:
         document = load_json(payload)
-    except Refused as refused:
+    except RefusalError as refused:
         return refused.at()
     faults: list[str] = []
     statement = _read(Fields(document, "", faults))
@@ -150,11 +150,11 @@ def _subject(fields: Fields) -> Subject:
     return Subject(name, sha256)
 
 
-def _repository(fields: Fields) -> Repository:
+def _repository(fields: Fields) -> RepositoryName:
     name = fields.text("name", REPOSITORY, "the name of a repository")
     root_commit = fields.text("rootCommit", COMMIT, "a commit")
     fields.end()
-    return Repository(name, root_commit)
+    return RepositoryName(name, root_commit)
 
 
 def _spec(fields: Fields) -> Spec | None:

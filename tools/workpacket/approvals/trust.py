@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, Refused
+from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.statement import COMMIT, SHA256
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.value import Value
@@ -38,7 +38,7 @@ def read_pin(data: bytes, path: str = "") -> Pin | Refusal:
     faults: list[str] = []
     try:
         fields = Fields(load_json(data), "", faults)
-    except Refused as refused:
+    except RefusalError as refused:
         return Refusal("trust_file_malformed", refused.message, path)
     fields.whole("v", FORMAT_VERSION, FORMAT_VERSION)
     pin = Pin(

@@ -25,7 +25,7 @@ from workpacket.approvals.policy import GatePolicy
 from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import SshSignature
-from workpacket.approvals.statement import LONGEST_VALIDITY, Repository, Statement
+from workpacket.approvals.statement import LONGEST_VALIDITY, RepositoryName, Statement
 from workpacket.value import Value, replace
 
 
@@ -106,7 +106,7 @@ def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trust
 
 
 def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
-    here = Repository(trusted.policy.repository, facts.root_commit)
+    here = RepositoryName(trusted.policy.repository, facts.root_commit)
     if statement.repository != here:
         told = " and ".join(f"{each.name} (root {each.root_commit})" for each in (statement.repository, here))
         yield Refusal("repository_mismatch", f"the statement's repository and this one differ: {told}")

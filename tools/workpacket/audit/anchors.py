@@ -12,7 +12,7 @@ from typing import Literal, cast
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.rules.specification import anchor_problem, candidates, window_of
-from workpacket.text.excerpt import contains_excerpt, contains_token, folded
+from workpacket.text.quotation import contains_excerpt, contains_token, folded
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.findings import Finding
-from workpacket.plans.facts import PacketFacts
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 
-class Commit(Value):
+class KnownCommit(Value):
     """A commit that is in this clone. `on_target`: whether the target branch holds it."""
 
     id: str
@@ -21,7 +21,7 @@ class Commit(Value):
     on_target: bool
 
 
-class Decision(Value):
+class SignedDecision(Value):
     """One signed word on a gate, and what verifying it came to: without refusals it counts.
 
     `used_by` is the event that rests on it, '' if none does.
@@ -39,7 +39,7 @@ class Decision(Value):
     refusals: tuple[tuple[str, str], ...]
 
 
-class Change(Value):
+class LastChange(Value):
     """The last commit that touched a file."""
 
     at: str
@@ -59,14 +59,14 @@ class AuditFacts(Value):
     packets: Mapping[str, PacketFacts]
     policy: LifecyclePolicy
     findings: Sequence[Finding] = ()
-    decisions: Mapping[str, Sequence[Decision]] = NOTHING
+    decisions: Mapping[str, Sequence[SignedDecision]] = NOTHING
     specification: Source | None = None
     specifications: Mapping[str, Source] = NOTHING
     digests: Mapping[str, str | None] = NOTHING
     committed: Mapping[str, str | None] = NOTHING
-    commits: Mapping[str, Commit] = NOTHING
-    changes: Mapping[str, Change] = NOTHING
+    commits: Mapping[str, KnownCommit] = NOTHING
+    changes: Mapping[str, LastChange] = NOTHING
     target: str = ""
-    head: Commit | None = None
+    head: KnownCommit | None = None
     uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0

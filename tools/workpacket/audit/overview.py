@@ -3,25 +3,306 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
-from workpacket.audit.bases import BaseRow, base_rows
-from workpacket.audit.board_history import Point, board_history, lane_order
-from workpacket.audit.doubts import coverage, packet_doubts, submitted_lanes, uncovered_findings
+from workpacket.audit.anchors import Anchor
+from workpacket.audit.expired import audit_finding, unfinished
 from workpacket.audit.facts import AuditFacts
-from workpacket.audit.obstacles import obstacles, who_acts
-from workpacket.audit.requirements import Requirement
-from workpacket.audit.tracing import Trace, trace
+from workpacket.audit.tracing import Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
 from workpacket.documents.document import stem_of
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.moves import in_force
 from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.event_types import FORKED
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
-from workpacket.model.reasons import SEVERITIES, Reason
-from workpacket.plans.facts import Facts
-from workpacket.value import Value
+from workpacket.model.lanes import LaneTable
+from workpacket.model.reasons import SEVERITIES, Family, Reason
+from workpacket.value import Value, replace
+
+_POINTS = 60
+_SHORTEST = timedelta(minutes=1)
 
 
-class Matter(Value):
+class Point(Value):
+    """The lanes at a moment, in the order of `lane_order`."""
+
+    at: str
+    counts: tuple[int, ...]
+
+
+def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
+    """The lanes of the policy, then those that the logs name besides, then what is in none."""
+    told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
+    return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
+
+
+def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
+    """At most some sixty moments between the first move and the last, evenly spaced."""
+    told = [event for packet in packets for event in packet.state.history if event.moves_lane]
+    # Of moves at the same time, those of one packet stay in the order of its log.
+    moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
+    if not moves:
+        return []
+    points: list[Point] = []
+    lanes: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    waiting = iter([*moves, None])
+    move = next(waiting)
+    for written in _moments(moves[0][0], moves[-1][0]):
+        while move is not None and move[0] <= written:
+            counts[lanes.get(move[1], "")] -= 1
+            lanes[move[1]] = move[2]
+            counts[move[2]] += 1
+            move = next(waiting)
+        points.append(Point(written, tuple(max(counts[lane], 0) for lane in order)))
+    return points
+
+
+def _moments(first: str, last: str) -> list[str]:
+    begin = datetime.fromisoformat(first)
+    span = datetime.fromisoformat(last) - begin
+    steps = max(1, min(_POINTS, span // _SHORTEST))
+    return [*((begin + span * step / steps).strftime("%Y-%m-%dT%H:%M:%SZ") for step in range(steps)), last]
+
+
+class BaseRow(Value):
+    """One base. `active` is '' where nobody can say which revision counts. `lineage` are (later, earlier) pairs."""
+
+    base: str
+    active: str
+    lane: str
+    revisions: tuple[tuple[str, str], ...]
+    lineage: tuple[tuple[str, str], ...]
+    approvals: int
+    proved: int
+    criteria: int
+    commits: tuple[str, ...]
+
+
+def base_rows(facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace]) -> list[BaseRow]:
+    by_base: dict[str, list[PacketFacts]] = {}
+    for packet in facts.packets.values():
+        by_base.setdefault(packet.id.base, []).append(packet)
+    return [_row(facts, governed, traces, base, by_base[base]) for base in sorted(by_base)]
+
+
+def _row(
+    facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace], base: str, revisions: list[PacketFacts]
+) -> BaseRow:
+    revisions.sort(key=lambda packet: packet.id.revision or 1)
+    # Of one base at a time: `in_force` looks through all packets that it is given.
+    row = in_force(governed_of(governed, revisions), base, {}, {})
+    active = row.id if row is not None else ""
+    traced = traces.get(active)
+    criteria = traced.criteria if traced is not None else ()
+    superseded = [(packet.state.superseded_by, packet.id.text) for packet in revisions if packet.state.superseded_by]
+    commits = [commit.id for packet in revisions for commit in traces[packet.id.text].commits]
+    counting = [each for each in facts.decisions.get(active, ()) if each.decision == "approve" and not each.refusals]
+    return BaseRow(
+        base,
+        active,
+        facts.packets[active].lane if active else "",
+        tuple((packet.id.text, packet.lane) for packet in revisions),
+        tuple(superseded),
+        len(counting),
+        sum(criterion.proved for criterion in criteria),
+        len(criteria),
+        tuple(dict.fromkeys(commits)),
+    )
+
+
+def governed_of(governed: Facts, packets: Sequence[PacketFacts]) -> Facts:
+    """The same facts about these packets only."""
+    return replace(governed, packets={packet.id.text: packet for packet in packets})
+
+
+_BY_LANE = {
+    "STUB": "the orchestrator",
+    "READY_FOR_DEV": "whoever claims it",
+    "IN_REVIEW": "a validator",
+    "MERGE_PENDING": "whoever merges",
+}
+
+
+def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
+    """Everything that the log and the documents tell. What a gate would ask besides, `why` says."""
+    return list(_obstacles(facts, packet))
+
+
+def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
+    state = packet.state
+    if not packet.lane:
+        yield "It has no log, so no gate lets it pass: workpacket adopt."
+        return
+    if state.forked:
+        moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
+        yield f"It was moved on two branches: {moves}. A person has to settle it."
+    if packet.lane == "BLOCKED" and state.latest_moves:
+        move = state.latest_moves[-1]
+        yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
+        yield f"Until: {move.text('until') or 'nothing was said'}"
+    if not unfinished(packet.lane):
+        return
+    yield from _waits_for(facts, packet)
+    if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
+        holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
+        yield f"Nobody holds it: the lease has ended or was given back{holder}."
+    if packet.lane == "STUB" and packet.refinement is None:
+        yield "There is no technical refinement yet."
+    elif packet.lane == "STUB" and not any(_yes(facts, packet)):
+        yield "Nobody has signed its refinement."
+
+
+def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
+    if packet.lane not in {"STUB", "READY_FOR_DEV", "BLOCKED"}:
+        return
+    for name in packet.dependencies():
+        other = facts.packets.get(name)
+        lane = other.lane if other is not None else ""
+        if lane not in facts.policy.satisfied_by:
+            yield f"It waits for {name}, which is {lane or 'known to nobody'}."
+
+
+def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
+    for decision in facts.decisions.get(packet.id.text, ()):
+        yield decision.gate == "activation" and decision.decision == "approve" and not decision.refusals
+
+
+def who_acts(finding: Finding, family: Family, packet: PacketFacts | None) -> str:
+    """Who can put a finding right: for what was forged the maintainer, for an approval its approver, else by lane."""
+    if family == "integrity":
+        return "the maintainer"
+    if family == "approval":
+        return "an approver"
+    if finding.code in {"spec_moved", "requirement_changed"}:
+        return "the orchestrator"
+    if packet is None:
+        return "the orchestrator"
+    if packet.lane in {"IN_PROGRESS", "BLOCKED"} and packet.state.lease is not None:
+        return packet.state.lease.holder or "the coder"
+    return _BY_LANE.get(packet.lane, "the orchestrator")
+
+
+_SETTLED: Final = frozenset({"SUPERSEDED", "ABANDONED", "OUTDATED_ONLY", "FAIL"})
+# How far the clocks of two machines may be apart.
+_SKEW: Final = timedelta(minutes=5)
+
+
+def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
+    """Lanes in which every criterion has been proved, or the work should not have come so far."""
+    return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
+
+
+def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Finding]:
+    """Everything that is doubtful about one packet."""
+    if packet.lane in _SETTLED:
+        return []
+    return [
+        *_changed_requirements(packet, traced),
+        *_unproved(packet, traced, lanes),
+        *_containment(traced),
+        *_without_requirement(packet, traced),
+    ]
+
+
+def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Finding]:
+    """Once the work is validated, it was right for its version: that the specification moved on is another question."""
+    for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
+        if anchor.state == "changed":
+            message = f"{anchor.name or 'the passage'} is not what was refined: {anchor.why}"
+            yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
+
+
+def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Finding]:
+    for criterion in traced.criteria if packet.lane in submitted_lanes(lanes) else ():
+        if not criterion.proved:
+            where = "in the log or in EVIDENCE_MAPPING"
+            message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}, has no evidence {where}"
+            yield audit_finding("criterion_without_evidence", packet.packet_path, criterion.line, message)
+        for each in criterion.evidence:
+            if each.suspect:
+                message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
+                yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
+    for stray in traced.strays:
+        message = f"evidence for {stray.criterion[:100]!r}, which is no line of DONE_MEANS"
+        yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
+
+
+def _containment(traced: Trace) -> Iterator[Finding]:
+    for commit in traced.commits:
+        if commit.role == "target":
+            yield from _target_doubts(commit)
+        elif commit.role == "merged" and commit.event.text("proof") == "commit":
+            yield from _on_target(commit)
+
+
+def _target_doubts(commit: TracedCommit) -> Iterator[Finding]:
+    yield from _on_target(commit)
+    if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
+        message = f"it was recorded at {commit.event.at} that {commit.id[:12]} holds it, a commit of {commit.seen.at}"
+        yield audit_finding("containment_too_early", commit.event.path, 1, message)
+
+
+def _on_target(commit: TracedCommit) -> Iterator[Finding]:
+    target = commit.event.text("target") or "the target branch"
+    if commit.seen is None:
+        message = f"{commit.id[:12]}, recorded as merged into {target}, is no commit of this clone"
+        yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
+    elif not commit.seen.on_target:
+        message = f"{commit.id[:12]}, recorded as merged into {target}, is not on it"
+        yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Finding]:
+    if packet.packet is not None and unfinished(packet.lane) and not traced.anchors:
+        yield audit_finding("packet_without_requirement", packet.packet_path, 1, f"{packet.id} names no requirement")
+
+
+def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
+    """All requirements of the specification in force, and those on which no live packet rests."""
+    if facts.specification is None:
+        return (), ()
+    path = facts.specification.path
+    found = requirements(facts.specification, facts.policy.roadmap_headings)
+    live = [name for name in traces if facts.packets[name].lane not in {"SUPERSEDED", "ABANDONED"}]
+    anchors = [anchor for name in live for anchor in traces[name].anchors]
+    left = uncovered(found, [(one.first, one.last) for one in anchors if _stands(one, path)])
+    planned = [same(words) for name in live for words in candidates_of(facts.packets[name])]
+    return found, [one for one in left if not any(words.endswith(same(one.title)) for words in planned)]
+
+
+def candidates_of(packet: PacketFacts) -> list[str]:
+    """The passages that a stub without anchors yet wants to rest on: the work is planned, if not refined."""
+    stub = packet.stub
+    if stub is None or packet.refinement is not None:
+        return []
+    return [text.value for text in stub.spec_anchor_candidates]
+
+
+def _stands(anchor: Anchor, path: str) -> bool:
+    return anchor.path == path and anchor.first > 0
+
+
+def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[Finding]:
+    if facts.specification is None:
+        return []
+    path = facts.specification.path
+    return [
+        audit_finding("requirement_without_packet", path, one.first, f"no packet rests on {one.title!r}")
+        for one in left
+    ]
+
+
+class AuditFinding(Value):
     """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act.
 
     `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
@@ -50,7 +331,7 @@ class Audit(Value):
 
     facts: AuditFacts
     traces: Mapping[str, Trace]
-    matters: Sequence[Matter]
+    matters: Sequence[AuditFinding]
     obstacles: Mapping[str, Sequence[str]]
     bases: Sequence[BaseRow]
     history: Sequence[Point]
@@ -90,20 +371,20 @@ def log_root(facts: AuditFacts) -> str:
     return hashlib.sha256(canonical_bytes(heads)).hexdigest()
 
 
-def _matters(facts: AuditFacts, found: Sequence[Finding], reasons: Mapping[str, Reason]) -> list[Matter]:
+def _matters(facts: AuditFacts, found: Sequence[Finding], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
     """The gravest first, each once."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
 
 
-def _matter(facts: AuditFacts, finding: Finding, name: str, reasons: Mapping[str, Reason]) -> Matter:
+def _matter(facts: AuditFacts, finding: Finding, name: str, reasons: Mapping[str, Reason]) -> AuditFinding:
     packet = facts.packets.get(name)
     change = facts.changes.get(finding.path)
     event = packet.log.by_id.get(stem_of(finding.path)) if packet is not None else None
     pending = finding.path in facts.uncommitted
     since = event.at if event is not None else change.at if change is not None and not pending else ""
-    return Matter(finding, name, since, who_acts(finding, reasons[finding.code].family, packet), pending)
+    return AuditFinding(finding, name, since, who_acts(finding, reasons[finding.code].family, packet), pending)
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:

@@ -7,23 +7,87 @@ is not where it was recorded to be.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.audit.anchors import Anchor, anchors_of
-from workpacket.audit.facts import AuditFacts, Commit
-from workpacket.audit.standing import evidence_rows
+from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.audit.facts import AuditFacts, KnownCommit
 from workpacket.documents.evidence import mapped_evidence
-from workpacket.model.events import Event
-from workpacket.plans.facts import PacketFacts
+from workpacket.documents.register_table import visible_lines
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.scope import outside
+from workpacket.model.events import LogEvent
+from workpacket.text.source import Source
 from workpacket.value import Value
+
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+# A window of more lines than this names no passage.
+_LONGEST_WINDOW = 10_000
+_OBLIGES = re.compile(r"\b(?:MUST|SHALL|REQUIRED)\b")
+
+
+class Requirement(Value):
+    """A section: its title, the line of its heading, and the last line before the next heading."""
+
+    title: str
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Section:
+    level: int
+    title: str
+    first: int
+    last: int
+    planned: bool
+    has_text: bool = False
+    obliges: bool = False
+
+
+def requirements(specification: Source, roadmap_headings: Sequence[str]) -> list[Requirement]:
+    """Those of the main body, in the order of the text."""
+    sections = [section for section in _sections(specification, roadmap_headings) if not section.planned]
+    demanding = [section for section in sections if section.obliges] or [one for one in sections if one.has_text]
+    return [Requirement(section.title, section.first, section.last) for section in demanding]
+
+
+def _sections(specification: Source, roadmap_headings: Sequence[str]) -> list[_Section]:
+    found: list[_Section] = []
+    above: list[_Section] = []
+    for line in visible_lines(specification):
+        match = _HEADING.match(line.text) if line.text.lstrip(" ").startswith("#") else None
+        if match is not None:
+            level, title = len(match[1]), match[2]
+            while above and above[-1].level >= level:
+                above.pop()
+            planned = any(word in title.casefold() for word in roadmap_headings) or any(one.planned for one in above)
+            found.append(_Section(level, title, line.number, line.number, planned))
+            above.append(found[-1])
+        elif found and line.text.strip():
+            section = found[-1]
+            section.last = line.number
+            section.has_text = True
+            section.obliges = section.obliges or bool(_OBLIGES.search(line.text))
+    return found
+
+
+def uncovered(found: Sequence[Requirement], windows: Iterable[tuple[int, int]]) -> list[Requirement]:
+    """The requirements that no window touches: one pass over lines, since there may be thousands of both."""
+    touched: set[int] = set()
+    for first, last in windows:
+        touched.update(range(first, min(last, first + _LONGEST_WINDOW) + 1))
+    return [one for one in found if touched.isdisjoint(range(one.first, one.last + 1))]
+
 
 Result = Literal["met", "not_met", "not_applicable", "stated"]
 
 _MARKS = str.maketrans("", "", "`*\"'\\")
 # A requirement may be quoted from a document instead of from DONE_MEANS: `Spec_v1.md 4.2 Parser`.
 _PASSAGE = re.compile(r"[`\"']*\S+\.md\b")
-_PLACE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
+_FILE_AND_LINE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 
 
 class Evidence(Value):
@@ -67,8 +131,8 @@ class TracedCommit(Value):
 
     id: str
     role: Literal["submitted", "merged", "target"]
-    event: Event
-    seen: Commit | None
+    event: LogEvent
+    seen: KnownCommit | None
 
 
 class Trace(Value):
@@ -113,7 +177,7 @@ def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
         yield evidence_of(event, row, commit, "; ".join(_changed_proofs(facts, proofs, commit)))
 
 
-def latest_evidence(packet: PacketFacts) -> Iterator[tuple[Event, Mapping[str, object], str]]:
+def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
     """The evidence of the log, with its event and commit: that of the latest submission, and what was added since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
@@ -129,7 +193,7 @@ def _proofs(row: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(str(each) for each in listed) if isinstance(listed, Sequence) and not isinstance(listed, str) else ()
 
 
-def evidence_of(event: Event, row: Mapping[str, object], commit: str, suspect: str = "") -> Evidence:
+def evidence_of(event: LogEvent, row: Mapping[str, object], commit: str, suspect: str = "") -> Evidence:
     proofs = _proofs(row)
     code = row.get("exit_code")
     what = str(row.get("command") or row.get("reason") or ", ".join(proofs) or "")
@@ -167,7 +231,7 @@ def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> It
 
 def proved_path(proof: str) -> str:
     """The path of a `path:line`, '' if it is none."""
-    match = _PLACE.match(proof)
+    match = _FILE_AND_LINE.match(proof)
     return match["path"] if match is not None else ""
 
 
@@ -193,6 +257,65 @@ def _commits(facts: AuditFacts, packet: PacketFacts) -> Iterator[TracedCommit]:
 
 
 def _traced(
-    facts: AuditFacts, event: Event, identity: str, role: Literal["submitted", "merged", "target"]
+    facts: AuditFacts, event: LogEvent, identity: str, role: Literal["submitted", "merged", "target"]
 ) -> TracedCommit:
     return TracedCommit(identity, role, event, facts.commits.get(identity))
+
+
+_PLACE = re.compile(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]{0,8})\Z")
+
+
+class Rests(Value):
+    """A packet, its lane, and how it rests on what was asked for."""
+
+    packet: str
+    lane: str
+    how: str
+
+
+def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[Rests]:
+    """`asked` is a path, `path:line`, or the name of an anchor as refinements write it."""
+    path, line = place_in(asked)
+    return [
+        Rests(name, packet.lane, how)
+        for name, packet in sorted(facts.packets.items())
+        for how in dict.fromkeys(_ways(packet, traces[name], asked, path, line))
+    ]
+
+
+def place_in(asked: str) -> tuple[str, int]:
+    """The path in it, as it stands from the top of the repository, and the line; 0 for the whole file."""
+    match = _PLACE.match(asked)
+    path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
+    return path.removeprefix("./"), line
+
+
+def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) -> Iterator[str]:
+    for anchor in traced.anchors:
+        named = same(anchor.name) == same(asked) or _section_of(anchor.name) == same(asked)
+        inside = anchor.path == path and (not line or anchor.first <= line <= anchor.last)
+        if named or inside:
+            yield f"it was refined against {anchor.name or anchor.path} ({anchor.state})"
+    document = packet.packet
+    if document is not None:
+        scope = [item.value for item in document.in_scope_paths]
+        if scope and not outside([path], scope):
+            yield "the path is in its scope"
+    for criterion in traced.criteria:
+        if any(_is_proof(proof, path, line) for each in criterion.evidence for proof in each.proofs):
+            yield f"it proves DONE_MEANS {criterion.number}"
+    for event, named_path, _ in named_files(packet.log):
+        if named_path == path:
+            yield f"{event.type} rests on it"
+    for event in packet.state.history:
+        if event.type == "submitted" and path in event.texts("changed"):
+            yield f"the work of {event.at} changed it"
+
+
+def _is_proof(proof: str, path: str, line: int) -> bool:
+    return proved_path(proof) == path and (not line or proof.strip("`").endswith(f":{line}"))
+
+
+def _section_of(name: str) -> str:
+    """The number of a section in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
+    return next((word for word in name.split() if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", word)), "").casefold()

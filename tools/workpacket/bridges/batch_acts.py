@@ -7,24 +7,235 @@ the act before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import cast
 
-from workpacket.bridges import batch_records as records
-from workpacket.bridges.batch_completing import complete_batch, finish
-from workpacket.bridges.batch_dependencies import narrowed
-from workpacket.bridges.batch_desk import BatchDesk
-from workpacket.bridges.batch_facts import BatchFacts
-from workpacket.bridges.batch_labels import label_after
-from workpacket.bridges.batch_phases import BatchUnderWay, Outcome, Phase
-from workpacket.documents.batch_plan import Plan, first_batch
+from workpacket.bridges import batch_state as records
+from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
+from workpacket.bridges.batch_state import LOCKFILE_CHANGED, BatchState, BatchUnderWay, Outcome, Phase, label_after
+from workpacket.bridges.dependency_guard import dependency_changes, refusal_of
+from workpacket.bridges.stream_log import StreamLog
+from workpacket.documents.batch import BatchCheckpoint
+from workpacket.documents.batch_plan import BatchPlan, first_batch
 from workpacket.documents.batch_scope import BatchScope
-from workpacket.documents.batch_view import BatchView, NextBatch
+from workpacket.documents.batch_writing import BatchView, NextBatch, with_statuses, written
 from workpacket.errors import WorkpacketError
+from workpacket.git.history import commit_with_staged, commit_with_trailer, status, tree_of
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit
 from workpacket.model.canonical import Json
-from workpacket.runtime.at_work import at_work
+from workpacket.model.ids import covers
+from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.at_work import NOBODY, Caller, at_work
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.runtime import Runtime
 from workpacket.shell.moment import moment
+from workpacket.shell.transactions.transaction import Transaction
+from workpacket.text.yaml_edit import CannotEdit
 from workpacket.value import replace
+
+
+@dataclass(slots=True)
+class BatchDesk:
+    """`caller` is who the work is begun for. `said` is what there is to tell the person."""
+
+    repository: Repository
+    runtime: Runtime
+    transaction: Transaction
+    folder: str
+    caller: Caller = NOBODY
+    said: list[str] = field(default_factory=list)
+    facts: BatchFacts = field(init=False)
+    log: StreamLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = folder_named(self.folder, self._read)
+        self.look()
+
+    def look(self) -> None:
+        self.facts, self.log = gather(self.repository, self.runtime, self._read, self.folder)
+
+    def _read(self, path: str) -> bytes | None:
+        found = self.transaction.workspace.work_tree.read(path)
+        return None if found is None else found.data
+
+    def record(self, type_: str, data: Mapping[str, Json], payload: Json = None) -> None:
+        """Append to the log; when this returns, the record is durable and the state is the one after it."""
+        version = self.facts.state.version
+        self.facts.state.apply(self.log.append(type_, data, expected_version=version, payload=payload))
+
+    def write(self, done: frozenset[str] = frozenset()) -> None:
+        """Bring the files to what the log says, both or none, and look again. Tasks in `done` get that status."""
+        facts = self.facts
+        try:
+            data = written(facts.checkpoint, facts.folder, facts.state.view, facts.words)
+            tasks = with_statuses(facts.tasks, done)
+        except CannotEdit as error:
+            raise WorkpacketError("batch_file_unwritable", str(error)) from error
+        old = facts.checkpoint.source.digest if facts.checkpoint is not None else None
+        changes = (
+            FileChange(f"{facts.folder}/checkpoint.yaml", old, data),
+            FileChange(facts.tasks.path, facts.tasks.source.digest, tasks),
+        )
+        self.transaction.apply(Plan("batch", moment().tx, changes))
+        self.look()
+
+    def take_over(self, *, adopted: bool) -> None:
+        """Make what the file says the log's view."""
+        if self.facts.checkpoint is None:
+            raise WorkpacketError("batch_scope_missing", f"there is no {self.folder}/checkpoint.yaml to adopt")
+        reviewers: list[Json] = list(self.facts.reviewers)
+        data: dict[str, Json] = {"digest": self.facts.checkpoint.source.digest, "adopted": adopted}
+        view, held = self.facts.stated.as_json(), self.facts.preconditions().as_json()
+        self.record(
+            records.IMPORTED,
+            {**data, "view": view, "reviewers": reviewers, "preconditions": held},
+            payload=self._without_secrets(self.facts.checkpoint),
+        )
+
+    def _without_secrets(self, checkpoint: BatchCheckpoint) -> Json:
+        """What the file says, as it may be stored."""
+        values = cast("Json", checkpoint.root.plain()) if checkpoint.root is not None else None
+        return self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
+
+    def restore(self) -> None:
+        """Write the file anew from the log."""
+        if not self.facts.has_log:
+            raise WorkpacketError("batch_not_begun", f"{self.folder} has no log to restore a checkpoint from")
+        self.write()
+
+
+def require_known_dependencies(desk: BatchDesk) -> None:
+    """Record what changed in dependencies; `RunBlocked` if nobody gave leave, or if that cannot be judged."""
+    base = _base_of(desk)
+    changes = dependency_changes(desk.repository, base, desk.facts.state.allow_deps, base)
+    if changes.verdicts:
+        desk.record(LOCKFILE_CHANGED, changes.as_event())
+    refused = refusal_of(changes)
+    if refused is not None:
+        hint = "workpacket deps check shows all; restore the lock files, or begin the batch with --allow-deps NAME"
+        raise RunBlocked(refused.message, code=refused.code, details=refused.details, hint=hint)
+
+
+def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The leave of the batch under way, if these names are asked for: the same or less."""
+    wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
+    if wider:
+        message = f"the batch began without --allow-deps {','.join(wider)}"
+        raise RunBlocked(message, code="scope_widened", hint="leave is given when a batch begins")
+    return tuple(wanted) or state.allow_deps
+
+
+def _base_of(desk: BatchDesk) -> str:
+    """The commit compared with, '' for the time before the first one."""
+    state = desk.facts.state
+    named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
+    if state.checkpoint_commit is None and not named:
+        raise RunBlocked(
+            f"{desk.folder}: neither log nor file says at which commit the work began, so nobody can say what it "
+            "changed", code="check_not_run", hint="put the commit into checkpoint.yaml as last_commit, and batch adopt",
+        )  # fmt: skip
+    try:
+        return commit_of(desk.repository, named) if named else ""
+    except WorkpacketError as error:
+        message = f"{desk.folder}: dependencies cannot be compared with {named}: {error.message}"
+        raise RunBlocked(message, code="check_not_run", hint=error.hint) from None
+
+
+TRAILER = "Batch-Id"
+_SHOWN = 3
+
+
+def complete_batch(
+    desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
+) -> None:
+    """Write the intent down, then carry it out. What nobody may commit is refused before."""
+    require_known_dependencies(desk)
+    view = _view_after(desk, batch, issues, resolved)
+    desk.record(records.COMPLETING, {
+        "id": moment().nonce, "batch": batch.label, "tasks": list(batch.tasks), "head": desk.facts.seen.head,
+        "view": view.as_json(), "message": message or _subject(desk, batch),
+    })  # fmt: skip
+    _carry_out(desk, judged=True)
+
+
+def finish(desk: BatchDesk) -> None:
+    """Do what is left of a completion that was cut short, if one was."""
+    _carry_out(desk, judged=False)
+
+
+def _carry_out(desk: BatchDesk, *, judged: bool) -> None:
+    begun = desk.facts.state.completing
+    if begun is None:
+        return
+    head = desk.facts.seen.head
+    before = commit_with_trailer(desk.repository, head, TRAILER, begun.id) if head else None
+    found = None if before is None else before.commit
+    if found is None:
+        if not judged:  # what lies in the work tree may have changed since the intent was written down
+            require_known_dependencies(desk)
+        head = head_commit(desk.repository) or ""
+        if head != begun.head:  # somebody committed meanwhile: the file names the parent of its own commit
+            view = replace(desk.facts.state.view, last_commit=head).as_json()
+            data: dict[str, Json] = {"id": begun.id, "batch": begun.label, "tasks": list(begun.tasks), "head": head}
+            desk.record(records.COMPLETING, {**data, "view": view, "message": begun.message})
+        desk.write(done=frozenset(begun.tasks))
+        text = f"{begun.message}\n\n{TRAILER}: {begun.id}\n"
+        found = commit_with_staged(desk.repository, text, _paths_of(desk, begun.tasks))
+    else:
+        desk.write(done=frozenset(begun.tasks))
+    held = desk.facts.preconditions(found, tree_of(desk.repository, found)).as_json()
+    desk.record(records.COMPLETED, {"id": begun.id, "batch": begun.label, "commit": found, "preconditions": held})
+    desk.said.append(f"batch {begun.label} is complete, commit {found[:12]}")
+
+
+def _view_after(desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int]) -> BatchView:
+    facts = desk.facts
+    before = facts.state.view
+    after = facts.scope.with_done(set(batch.tasks))
+    kept = [issue for number, issue in enumerate(before.deferred, 1) if number not in resolved]
+    label = label_after(batch.label, {*facts.state.labels, batch.label})
+    tasks = after.next.batch
+    return replace(
+        before,
+        branch=facts.seen.branch,
+        timestamp=moment().now,
+        last_batch=batch.label,
+        last_commit=facts.seen.head,
+        groups=after.groups(),
+        next=NextBatch(label, tasks, len(tasks) > 1) if tasks else None,
+        deferred=(*kept, *({"batch": batch.label, **i} if isinstance(i, dict) else i for i in issues)),
+        phase="",
+        incomplete=(),
+    )
+
+
+def _subject(desk: BatchDesk, batch: BatchUnderWay) -> str:
+    names = desk.facts.scope.names
+    listed = ", ".join(f"{task} {names.get(task, '')}".strip() for task in batch.tasks)
+    return " ".join(f"{desk.facts.name}: batch {batch.label}: {listed}".split())
+
+
+def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
+    """What differs from HEAD and belongs to the batch: what its tasks name, and the two files of the scope."""
+    named = [path for task in desk.facts.scope.tasks if task.id in tasks for path in task.files]
+    own = {f"{desk.folder}/checkpoint.yaml", f"{desk.folder}/tasks.yaml"}
+    entries = status(desk.repository)
+    chosen = [entry.path for entry in entries if entry.path in own or any(_names(n, entry.path) for n in named)]
+    left = [e.path for e in entries if e.path not in chosen and (e.untracked or e.letters[1] != " ")]
+    if left:
+        more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+        desk.said.append(f"left out of the commit: {', '.join(left[:_SHOWN])}{more}")
+    return chosen
+
+
+def _names(named: str, path: str) -> bool:
+    """Whether a task that names the file, folder or pattern `named` changes the file at `path`."""
+    plain = named.strip().replace("\\", "/").partition(":")[0].removeprefix("./").rstrip("/")
+    return path == plain or path.startswith(f"{plain}/") or fnmatchcase(path, plain)
 
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:
@@ -165,7 +376,7 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
     return batch
 
 
-def planned(scope: BatchScope) -> Plan:
+def planned(scope: BatchScope) -> BatchPlan:
     """What the scope says comes next; WorkpacketError with the code of what makes that impossible."""
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
@@ -177,7 +388,7 @@ def planned(scope: BatchScope) -> Plan:
     return found
 
 
-def proposed(facts: BatchFacts, plan: Plan) -> NextBatch | None:
+def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
     """The next batch: the one that the checkpoint names, if it can begin as it stands; else the planned one."""
     view = facts.state.view
     named = view.next

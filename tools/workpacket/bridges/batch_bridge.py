@@ -9,17 +9,24 @@ from collections.abc import Sequence
 from typing import cast
 
 from workpacket.bridges.batch_facts import misfits
-from workpacket.bridges.batch_records import KINDS, fold, folder_of, stream_of
+from workpacket.bridges.batch_state import KINDS, fold, folder_of, stream_of
 from workpacket.bridges.foreign import Foreign
 from workpacket.bridges.stream_log import records_of
 from workpacket.documents.batch import BatchCheckpoint
-from workpacket.documents.batch_view import BatchView, differences, view_of
-from workpacket.documents.batch_writing import Values, Words, brought_up, canonical, document_of
+from workpacket.documents.batch_writing import (
+    BatchView,
+    Values,
+    Words,
+    brought_up,
+    canonical,
+    differences,
+    document_of,
+    view_of,
+)
 from workpacket.model.canonical import Json
 from workpacket.runtime.stores.contract import Store
-from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 
 class BatchBridge:

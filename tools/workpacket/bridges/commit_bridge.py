@@ -13,8 +13,7 @@ from workpacket.model.checkpoint_commit import sidecar_bytes
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine
 from workpacket.shell.shipped_schemas import schemas
-from workpacket.text.fault import Fault
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 
 class CommitBridge:

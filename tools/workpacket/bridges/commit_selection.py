@@ -19,17 +19,16 @@ from typing import Literal, NamedTuple
 
 from workpacket.bridges.commit_bridge import BRIDGE
 from workpacket.documents.commit_sidecar import CommitSidecar
-from workpacket.git.commits import Commit, commits_before
+from workpacket.git.history import Commit, commits_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message
-from workpacket.runtime.records.milestones import Milestones, Reached
+from workpacket.runtime.records.state import Milestones, Reached
 from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.shell.tree import read_bytes, refusal
-from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 SelectedFrom = Literal["sidecar", "git_log_run_specific", "git_log_legacy", "none"]
 

@@ -8,14 +8,99 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from workpacket.bridges.dependency_changes import DependencyChanges, dependency_changes
+from workpacket.documents.lockfiles.allowlist import DependencyViolation, FileVerdict, Leave, judge
+from workpacket.documents.lockfiles.comparison import State, Unreadable, compare, format_of
+from workpacket.documents.lockfiles.dependencies import LOCKFILE
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.runtime.attempts.recorder import Draft
-from workpacket.runtime.commits.checkpoint import Judged
+from workpacket.git.run import run_git
+from workpacket.model.canonical import Json
+from workpacket.runtime.attempts.recorder import RecordDraft
+from workpacket.runtime.commits.checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import RunState
+from workpacket.shell.governing.dependency_leave import leave_at
+from workpacket.shell.tree import link_on_the_way, read_bytes, refusal
+from workpacket.value import Value
+
+HERE = "the work tree"
+NOTHING_YET = "the empty repository"
+
+
+class DependencyChanges(Value):
+    """`base` is the commit compared with, '' for nothing at all."""
+
+    base: str
+    leave: Leave
+    verdicts: tuple[FileVerdict, ...]
+    unreadable: tuple[Unreadable, ...]
+
+    @property
+    def violations(self) -> tuple[DependencyViolation, ...]:
+        return tuple(violation for verdict in self.verdicts for violation in verdict.violations)
+
+    @property
+    def warnings(self) -> tuple[tuple[str, str], ...]:
+        """Path and sentence."""
+        return tuple((verdict.file.path, verdict.warning) for verdict in self.verdicts if verdict.warning)
+
+    def as_event(self) -> dict[str, Json]:
+        return {
+            "base": self.base,
+            "allow": list(self.leave.patterns),
+            "lockfiles": [verdict.as_json() for verdict in self.verdicts],
+            "warnings": [f"{path}: {sentence}" for path, sentence in self.warnings],
+        }
+
+
+def dependency_changes(
+    repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
+) -> DependencyChanges:
+    """`base` and `policy_at` are commits, '' for the time before the first one. What `allow` and the policy as of
+    `policy_at` name may change."""
+    policy = leave_at(repository, policy_at)
+    leave = Leave((*policy.patterns, *allow), policy.threshold)
+    before = state_at(repository, base)
+    files, unreadable = compare(before, state_here(repository, before))
+    return DependencyChanges(base, leave, judge(files, leave), unreadable)
+
+
+def state_at(repository: Repository, commit: str) -> State:
+    """The files about dependencies as they were committed."""
+    if not commit:
+        return State(NOTHING_YET, {})
+    entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
+    objects = read_objects(repository, (entry.object_id for entry in entries if entry.is_file))
+    said: dict[str, bytes | str] = {
+        entry.path: objects.get(entry.object_id, "is not in this clone") if entry.is_file else "is no regular file"
+        for entry in entries
+    }
+    return State(f"commit {commit[:12]}", said)
+
+
+def state_here(repository: Repository, before: State) -> State:
+    """The files about dependencies as they lie in the work tree, those of `before` too if git no longer knows them."""
+    listed = run_git(
+        repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--deduplicate"
+    ).text
+    tags = {row[2:]: row[0] for row in listed.split("\0") if row}
+    root = str(repository.root)
+    files: dict[str, bytes | str] = {}
+    for path in sorted({*tags, *before.files}):
+        if format_of(path) is None:
+            continue
+        link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
+        try:
+            files[path] = f"lies behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+        except (FileNotFoundError, NotADirectoryError):
+            # In a sparse work tree a file that is left out is what the index says.
+            if tags.get(path) == "S":
+                files[path] = read_objects(repository, [f":{path}"]).get(f":{path}", "is not in this clone")
+        except OSError as error:
+            files[path] = refusal(error)
+    return State(HERE, files)
 
 
 class HasState(Protocol):
@@ -30,12 +115,12 @@ class DependencyGuard:
         self._session = session
         self._repository = repository
 
-    def __call__(self) -> Judged:
+    def __call__(self) -> CommitReview:
         changes = changes_of_run(self._repository, self._session.state)
         refused = refusal_of(changes)
         if not changes.verdicts:
-            return Judged(refusal=refused)
-        return Judged((Draft("lockfile_changed", changes.as_event()),), refused)
+            return CommitReview(refusal=refused)
+        return CommitReview((RecordDraft("lockfile_changed", changes.as_event()),), refused)
 
 
 def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ...] = ()) -> DependencyChanges:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from workpacket.model.canonical import Json
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 
 class Foreign(NamedTuple):

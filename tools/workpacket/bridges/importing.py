@@ -16,17 +16,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.bridges.foreign import Bridge, Foreign
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.records.kinds import Kind, current
+from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
 
-IMPORTED = Kind("checkpoint.imported", {"format": "public", "position": "public", "digest": "public", "file": "scan"})
+IMPORTED = RecordKind(
+    "checkpoint.imported", {"format": "public", "position": "public", "digest": "public", "file": "scan"}
+)
 KINDS = {IMPORTED.type: IMPORTED}
 
 Outcome = Literal["genesis", "unchanged", "extended"]
@@ -62,7 +65,7 @@ class Placed(NamedTuple):
     position: int
 
 
-class Planned(NamedTuple):
+class ImportPlan(NamedTuple):
     stream: str
     known: int
     new: tuple[Placed, ...]
@@ -74,7 +77,7 @@ class Planned(NamedTuple):
         return "extended" if self.known else "genesis"
 
 
-def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[Planned, ...]:
+def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[ImportPlan, ...]:
     """What an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
     streams: dict[str, list[Placed]] = {}
     for one in placed:
@@ -82,7 +85,7 @@ def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple
     return tuple(_planned(store, bridge, stream, found) for stream, found in streams.items())
 
 
-def append_planned(runtime: Runtime, planned: Sequence[Planned]) -> None:
+def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
     """Append what was planned. If somebody else appended to a stream meanwhile: `VersionConflict`."""
     for plan in planned:
         for one in plan.new:
@@ -99,7 +102,7 @@ def imported(store: Store, stream: str) -> tuple[Placed, ...]:
     return tuple(_placed(store, event) for event in store.read(stream) if event.type == IMPORTED.type)
 
 
-def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed]) -> Planned:
+def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed]) -> ImportPlan:
     held = [one.checkpoint for one in imported(store, stream)]
     if isinstance(bridge, OfRuns):
         held = list(bridge.from_runs(store, stream.partition("/")[2])) or held
@@ -109,7 +112,7 @@ def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed])
             raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
     if len(held) > len(found):
         raise _conflict(stream, found[0].file, f"the stream holds {len(held)} checkpoints, the file {len(found)}", {})
-    return Planned(stream, len(held), tuple(found[len(held) :]))
+    return ImportPlan(stream, len(held), tuple(found[len(held) :]))
 
 
 def alike(held: Foreign, found: Foreign) -> bool:
@@ -134,7 +137,7 @@ def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> Non
         raise RedactionFailed(f"{file} holds a secret; remove it from the file and import it then")
 
 
-def _append(runtime: Runtime, plan: Planned) -> None:
+def _append(runtime: Runtime, plan: ImportPlan) -> None:
     chosen = runtime.settings
     head = runtime.store.head(plan.stream)
     now = chosen.clock.now()
@@ -165,3 +168,40 @@ def _placed(store: Store, event: Event) -> Placed:
     if not isinstance(values, Mapping) or not isinstance(position, int):
         raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
     return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)
+
+
+class Exported(NamedTuple):
+    keys: tuple[str, ...]
+    data: bytes
+
+
+def export(store: Store, bridge: Bridge, key: str) -> Exported:
+    """The file of one key, or of all that came out of one file: `key` may be empty or end before a '/'."""
+    own = bridge.from_runs(store, key) if isinstance(bridge, OfRuns) and key else ()
+    found = own or _imported(store, bridge, key)
+    keys = tuple(dict.fromkeys(one.stream.partition("/")[2] for one in found))
+    return Exported(keys, bridge.write(found))
+
+
+def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
+    prefix = f"{bridge.name}/{key}"
+    found: list[Placed] = []
+    for head in store.heads(prefix):
+        if not key or head.stream == prefix or head.stream.startswith(f"{prefix}/"):
+            found += _held(store, bridge, head.stream)
+    if not found:
+        raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
+                              hint=f"workpacket import {bridge.name} PATH")  # fmt: skip
+    files = sorted({one.file for one in found})
+    if len(files) > 1:
+        keys = sorted({one.checkpoint.stream.partition("/")[2] for one in found})
+        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} stands for several files: "
+                              f"{', '.join(files)}", hint=f"name one of {', '.join(keys)}")  # fmt: skip
+    return tuple(one.checkpoint for one in sorted(found, key=lambda one: one.position))
+
+
+def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
+    """What the stream holds: as it stands now if this store moves such streams, else what was imported."""
+    found = list(imported(store, stream))
+    own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
+    return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found

@@ -12,13 +12,23 @@ from typing import NamedTuple
 
 from workpacket.bridges import importing
 from workpacket.bridges.foreign import Foreign
-from workpacket.bridges.role_artifacts import digest_of, digests, named_in
 from workpacket.bridges.role_bridge import BRIDGE, foreign_of
-from workpacket.bridges.role_facts import RoleFacts, RoleKey, facts_of, read_folder
-from workpacket.bridges.role_records import ADVANCED, IMPORTED, RoleState, artifact_rows, fields_of
+from workpacket.bridges.role_facts import (
+    ADVANCED,
+    IMPORTED,
+    RoleFacts,
+    RoleKey,
+    RoleState,
+    artifact_rows,
+    digest_of,
+    digests,
+    facts_of,
+    fields_of,
+    named_in,
+    read_folder,
+)
 from workpacket.bridges.stream_log import StreamLog
-from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, is_open
-from workpacket.documents.role_writing import advanced, canonical, front_of
+from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, advanced, canonical, front_of, is_open
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan

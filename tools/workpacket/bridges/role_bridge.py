@@ -10,16 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from workpacket.bridges.foreign import Foreign
-from workpacket.bridges.role_facts import unreadable_bytes
-from workpacket.bridges.role_records import FORM, KINDS, fields_of, fold, stream_of
+from workpacket.bridges.role_facts import FORM, KINDS, fields_of, fold, stream_of, unreadable_bytes
 from workpacket.bridges.stream_log import records_of
-from workpacket.documents.role_progress import KEYS, RoleProgress
-from workpacket.documents.role_writing import body_of, canonical, front_of
+from workpacket.documents.role_progress import KEYS, RoleProgress, body_of, canonical, front_of
 from workpacket.model.canonical import Json
 from workpacket.runtime.stores.contract import Store
-from workpacket.text.fault import Fault
 from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 # What lies beside checkpoints and is known for what it is.
 _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summary", "template": "template"}

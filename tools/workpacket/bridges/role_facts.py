@@ -3,21 +3,123 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, cast
 
+from workpacket.bridges import importing
 from workpacket.bridges.foreign import stream_named
-from workpacket.bridges.role_records import FORM, KINDS, Fields, RoleState, fields_of, fold, stream_of
-from workpacket.bridges.stream_log import StreamLog
-from workpacket.documents.role_progress import KEYS, RoleProgress, closing_of, is_open
-from workpacket.documents.role_writing import front_of
+from workpacket.bridges.stream_log import StreamLog, StreamRecord
+from workpacket.documents.role_progress import EMPTY_BODY, KEYS, RoleProgress, closing_of, front_of, is_open, noted
 from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+from workpacket.runtime.records.kinds import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease
-from workpacket.text.fault import Fault
+from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.transactions.safe_paths import split_path
+from workpacket.shell.tree import link_on_the_way
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.loaded import unreadable
-from workpacket.text.source import Source
+from workpacket.text.node import Plain
+from workpacket.text.source import Fault, Source
 from workpacket.value import Value
+
+ADVANCED = "role.advanced"
+IMPORTED = importing.IMPORTED.type
+FORM = "role"
+
+KINDS: Mapping[str, RecordKind] = {
+    **importing.KINDS,
+    ADVANCED: RecordKind(ADVANCED, {
+        "milestone": "public", "feature": "scan", "team": "scan", "agent": "scan", "phase": "scan", "status": "public",
+        "last_action": "scan", "updated": "public", "note": "scan", "instance": "scan", "artifacts": "scan",
+    }),
+}  # fmt: skip
+
+
+def stream_of(feature: str, team: str, agent: str) -> str:
+    """The stream of one role in one feature. Its lease makes one writer of the file."""
+    return stream_named(FORM, feature, team, agent)
+
+
+class RoleFields(NamedTuple):
+    """The seven, in the order of the published format."""
+
+    feature: str
+    team: str
+    agent: str
+    phase: str
+    status: str
+    last_action: str
+    updated: str
+
+
+@dataclass(slots=True)
+class RoleState:
+    """`earlier` are the fields that the file may still show because its writer was killed.
+
+    `artifacts` are the files that the role named, with their digests at its last milestone.
+    """
+
+    version: int = 0
+    front: dict[str, Plain] = field(default_factory=dict)
+    body: str = EMPTY_BODY
+    note: str = ""
+    earlier: list[RoleFields] = field(default_factory=list)
+    artifacts: dict[str, str] = field(default_factory=dict)
+    _writer: str = ""
+
+    @property
+    def fields(self) -> RoleFields:
+        return fields_of(self.front)
+
+    def apply(self, record: StreamRecord) -> None:
+        if record.writer != self._writer:
+            self.earlier, self._writer = [], record.writer
+        if self.version:
+            self.earlier.append(self.fields)
+        if record.type == IMPORTED and isinstance(record.payload, Mapping):
+            front = record.payload.get("front")
+            self.front = dict(cast("Mapping[str, Plain]", front)) if isinstance(front, Mapping) else {}
+            self.body, self.note = str(record.payload.get("body") or ""), ""
+        elif record.type == ADVANCED:
+            self.front |= {key: str(record.data.get(key) or "") for key in KEYS}
+            self.note = str(record.data.get("note") or "")
+            self.body = with_note(self.body, self.note)
+            self.artifacts = _artifacts(record.data.get("artifacts"))
+        self.version = record.version
+
+
+def fold(records: Iterable[StreamRecord]) -> RoleState:
+    state = RoleState()
+    for record in records:
+        state.apply(record)
+    return state
+
+
+def fields_of(front: Mapping[str, object]) -> RoleFields:
+    """The seven fields that the log and the file have in common."""
+    return RoleFields(*(str(front[key]) if front.get(key) is not None else "" for key in KEYS))
+
+
+def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
+    """Artifacts as a record has them: in rows, since the key of a mapping may look like the name of a secret."""
+    return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
+
+
+def _artifacts(rows: Json) -> dict[str, str]:
+    """None in the records of a time that knew no artifacts."""
+    found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return {str(row["path"]): str(row["sha256"]) for row in found}
+
+
+def with_note(body: str, note: str) -> str:
+    """The text below the front matter with one more note."""
+    start = "---\n---\n"
+    return noted(Source("", start + body), note).text.removeprefix(start)
+
 
 FOLDER = "docs/progress"
 # A name is a part of a file name on every system, and of one line.
@@ -67,7 +169,7 @@ class RoleFacts(Value):
     twins: tuple[str, ...] = ()
 
     @property
-    def fields(self) -> Fields:
+    def fields(self) -> RoleFields:
         """Where the role stands: by its log, or by its file if it has none."""
         if not self.state.version and self.document is not None:
             return fields_of(front_of(self.document))
@@ -204,3 +306,62 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     if wrong:
         message = f"{key.path} is the checkpoint of another role: it says {', '.join(wrong)}"
         raise WorkpacketError("role_identity_mismatch", message, path=key.path)
+
+
+MOST: Final = 100  # those that were named first are let go of
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_WORD = re.compile(r"[^\s`\"'()\[\]{}<>|,;]+")
+_LINES = re.compile(r":[0-9]+(?:[-:][0-9]+)?\Z")
+
+
+class ArtifactChange(NamedTuple):
+    path: str
+    what: Literal["has changed", "is gone"]
+
+    @property
+    def message(self) -> str:
+        return f"{self.path} {self.what} since the last milestone"
+
+    @property
+    def choice(self) -> str:
+        """What to look at, or to do, for whoever does not go on with what is there."""
+        return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
+
+
+def named_in(texts: Iterable[str]) -> Iterator[str]:
+    """What could be a path: anything in backquotes, and every word with a slash or a dot."""
+    for text in texts:
+        for found in _QUOTED.findall(text):
+            yield _path(found)
+        for word in _WORD.findall(text):
+            if "/" in word or "." in word:
+                yield _path(word)
+
+
+def _path(word: str) -> str:
+    return _LINES.sub("", word.lstrip("*").rstrip(".:!?*")).removeprefix("./")
+
+
+def digest_of(root: str, path: str) -> str | None:
+    """The digest of a file below the repository; None of anything else, and of what lies behind a link."""
+    try:
+        *folders, _ = split_path(path)
+    except WorkpacketError:
+        return None
+    return None if folders and link_on_the_way(root, "/".join(folders)) else digest_here(root, path)
+
+
+def digests(root: str, paths: Iterable[str], own: str) -> dict[str, str]:
+    """Those of the paths that are files, with their digests. The role's own file changes with every milestone."""
+    found = {path: digest for path in dict.fromkeys(paths) if path != own and (digest := digest_of(root, path))}
+    return dict([*found.items()][-MOST:])
+
+
+def changes(root: str, artifacts: Mapping[str, str]) -> tuple[ArtifactChange, ...]:
+    """What is not as it was at the last milestone."""
+    now = {path: digest_of(root, path) for path in artifacts}
+    return tuple(
+        ArtifactChange(path, "is gone" if now[path] is None else "has changed")
+        for path, digest in artifacts.items()
+        if now[path] != digest
+    )

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from workpacket.bridges.run_endings import ending_of
+from workpacket.bridges.packet_runs import ending_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
-from workpacket.ledger.state import Run
-from workpacket.lifecycle.linking import link_unmet
-from workpacket.lifecycle.unmet import Unmet
-from workpacket.plans.linking import Ending
+from workpacket.ledger.fold import LinkedRun
+from workpacket.lifecycle.gates import link_unmet
+from workpacket.lifecycle.run_links import Ending
+from workpacket.lifecycle.transitions import Unmet
 from workpacket.runtime.catalog import RunLine
-from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store
@@ -86,7 +86,7 @@ class RunLinks:
         self._close(store, stream, packet, ending)
 
     def _close(self, store: Store, stream: str, packet: str, ending: Callable[[], Ending | None]) -> None:
-        def is_it(run: Run) -> bool:
+        def is_it(run: LinkedRun) -> bool:
             return (run.run, run.store) == (stream, identity)
 
         try:
@@ -123,7 +123,7 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
             yield from _unlinked(repository, identity, line)
 
 
-def _about(store: Store, identity: str, packet: str, run: Run) -> Iterator[Disagreement]:
+def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
         message = f"{run.run} works on {packet} by its log, in a store that is not here"
         yield Disagreement(run.run, packet, "elsewhere", message)
@@ -159,3 +159,34 @@ def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[l
             links.begins(runtime.store, one.run, one.packet)
     left = {(one.run, one.what): one for one in disagreements(repository, runtime)}
     return [one for one in found if (one.run, one.what) not in left], list(left.values())
+
+
+def differing_ends(repository: Repository, store: Store) -> Iterator[str]:
+    """Every run of this store that did not end here as the log says."""
+    identity = store.identity
+    for state in linked_packets(repository):
+        for run in state.runs:
+            what = _difference(store, run) if run.store == identity else ""
+            if what:
+                yield f"{run.run}: by the log of {state.packet} {what}"
+
+
+def _difference(store: Store, run: LinkedRun) -> str:
+    digest = (run.closed.text("stream_sha256") or "") if run.closed is not None else ""
+    count = run.closed.data.get("events") if run.closed is not None else None
+    if not digest or not isinstance(count, int):
+        return ""
+    head = store.head(run.run)
+    head = head or next((one for one in store.heads(run.run, removed=True) if one.stream == run.run), None)
+    if head is None or head.version < count:
+        return f"it ended with {count} events, and the store has {head.version if head is not None else 0}"
+    found = head.hash if head.version == count else _hash_at(store, run.run, count)
+    return f"it ended as {digest[:12]}, and the store has {found[:12]}" if found and found != digest else ""
+
+
+def _hash_at(store: Store, stream: str, version: int) -> str:
+    """'' where it cannot be read: what was removed, and what the check of the store names."""
+    try:
+        return next((event.hash for event in store.read(stream, version - 1, version)), "")
+    except LogDamaged:
+        return ""

@@ -8,23 +8,194 @@ run is the one that the first of them names, else the folder of the file. A run 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, cast
 
 from workpacket.bridges.foreign import Foreign, stream_named
 from workpacket.bridges.importing import alike
-from workpacket.bridges.runstate_fields import LEGACY, SCHEMA_VERSION, TIMELINE, faults_of, is_newer
-from workpacket.bridges.runstate_snapshot import snapshot
 from workpacket.model.canonical import Json
-from workpacket.runtime.resuming.observations import Observations
-from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.records.state import RunState, Status
+from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.stop_reasons import reason_of
 from workpacket.runtime.stores.contract import Store
-from workpacket.text.fault import Fault
+from workpacket.text.formats import FORMATS
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
+from workpacket.value import Value
+
+SCHEMA_VERSION: Final = "1.0.0"
+PHASES: Final = ("INIT", "PLAN", "IMPLEMENT", "VERIFY", "REVIEW", "CHECKPOINT", "FINALIZE", "STOPPED")
+RISKS: Final = ("low", "medium", "high")
+
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
+
+
+class FieldSpec(Value):
+    """`path` of a field that may be left out unless it is `required`; `what` says what it must be."""
+
+    path: tuple[str, ...]
+    what: str
+    fits: Callable[[Any], bool]
+    required: bool = False
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _time(value: Any) -> bool:
+    return isinstance(value, str) and not FORMATS["date-time"](value)
+
+
+def _counts(value: Any) -> bool:
+    return _count(value) or (isinstance(value, dict) and all(_count(item) for item in value.values()))
+
+
+def _milestones(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict)
+        and _name(one.get("goal"))
+        and _texts(one.get("done_checks", []))
+        and _texts(one.get("files_expected", []))
+        and one.get("risk_level", "low") in RISKS
+        for one in value
+    )
+
+
+def _commands(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and _name(one.get("command")) and type(one.get("exit_code")) is int for one in value
+    )
+
+
+def _sha(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{7,64}", value) is not None
+
+
+_EVIDENCE = "last_verification_evidence"
+
+# Of a legacy snapshot not more is asked than what a resume rests on; every version so far has these.
+LEGACY: Final = (
+    FieldSpec(("schema_version",), f'"{SCHEMA_VERSION}", or absent', lambda value: value == SCHEMA_VERSION),
+    FieldSpec(("run_id",), "text", _name, required=True),
+    FieldSpec(("phase",), f"one of {', '.join(PHASES)}", lambda value: value in PHASES, required=True),
+    FieldSpec(("milestone_index",), "a number from 0", _count),
+    FieldSpec(("milestones",), "a list of milestones, each with a goal, done_checks and a risk_level", _milestones),
+    FieldSpec(("repo_path",), "text", _text),
+    FieldSpec(("scope_lock",), "a mapping", _mapping),
+    FieldSpec(("scope_lock", "allowlist"), "a list of texts", _texts),
+    FieldSpec(("scope_lock", "denylist"), "a list of texts", _texts),
+    FieldSpec(("owned_paths",), "a list of texts or a mapping", lambda value: _texts(value) or _mapping(value)),
+    FieldSpec(("checkpoint_commit_sha",), "the id of a commit", _sha),
+    FieldSpec(("last_successful_phase",), f"one of {', '.join(PHASES)}", lambda value: value in PHASES),
+    FieldSpec((_EVIDENCE,), "a mapping", _mapping),
+    FieldSpec((_EVIDENCE, "commands_required"), "a list of texts", _texts),
+    FieldSpec((_EVIDENCE, "commands_run"), "a list of commands with their exit codes", _commands),
+    FieldSpec((_EVIDENCE, "commands_missing"), "a list of texts", _texts),
+    FieldSpec((_EVIDENCE, "tiers_run"), "a list of texts", _texts),
+    FieldSpec(("retries",), "a number, or numbers by name", _counts),
+    FieldSpec(("milestone_retries",), "a number, or numbers by name", _counts),
+    FieldSpec(("review_rounds",), "a number, or numbers by name", _counts),
+    FieldSpec(("stop_reason",), "text", _text),
+    FieldSpec(("started_at",), "a time (RFC 3339)", _time),
+    FieldSpec(("updated_at",), "a time (RFC 3339)", _time),
+    FieldSpec(("auto_resume_count",), "a number from 0", _count),
+)
+
+TIMELINE: Final = (
+    FieldSpec(("seq",), "a number from 0", _count, required=True),
+    FieldSpec(("timestamp",), "a time (RFC 3339)", _time, required=True),
+    FieldSpec(("type",), "text", _name, required=True),
+    FieldSpec(("payload",), "a mapping", _mapping),
+    FieldSpec(("source",), "text", _text),
+)
+
+
+def is_newer(values: Mapping[str, Any]) -> bool:
+    """Whether a later version wrote it. What is no version at all is not newer, but malformed."""
+    said = values.get("schema_version")
+    parts = _VERSION.match(said) if isinstance(said, str) else None
+    known = _VERSION.match(SCHEMA_VERSION)
+    assert known is not None
+    return parts is not None and _numbers(parts) > _numbers(known)
+
+
+def _numbers(version: re.Match[str]) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.groups())
+
+
+def faults_of(root: Node, fields: tuple[FieldSpec, ...], what: str) -> Iterator[Fault]:
+    """Everything that does not fit, each at its own place. Unknown keys are kept and not judged; null is absent."""
+    if not isinstance(root.value, dict):
+        yield Fault("checkpoint_malformed", *root.span, what)
+        return
+    for field in fields:
+        node = root.get(*field.path)
+        name = ".".join(field.path)
+        if node is None or (node.value is None and not field.required):
+            if field.required:
+                yield Fault("checkpoint_malformed", *root.span, f"{name}: it is missing")
+        elif not field.fits(node.plain()):
+            yield Fault("checkpoint_malformed", *node.span, f"{name}: it must be {field.what}")
+
+
+# Our runs have no phases: their steps are the program's own. A run at work is in the phase in which work is done.
+_PHASES: Final[dict[Status, str]] = {
+    "running": "IMPLEMENT", "stopped": "STOPPED", "cancelled": "STOPPED", "completed": "FINALIZE", "none": "INIT",
+}  # fmt: skip
+
+
+def snapshot(store: Store, state: RunState) -> dict[str, Json]:
+    """Everything that the format has a place for, of version "1.0.0"."""
+    reached = sorted(state.milestones.reached.values(), key=lambda one: one.milestone_index)
+    last = state.milestones.last
+    values: dict[str, Json] = {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": state.stream,
+        "phase": _PHASES[state.status],
+        "milestone_index": max((one.milestone_index + 1 for one in reached), default=0),
+        "scope_lock": {"allowlist": list(state.scope), "denylist": []},
+        "auto_resume_count": max(state.attempt - 1, 0),
+        **_times(store, state),
+    }
+    if state.workdir:
+        values["repo_path"] = state.workdir
+    if last is not None:
+        values["checkpoint_commit_sha"] = last.commit
+    if state.status in {"stopped", "cancelled"}:
+        values["stop_reason"] = reason_of(state.stop_code or "run_cancelled").code
+    return values
+
+
+def _times(store: Store, state: RunState) -> dict[str, Json]:
+    first = next(iter(store.read(state.stream)))
+    return {"started_at": _snapshot_time(first.recorded_at), "updated_at": _snapshot_time(state.last_recorded_at)}
+
+
+def _snapshot_time(micros: int) -> str:
+    moment = datetime.fromtimestamp(micros / 1_000_000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class RunStateBridge:

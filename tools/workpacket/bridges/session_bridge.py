@@ -14,14 +14,12 @@ from workpacket.bridges.foreign import Foreign, stream_named
 from workpacket.bridges.importing import alike
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.model_sessions.artifacts import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
-from workpacket.runtime.resuming.observations import Observations
-from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.resuming.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
-from workpacket.text.fault import Fault
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import REGISTER
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 _ID = "artifact_id"
 

@@ -12,12 +12,11 @@ from typing import Any, cast
 from workpacket.bridges.foreign import Bridge, Foreign, stream_named
 from workpacket.model.canonical import Json
 from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, problems
-from workpacket.text.fault import Fault
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import REGISTER
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 
 class StepBridge:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, packet_command
 from workpacket.cli.options import Arguments, Command
-from workpacket.plans.activating import activate
-from workpacket.shell.approvals.asking import ACTIVATION
+from workpacket.cli.packet_command import ACTING, packet_command
+from workpacket.lifecycle.activation import activate
+from workpacket.shell.approvals.gate_queries import ACTIVATION
 
 
 def run(arguments: Arguments) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.plans.adoption import Preference, adopt
-from workpacket.plans.drafting import Answer
-from workpacket.plans.facts import Facts
+from workpacket.cli.packet_command import ACTING, actor_of, conclude
+from workpacket.lifecycle.adoption import Preference, adopt
+from workpacket.lifecycle.drafts import Answer
+from workpacket.lifecycle.facts import Facts
 from workpacket.shell.governed_files import find_governed, packet_named
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.log_files import require_no_log_elsewhere

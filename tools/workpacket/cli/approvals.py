@@ -2,14 +2,151 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from workpacket.approvals.decide import Verdict
+from workpacket.approvals.instants import write_instant
+from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION
+from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, chosen
+from workpacket.git.repository import find_repository
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
+from workpacket.report.approval_text import render_refusals
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.report.text import counted
+from workpacket.shell.approvals.check import append_only, check_approvals
+from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.judging.partial_tree import judged_in_part
+from workpacket.shell.moment import moment
+
+_SHORT = 12
+
+
+def verify_approvals(arguments: Arguments) -> int:
+    """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
+    with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
+        wanted = [require_id(word) for word in arguments.words[1:]]
+        findings = [*check_approvals(approvals), *append_only(approvals)]
+        if wanted:
+            findings = [each for each in findings if _is_about(approvals, each, wanted)]
+        findings = judged_in_part(str(approvals.repository.root), findings)
+        remembered = remember_base(approvals)
+        files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
+        outcome = CheckOutcome(tuple(findings), files)
+        status = exit_status(outcome, catalogue())
+        name, commit = approvals.base.name, approvals.base.commit
+        against = f"against the base {escape(name)} ({commit[:_SHORT]})" if commit else "without a base"
+        data: dict[str, Json] = {
+            "base": approvals.base.commit,
+            "envelopes": len(approvals.own_envelopes),
+            "policy_anchored": approvals.base.policy.policy is not None,
+            "policy_remembered": remembered,
+        }
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope("approvals", status, findings, data))
+        return status
+    if findings:
+        sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
+        sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
+    else:
+        count = counted(len(approvals.own_envelopes), "envelope")
+        sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
+    if not data["policy_anchored"]:
+        sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
+    if not remembered:
+        sys.stdout.write("note: the policy could not be remembered on this machine; a rollback would go unseen\n")
+    return status
+
+
+def _is_about(approvals: Approvals, finding: Finding, wanted: list[str]) -> bool:
+    said = approvals.claims.get(finding.path.rpartition("/")[2])
+    return any(name in finding.path.split("/") or f"{name}.md" in finding.path.split("/") for name in wanted) or (
+        said is not None and said.packet in wanted
+    )
+
+
+def list_approvals(arguments: Arguments) -> int:
+    with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
+        wanted = [require_id(word) for word in arguments.words[1:]]
+        gates = sorted({(said.packet, said.gate) for said in approvals.claims.values()})
+        chosen = [gate for gate in gates if not wanted or gate[0] in wanted]
+        verdicts = [(packet, approvals.verdict(packet, gate)) for packet, gate in chosen]
+        if arguments.flag("json"):
+            rows: list[Json] = [_as_json(approvals, packet, verdict) for packet, verdict in verdicts]
+            sys.stdout.write(render_envelope("approvals", exits.OK, [], {"gates": rows}))
+            return exits.OK
+        sys.stdout.write("".join(_as_text(arguments, approvals, packet, verdict) for packet, verdict in verdicts))
+        sys.stdout.write(f"{counted(len(verdicts), 'gate')}\n")
+        return exits.OK
+
+
+def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
+    """Every decision at this gate, with the codes of what speaks against it."""
+    judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
+    used = {digest for event in approvals.log(packet).events for digest in event.attest}
+    for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):
+        if (said.packet, said.gate) == (packet, verdict.gate):
+            codes = judged.get(name, [])
+            yield name, said, ["used"] if "nonce_used" in codes and name.partition(".")[0] in used else codes
+
+
+def _as_json(approvals: Approvals, packet: str, verdict: Verdict) -> Json:
+    unmet: list[Json] = [{"code": each.code, "message": each.message, "path": each.path} for each in verdict.unmet]
+    decisions: list[Json] = []
+    for name, said, codes in _envelopes(approvals, packet, verdict):
+        against: list[Json] = list(codes)
+        decisions.append(
+            {
+                "envelope": name,
+                "decision": said.decision,
+                "approver": said.approver,
+                "role": said.role,
+                "issued_at": write_instant(said.issued_at),
+                "expires_at": write_instant(said.expires_at),
+                "against": against,
+            }
+        )
+    return {
+        "packet": packet,
+        "gate": verdict.gate,
+        "met": verdict.met,
+        "assurance": verdict.assurance,
+        "unmet": unmet,
+        "decisions": decisions,
+    }
+
+
+def _as_text(arguments: Arguments, approvals: Approvals, packet: str, verdict: Verdict) -> str:
+    style = style_of(arguments)
+    decisions = list(_envelopes(approvals, packet, verdict))
+    spent = any("used" in codes for _, _, codes in decisions)
+    state = "open" if verdict.met else "passed before" if spent else "shut"
+    lines = [f"{style.paint(escape(packet), 'code')}  gate {escape(verdict.gate)}: {state}"]
+    for name, said, codes in decisions:
+        against = f"  ({', '.join(codes)})" if codes else ""
+        lines.append(
+            f"  {name[:_SHORT]}  {said.decision}  {escape(said.approver)}  {write_instant(said.issued_at)}{against}"
+        )
+    text = "\n".join(lines) + "\n"
+    if not verdict.met and not spent:
+        text += render_refusals(((each.code, each.message, "") for each in verdict.unmet), style)
+        text += f"  Next: workpacket approve {packet} --gate {verdict.gate}\n"
+    return text + "\n"
+
 
 SUBCOMMANDS = ("list", "verify")
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.judging import list_approvals, verify_approvals
 
     return list_approvals(arguments) if chosen(arguments, SUBCOMMANDS) == "list" else verify_approvals(arguments)
 

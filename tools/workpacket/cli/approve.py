@@ -2,11 +2,301 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TextIO
+
+from workpacket.approvals.envelope import pae
+from workpacket.approvals.instants import read_instant
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import NAMESPACE, unarmor
+from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import refuse
+from workpacket.cli.read_only import NOBODY
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.lifecycle.activation import unmet_besides_signature
+from workpacket.lifecycle.gates import OPTIONAL, TERMS
+from workpacket.lifecycle.transitions import Unmet
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.model.plan import Moment
+from workpacket.report.approval_text import (
+    render_changes,
+    render_file,
+    render_refusals,
+    render_statement,
+    words_to_type,
+)
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.report.terminal import Style
+from workpacket.shell.approvals.decisions import (
+    StatementDraft,
+    Wish,
+    Written,
+    as_error,
+    draft_decision,
+    draft_revocation,
+    last_approved,
+    redraft,
+    write_decision,
+)
+from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.subject import ACTIVATION_GATE, POLICY_MATTER
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.keys.own_key import OwnKey, find_key, find_ssh_keygen, sign
+from workpacket.shell.moment import moment
+
+
+def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
+    """The approval of these very bytes that the person has given and that counts; a no after it undid it."""
+    if wish.decision != "approve":
+        return None
+    verdict = approvals.verdict(wish.packet, wish.gate, terms=wish.terms)
+    mine = [voice.envelope for voice in verdict.voices if voice.principal == principal]
+    if not mine or any(refusal.code == "approval_rejected" for refusal in verdict.unmet):
+        return None
+    return Written(f"{ATTESTATIONS_FOLDER}/{mine[0]}.dsse.json", verdict, ())
+
+
+def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Unmet, ...]:
+    """The conditions of the activation gate that no signature supplies."""
+    if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
+        return ()
+    facts = gather(approvals.repository, [wish.packet], NOBODY)
+    packet = facts.packets.get(wish.packet)
+    return unmet_besides_signature(facts, packet) if packet is not None else ()
+
+
+# A statement holds it on one line of its scope.
+LONGEST_REASON = 200
+_LARGEST = 512 * 1024
+
+
+def approve(arguments: Arguments) -> int:
+    now = moment()
+    with _opened(arguments, now) as approvals:
+        if arguments.value("attach"):
+            return _attach(arguments, approvals, now)
+        if len(arguments.words) != 1:
+            what = "name one packet, or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
+            raise usage(arguments.command, "missing_argument", what)
+        key = find_key(arguments.value("key"))
+        wish = _wish(arguments, key)
+        draft = draft_decision(approvals, wish, now)
+        given = already_given(approvals, wish, draft.statement.approver)
+        if given is not None:
+            return _tell_already(arguments, draft.statement, given)
+        unmet = unmet_at_the_gate(approvals, wish)
+        if unmet:
+            return refuse(arguments, wish.packet, unmet)
+        return _decide(arguments, approvals, draft, key)
+
+
+def revoke(arguments: Arguments) -> int:
+    now = moment()
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "name one envelope by its digest")
+    with _opened(arguments, now) as approvals:
+        key = find_key(arguments.value("key"))
+        digest = _digest(approvals, arguments.words[0])
+        return _decide(arguments, approvals, draft_revocation(approvals, digest, key.public, now), key)
+
+
+@contextmanager
+def _opened(arguments: Arguments, now: Moment) -> Iterator[Approvals]:
+    repository = find_repository(Path.cwd())
+    with open_approvals(repository, arguments.value("base") or None, now) as approvals:
+        yield approvals
+
+
+def _wish(arguments: Arguments, key: OwnKey) -> Wish:
+    packet = require_id(arguments.words[0])
+    gate = arguments.value("gate", ACTIVATION_GATE)
+    if (packet == POLICY_MATTER) != (gate == POLICY_GATE):
+        raise usage(arguments.command, "invalid_value", "a change of the policy is `approve policy --gate policy`")
+    days = arguments.value("days", str(DEFAULT_VALIDITY.days))
+    if not (days.isascii() and days.isdigit() and 1 <= int(days[:4]) <= LONGEST_VALIDITY.days):
+        raise usage(arguments.command, "invalid_value", f"--days takes 1 to {LONGEST_VALIDITY.days}; not {days!r}")
+    return Wish(
+        packet=packet,
+        gate=gate,
+        decision=arguments.value("decision", "approve"),
+        key=key.public,
+        role=arguments.value("role"),
+        terms=_terms(arguments, gate),
+        validity=timedelta(days=int(days)),
+    )
+
+
+def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
+    """All terms of the gate, and no others."""
+    wanted = TERMS.get(gate, {})
+    for name in ("verdict", "rule", "until", "reason", "target"):
+        if name in OPTIONAL and name in wanted:
+            continue
+        if bool(arguments.value(name)) != (name in wanted):
+            what = f"the gate {gate} needs --{name}" if name in wanted else f"--{name} is not for the gate {gate}"
+            raise usage(arguments.command, "missing_argument" if name in wanted else "conflicting_options", what)
+    if "until" in wanted and read_instant(arguments.value("until")) is None:
+        raise usage(arguments.command, "invalid_value", "--until takes an instant like 2026-01-31T12:00:00Z")
+    reason = arguments.value("reason") + arguments.value("target")
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        what = f"--reason takes one line of up to {LONGEST_REASON} characters"
+        raise usage(arguments.command, "invalid_value", what)
+    return {name: arguments.value(name) for name in wanted}
+
+
+def _digest(approvals: Approvals, word: str) -> str:
+    """The one digest that begins with `word`."""
+    stem = os.path.basename(word).partition(".")[0].lower()
+    found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
+    if len(found) != 1 or len(stem) < 4:
+        what = f"{len(found)} envelopes begin with {stem!r}" if len(stem) >= 4 else f"{stem!r} is too short"
+        raise WorkpacketError("approval_unknown", what, hint="workpacket approvals list")
+    return found[0]
+
+
+def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, key: OwnKey) -> int:
+    """By a person at a terminal; or the statement for somebody else's."""
+    out = arguments.value("statement-out")
+    screen = sys.stderr if arguments.flag("json") else sys.stdout
+    if out:
+        _show(approvals, draft, screen, style_of(arguments))
+        return _write_statement(arguments, draft, Path(out))
+    if not (sys.stdin.isatty() and screen.isatty()):
+        raise WorkpacketError(
+            "approval_needs_terminal",
+            "a person has to read the text and answer, and there is no terminal",
+            hint="run it in a terminal; or --statement-out FILE, to sign elsewhere",
+        )
+    find_ssh_keygen()
+    _show(approvals, draft, screen, style_of(arguments))
+    _ask(draft, screen)
+    return _finish(arguments, approvals, draft, sign(draft.message, key.path))
+
+
+def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
+    said = draft.statement
+    for path, data in draft.matter.files:
+        screen.write(render_file(path, data, style))
+        before = last_approved(approvals, said.packet, said.gate, path)
+        if before is None:
+            screen.write(f"--- {escape(path)} was never approved before\n")
+        elif before.data is None:
+            screen.write(f"--- the version that {escape(before.approver)} approved is in no commit; read all of it\n")
+        else:
+            since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
+            screen.write(render_changes(path, before.data, data, since, style))
+    screen.write("\n" + render_statement(said, style))
+
+
+def _ask(draft: StatementDraft, screen: TextIO) -> None:
+    words = words_to_type(draft.statement)
+    screen.write(f"\nIf you have read it all and mean it, type: {words}\n> ")
+    screen.flush()
+    answer = sys.stdin.readline().strip()
+    if answer != words:
+        raise WorkpacketError("approval_not_given", "the words were not typed; nothing was signed or written")
+
+
+def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
+    """A file outside of the governed ones, and never over another."""
+    try:
+        with path.open("xb") as file:
+            file.write(draft.message)
+    except OSError as error:
+        raise WorkpacketError("file_unwritable", f"{path}: {error.strerror}", path=str(path)) from error
+    following = f"ssh-keygen -Y sign -n {NAMESPACE} -f KEY {path}, then: workpacket approve --attach {path}"
+    return _tell(arguments, {"statement": str(path), "next": following}, f"Next: {escape(following)}")
+
+
+def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
+    path = Path(arguments.value("attach"))
+    message, armored = _read(path), _read(Path(f"{path}.sig"))
+    payload = message.split(b" ", 4)[-1]
+    statement = read_statement(payload)
+    if isinstance(statement, Refusal):
+        raise as_error(statement)
+    if pae(payload) != message:
+        raise WorkpacketError("statement_unfit", f"{path} is not what `--statement-out` wrote", path=str(path))
+    blob = unarmor(armored.decode("ascii", "replace").replace("\r\n", "\n"))
+    if isinstance(blob, Refusal):
+        raise as_error(blob)
+    return _finish(arguments, approvals, redraft(approvals, statement, now), blob)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST)
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=str(path)) from error
+
+
+def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, blob: bytes) -> int:
+    written = write_decision(approvals, draft, blob)
+    remember_base(approvals)
+    said = draft.statement
+    following = _next(written, said.decision, said.packet, said.gate)
+    data = _decided(said, written, following)
+    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
+    text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
+    if said.decision == "approve" and not written.verdict.met:
+        text += render_refusals((each.code, each.message, each.path) for each in written.verdict.unmet)
+    return _tell(arguments, data, f"{text}Next: {following}")
+
+
+def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
+    open_now = given.verdict.met and said.gate == ACTIVATION_GATE
+    following = f"workpacket activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
+    text = f"{said.approver} has approved {said.packet} at the gate {said.gate} already: {given.envelope}\n"
+    text += "nothing was signed or written\n"
+    return _tell(arguments, _decided(said, given, following), f"{text}Next: {following}")
+
+
+def _decided(said: Statement, written: Written, following: str) -> dict[str, Json]:
+    unmet: list[Json] = [{"code": each.code, "message": each.message} for each in written.verdict.unmet]
+    return {
+        "packet": said.packet,
+        "gate": said.gate,
+        "decision": said.decision,
+        "approver": said.approver,
+        "envelope": written.envelope,
+        "changed": list(written.changed),
+        "met": written.verdict.met,
+        "unmet": unmet,
+        "next": following,
+    }
+
+
+def _next(written: Written, decision: str, packet: str, gate: str) -> str:
+    commit = f"commit {' and '.join(written.changed)} together"
+    if decision != "approve":
+        return commit
+    if written.verdict.met:
+        return f"{commit}, then: workpacket activate {packet}" if gate == ACTIVATION_GATE else commit
+    return f"{commit}; the gate {gate} still waits: workpacket approvals list {packet}"
+
+
+def _tell(arguments: Arguments, data: dict[str, Json], text: str) -> int:
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
+    else:
+        sys.stdout.write(f"{text}\n")
+    return exits.OK
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.approving import approve
 
     return approve(arguments)
 

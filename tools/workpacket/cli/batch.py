@@ -2,14 +2,196 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option, subcommand
+from collections.abc import Mapping, Sequence
+
+from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages, planned, proposed, view_conflict
+from workpacket.bridges.batch_facts import ASPECTS, BatchFacts, folder_named, gather, reader_of
+from workpacket.bridges.batch_state import Phase, outcome_named, phase_named
+from workpacket.cli.open_store import answer, open_runtime, refuse
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.packet_command import words_of
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+from workpacket.report.escape import escape, escape_lines
+from workpacket.runtime.at_work import Caller, caller_with
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.transactions.transaction import writing
+
+DEFERRABLE = ("medium", "minor", "low", "info", "note")
+
+
+def carry_out(arguments: Arguments, action: str) -> int:
+    word = words_of(arguments, 1, "SPEC")[0]
+    try:
+        if action in {"next", "status"}:
+            return _look(arguments, action, word)
+        return _write(arguments, action, word)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _look(arguments: Arguments, action: str, word: str) -> int:
+    repository = here()
+    read = reader_of(str(repository.root))
+
+    with open_runtime() as runtime:
+        facts, _ = gather(repository, runtime, read, folder_named(word, read))
+    if action == "status":
+        return answer(arguments, escape_lines(_progress(facts)), _as_json(facts), then=_then(facts))
+    if facts.contradictions:
+        raise view_conflict(facts)
+    following = proposed(facts, planned(facts.scope)) if facts.state.batch is None else facts.state.view.next
+    if following is None:
+        return answer(arguments, "nothing is left to begin\n", {**_as_json(facts), "batch": None})
+    text = f"batch {following.label}{', in parallel' if following.parallel else ''}: {', '.join(following.tasks)}\n"
+    data: dict[str, Json] = {
+        "label": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
+    }  # fmt: skip
+    return answer(arguments, escape_lines(text), {**_as_json(facts), "batch": data}, then=_then(facts))
+
+
+def _write(arguments: Arguments, action: str, word: str) -> int:
+    repository = here()
+    accept = arguments.values("accept")
+    if stray := [aspect for aspect in accept if aspect not in ASPECTS]:
+        raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
+    # The lock of the clone is held until the log and the files are written: one command at a time moves a scope.
+    with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
+        desk = BatchDesk(repository, runtime, transaction, word, caller_of(arguments))
+        if action == "adopt":
+            desk.take_over(adopted=True)
+        elif action == "restore":
+            desk.restore()
+        elif action == "begin":
+            begin(desk, label=arguments.value("label"), accept=accept, allow_deps=arguments.values("allow-deps"))
+        elif arguments.value("phase"):
+            _end(arguments, desk, accept)
+        else:
+            issues = [_issue(arguments, text) for text in arguments.all_of("defer")]
+            resolved = _numbers(arguments, len(desk.facts.state.view.deferred))
+            complete(desk, issues=issues, resolved=resolved, message=arguments.value("message"), accept=accept)
+        desk.look()
+        facts = desk.facts
+    said: list[Json] = list(desk.said)
+    text = "".join(f"{escape(line)}\n" for line in desk.said) + escape_lines(_progress(facts))
+    return answer(arguments, text, {**_as_json(facts), "said": said}, then=_then(facts))
+
+
+def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
+    phase: Phase = phase_named(arguments.value("phase")) or "testers"
+    outcome = outcome_named(arguments.value("outcome", "ok"))
+    if outcome == "rejected" and phase != "reviewers":
+        raise usage(arguments.command, "conflicting_options", "only reviewers reject; others fail")
+    tasks, reviewers = arguments.values("task"), arguments.values("reviewer")
+    units = reviewers if phase == "reviewers" else tasks
+    about = tasks if outcome == "rejected" else []
+    end_stages(desk, phase, units, outcome, tasks=about, note=arguments.value("note"), accept=accept)
+
+
+def caller_of(arguments: Arguments) -> Caller:
+    """Who the work is begun for."""
+    word = arguments.value("owner")
+    if word and not word.isdecimal():
+        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
+    return caller_with(int(word or 0))
+
+
+def _issue(arguments: Arguments, text: str) -> Json:
+    """`SEVERITY: DESCRIPTION @ LOCATION`, where the place may be left out."""
+    severity, colon, rest = text.partition(":")
+    severity = severity.strip().casefold()
+    if not colon or not rest.strip():
+        raise usage(arguments.command, "invalid_value", f"--defer takes SEVERITY:TEXT, not {text!r}")
+    if severity not in DEFERRABLE:
+        message = f"an issue of severity {severity!r} cannot be put off; {', '.join(DEFERRABLE)} can"
+        raise WorkpacketError("batch_issue_not_deferrable", message)
+    description, at, location = rest.rpartition(" @ ")
+    issue: dict[str, Json] = {"severity": severity, "description": (description if at else location).strip()}
+    return {**issue, "location": location.strip()} if at else issue
+
+
+def _numbers(arguments: Arguments, count: int) -> list[int]:
+    words = arguments.values("resolved")
+    if stray := [word for word in words if not (word.isdecimal() and 1 <= int(word) <= count)]:
+        raise usage(arguments.command, "invalid_value", f"--resolved: there is no deferred issue {stray[0]}")
+    return [int(word) for word in words]
+
+
+def _progress(facts: BatchFacts) -> str:
+    """Where the scope stands, what comes next, where in its phases that is, and what was put off."""
+    state, view = facts.state, facts.state.view
+    groups = view.groups or facts.scope.groups()
+    done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
+    lines = [f"{facts.name}: {done} of {total} tasks done, last batch {view.last_batch or 'none'}"]
+    if state.completing is not None:
+        lines.append(f"batch {state.completing.label}: its completion was cut short; `batch complete` finishes it")
+    elif state.batch is not None:
+        batch = state.batch
+        lines.append(f"batch {batch.label} is under way: {', '.join(batch.tasks)}")
+        phase = batch.cursor
+        lines.append(f"phase: {phase or 'all three are done'}")
+        lines += [f"  {unit}: {batch.stage(phase, unit).state}" for unit in batch.open_units if phase]
+    elif view.next is not None:
+        lines.append(f"next batch {view.next.label}: {', '.join(view.next.tasks)}")
+    lines += [f"deferred {number}: {_sentence(issue)}" for number, issue in enumerate(view.deferred, 1)]
+    lines += [f"conflict: {text}" for text in facts.contradictions]
+    lines += [f"{'stale' if one.blocks else 'note'}: {one.aspect}: {one.message}" for one in facts.stale]
+    if facts.late:
+        lines.append("late: checkpoint.yaml does not yet say what the log says; the next command writes it")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _sentence(issue: Json) -> str:
+    if not isinstance(issue, Mapping):
+        return str(issue)
+    if "description" not in issue:
+        return ", ".join(f"{key}: {value}" for key, value in issue.items())
+    place = f" ({issue['location']})" if issue.get("location") else ""
+    return f"{issue.get('severity', 'issue')}, batch {issue.get('batch', '?')}: {issue['description']}{place}"
+
+
+def _then(facts: BatchFacts) -> str:
+    state = facts.state
+    if facts.contradictions:
+        return f"workpacket batch restore {facts.folder}, or batch adopt {facts.folder}"
+    if state.completing is not None:
+        return f"workpacket batch complete {facts.folder}"
+    if state.batch is None:
+        return f"workpacket batch begin {facts.folder}" if facts.scope.next.ready else ""
+    phase = state.batch.cursor
+    if phase is None:
+        return f"workpacket batch complete {facts.folder}"
+    begun = all(state.batch.stage(phase, unit).state == "begun" for unit in state.batch.open_units)
+    return (
+        f"workpacket batch complete {facts.folder} --phase {phase}"
+        if begun
+        else (f"workpacket batch begin {facts.folder}")
+    )
+
+
+def _as_json(facts: BatchFacts) -> dict[str, Json]:
+    batch = facts.state.batch
+    stale: list[Json] = [
+        {"aspect": one.aspect, "code": one.code, "message": one.message, "blocks": one.blocks} for one in facts.stale
+    ]
+    return {
+        "scope": facts.folder,
+        "view": facts.state.view.as_json(),
+        "phase": (batch.cursor or "complete") if batch is not None else None,
+        "incomplete": list(batch.incomplete()) if batch is not None else [],
+        "stale": stale,
+        "contradictions": list(facts.contradictions),
+        "late": facts.late,
+        "completing": facts.state.completing is not None,
+    }
+
 
 ACTIONS = ("next", "begin", "complete", "status", "adopt", "restore")
 
 
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    from workpacket.cli.batching import carry_out
 
     return carry_out(arguments, action)
 

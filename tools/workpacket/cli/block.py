@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
 from workpacket.cli.team_claims import in_step
-from workpacket.plans.turning import block
+from workpacket.lifecycle.side_moves import block
 
 
 def run(arguments: Arguments) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.cli.lasting import lasting
+from workpacket.cli.cached_view import lasting
 from workpacket.cli.options import Arguments, Command, Option, chosen
 
 # As `cli.governing.ACTING`, which is too heavy for what only shows.
@@ -14,7 +14,7 @@ def run(arguments: Arguments) -> int:
     if action == "show":
         return lasting(arguments, "board_view")
     if action == "export":
-        from workpacket.cli.board_export import export
+        from workpacket.cli.board_view import export
 
         return export(arguments)
     from workpacket.cli.board_moves import move_entry, sync_board

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 
+from workpacket.cli.cache_inputs import everything, output
+from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.linked_runs import runs_of, steadiness
-from workpacket.cli.looked_at import everything, output
-from workpacket.cli.looking import looking
+from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments
-from workpacket.cli.remembered import Output
+from workpacket.cli.progress import progress_bar
+from workpacket.cli.read_only import looking
 from workpacket.cli.show import log_at
-from workpacket.documents.register_text import entry_line
+from workpacket.cli.workspace import open_workspace
+from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
-from workpacket.ledger.fold import fold
-from workpacket.ledger.state import PacketState
+from workpacket.ledger.fold import PacketState, fold
+from workpacket.lifecycle.facts import Facts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.plans.facts import Facts
-from workpacket.report.board import Card, Column, columns
-from workpacket.report.board_screen import render_board
+from workpacket.report.board import Card, Column, columns, render_board, render_page
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.linked_runs import mark
+from workpacket.report.runs import mark
+from workpacket.shell.base.policy import lanes_here
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.repository import known_or_examined
+from workpacket.shell.tree import find_documents
+from workpacket.value import replace
 
 _SYNC = "next: workpacket board sync"
 
@@ -83,3 +92,42 @@ def _plain(board: tuple[Column, ...]) -> str:
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
     return "\n".join(lines)
+
+
+def export(arguments: Arguments) -> int:
+    repository = looking()
+    titles = _titles()
+    facts = everything(repository)
+    found = [
+        (replace(card, title=titles.get(card.id, "")), at)
+        for card, at in cards_of(arguments, repository, facts, published=True)
+    ]
+    page = render_page(
+        columns((card for card, _ in found), facts.policy.lanes), max((at for _, at in found), default="")
+    )
+    target = arguments.value("out")
+    if target:
+        write_new(target, page.encode())
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"out": target, **({} if target else {"page": page})}
+        sys.stdout.write(render_envelope("board", exits.OK, [], data))
+    elif target:
+        print(f"{len(found)} packets written to {escape(target)}")
+        print(f"next: open {escape(target)} in a browser")
+    else:
+        sys.stdout.write(page)
+    return exits.OK
+
+
+def _titles() -> dict[str, str]:
+    """What each packet is about, else what its stub says; what did not change is known to the cache of `check`."""
+    workspace = open_workspace()
+    work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
+    work.sort(key=lambda found: found.kind == "packet")
+    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    try:
+        results = known_or_examined(workspace.root, work, cache, progress_bar(), lanes_here(workspace.root))
+    finally:
+        cache.close()
+    summaries = [json.loads(result.summary) for result in results if result.summary]
+    return {summary["id"]: " ".join(summary["title"].split()) for summary in summaries if summary["title"]}

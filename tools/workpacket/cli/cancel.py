@@ -8,7 +8,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 def run(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "name one run")
-    from workpacket.cli.resuming import cancel
+    from workpacket.cli.resume import cancel
 
     return cancel(arguments)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
 from workpacket.shell.approvals.presence import approvals_here
@@ -57,7 +57,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         return show(arguments, workspace, files, cache, compute)
     if not cache.is_open:
         return show_fresh(compute())
-    from workpacket.shell.approvals.deciding import deciding
+    from workpacket.shell.approvals.cache_key import deciding
 
     return show(arguments, workspace, files, cache, compute, lambda: deciding(workspace.root))
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from workpacket.cli.cached_output import Output, terminal
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.progress import progress_bar
-from workpacket.cli.remembered import Output, terminal
 from workpacket.cli.workspace import Workspace
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.catalogue import catalogue
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 from workpacket.report.text import render_text
-from workpacket.rules.settings import Profile, Settings, grade
+from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals.presence import approvals_here
 from workpacket.shell.checking.cache import Cache
-from workpacket.shell.checking.carrying import activated_among, not_carried_over
-from workpacket.shell.checking.repository import Checked, check
+from workpacket.shell.checking.repository import Checked, activated_among, check, not_carried_over
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.transactions.leftovers import left_between_files
@@ -133,7 +132,7 @@ def render(
 
         return render_github(outcome)
     if arguments.flag("statistics"):
-        from workpacket.report.statistics import render_statistics
+        from workpacket.report.text import render_statistics
 
         return render_statistics(outcome, reasons, style)
     return render_text(outcome, style)
@@ -176,10 +175,10 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
+    from workpacket.shell.approvals.cache_key import READ_FROM
     from workpacket.shell.approvals.check import append_only, check_approvals
-    from workpacket.shell.approvals.deciding import READ_FROM
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.approvals.sound_before import Memory
+    from workpacket.shell.approvals.verdict_cache import Memory
     from workpacket.shell.moment import moment
 
     memory = Memory(cache.sound()) if cache.is_open and not base else None
@@ -214,14 +213,14 @@ def _left_between_files(workspace: Workspace) -> list[Finding]:
     ]
 
 
-def _settings(arguments: Arguments, workspace: Workspace) -> Settings:
+def _settings(arguments: Arguments, workspace: Workspace) -> CheckSettings:
     base = arguments.value("base")
     settings = _settings_at(base) if base else read_settings(workspace.root)
     profile = arguments.value("profile")
     return replace(settings, profile=_profile(profile)) if profile else settings
 
 
-def _settings_at(base: str) -> Settings:
+def _settings_at(base: str) -> CheckSettings:
     from workpacket.shell.configuration import read_settings_at
     from workpacket.shell.governing.commanding import here
 
@@ -230,7 +229,7 @@ def _settings_at(base: str) -> Settings:
 
 def _of_the_change(base: str) -> list[Finding]:
     from workpacket.shell.governing.commanding import here
-    from workpacket.shell.judging.change_judging import judge
+    from workpacket.shell.judging.change import judge
 
     return judge(here(), base)
 

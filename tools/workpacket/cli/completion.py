@@ -3,9 +3,174 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from workpacket.cli.options import Arguments, Command, subcommand, usage
+from workpacket.cli.commands import COMMANDS, module_of
+from workpacket.cli.main import load
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.workspace import open_workspace
+from workpacket.model.ids import WorkPacketId
+from workpacket.shell.tree import find_documents
+
+GATES = ("activation", "verdict", "waiver", "override")
+
+
+def words_for(placeholder: str) -> Iterable[str]:
+    """Without duplicates and in order; `()` for a placeholder of which nothing is known."""
+    source = _SOURCES.get(placeholder)
+    return sorted(set(source())) if source else ()
+
+
+def _packets() -> Iterable[str]:
+    return (packet.text for packet in _ids())
+
+
+def _bases() -> Iterable[str]:
+    return (packet.base for packet in _ids())
+
+
+def _ids() -> Iterable[WorkPacketId]:
+    """By the names of files alone: a packet whose file cannot be read can be named all the same."""
+    for found in find_documents(open_workspace().root):
+        if found.kind not in {"stub", "packet"}:
+            continue
+        *_, folder, name = found.path.split("/")
+        packet = WorkPacketId.try_parse(folder if name == "packet.md" else name.removesuffix(".md"))
+        if packet is not None:
+            yield packet
+
+
+def _lanes() -> Iterable[str]:
+    from workpacket.shell.base.policy import lanes_here
+
+    return lanes_here(open_workspace().root).tokens
+
+
+def _codes() -> Iterable[str]:
+    from workpacket.report.catalogue import catalogue
+
+    return catalogue()
+
+
+def _kinds() -> Iterable[str]:
+    from workpacket.documents.places import PLACES
+
+    return (kind for _, kind in PLACES)
+
+
+def _branches() -> Iterable[str]:
+    """Branches only, of all that a revision can be: nobody completes a hash."""
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.git.revisions import branch_names
+
+    return branch_names(find_repository(Path.cwd()))
+
+
+_SOURCES: Mapping[str, Callable[[], Iterable[str]]] = {
+    "WP_ID": _packets,
+    "BASE_WP_ID": _bases,
+    "LANE": _lanes,
+    "CODE": _codes,
+    "KIND": _kinds,
+    "GATE": lambda: GATES,
+    "BRANCH": _branches,
+    "REV": _branches,
+}
+
+
+FILES = ":files"  # asks the shell to complete names of files, which it does better
+_PLACES = frozenset({"PATH", "FILE", "FOLDER", "PLACE"})
+
+Words = Callable[[str], Iterable[str]]  # the words that a placeholder such as WP_ID stands for
+
+
+class Completion(NamedTuple):
+    word: str
+    meaning: str = ""
+
+
+def candidates(line: Sequence[str], words_for: Words) -> list[Completion]:
+    """What the last word of `line`, which may be begun or empty, can be. `line` begins behind `workpacket`."""
+    *before, begun = line or [""]
+    before = [word for word in before if word != "="]  # bash hands on `--format=js` as three words
+    begun = "" if begun == "=" else begun
+    if not before:
+        found = [Completion(name, summary) for name, _, summary in COMMANDS]
+    elif module_of(before[0]) is None:
+        found = []
+    else:
+        found = _in_command(load(before[0]), before[1:], begun, words_for)
+    return [candidate for candidate in found if candidate.word == FILES or candidate.word.startswith(begun)]
+
+
+def _in_command(command: Command, before: Sequence[str], begun: str, words_for: Words) -> list[Completion]:
+    if "--" in before:
+        return [Completion(FILES)]
+    options = {f"--{option.name}": option for option in command.options}
+    if before and before[-1] in options and options[before[-1]].value:
+        return _values(options[before[-1]], words_for)
+    name, equals, _ = begun.partition("=")
+    if equals:
+        values = _values(options[name], words_for) if name in options else []
+        return [Completion(f"{name}={value}") for value, _ in values if value != FILES]
+    if begun.startswith("-"):
+        given = {word.partition("=")[0] for word in before}
+        free = [option for option in command.options if option.many or f"--{option.name}" not in given]
+        return [Completion(f"--{option.name}", option.help) for option in free]
+    return _arguments(command.arguments, _arguments_among(before, options), words_for)
+
+
+def _values(option: Option, words_for: Words) -> list[Completion]:
+    return [Completion(choice) for choice in option.choices] or _standing_for(option.value.split("|"), words_for)
+
+
+def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[str]:
+    """The words that are neither an option nor the value of one."""
+    found: list[str] = []
+    takes_next = False
+    for word in before:
+        if takes_next:
+            takes_next = False
+        elif word.startswith("-") and word != "-":
+            takes_next = word in options and bool(options[word].value)
+        else:
+            found.append(word)
+    return found
+
+
+def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Completion]:
+    """`declared` is what the help shows: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` where words are subcommands."""
+    forms = [form.split() for form in declared.split("|")]
+    if declared[:1].islower():
+        if not given:
+            return [Completion(form[0]) for form in forms]
+        places = next((form[1:] for form in forms if form[0] == given[0]), [])
+        given = given[1:]
+    else:
+        places = declared.split()
+    if places and len(given) >= len(places) and "..." in places[-1]:
+        place = places[-1]
+    else:
+        place = places[len(given)] if len(given) < len(places) else ""
+    return _standing_for(place.strip("[].").split("|"), words_for)
+
+
+def _standing_for(names: Sequence[str], words_for: Words) -> list[Completion]:
+    """Placeholders are known by name; a word that names nothing, like PASS in `PASS|FAIL`, stands for itself."""
+    found: list[Completion] = []
+    for name in names:
+        known = [Completion(word) for word in words_for(name)]
+        if name in _PLACES and FILES not in [candidate.word for candidate in found]:
+            found.append(Completion(FILES))
+        elif known or len(names) == 1:
+            found += known
+        elif name and name not in _PLACES:
+            found.append(Completion(name))
+    return found
+
 
 _BASH = """# Completion for bash: source it, or put it into ~/.local/share/bash-completion/completions/workpacket
 _workpacket() {
@@ -75,8 +240,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _words(line: list[str]) -> list[str]:
-    from workpacket.cli.completing import candidates
-    from workpacket.report.door import escape
+    from workpacket.report.escape import escape
 
     found = candidates(line, _words_for)
     return [f"{escape(word)}\t{meaning}" if meaning else escape(word) for word, meaning in found]
@@ -84,7 +248,6 @@ def _words(line: list[str]) -> list[str]:
 
 def _words_for(placeholder: str) -> Iterable[str]:
     """What stands in this repository for a placeholder; nothing where there is no repository to look at."""
-    from workpacket.cli.completion_words import words_for
     from workpacket.errors import WorkpacketError
 
     try:

@@ -2,11 +2,190 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.open_store import answer, open_runtime, refuse
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.git.repository import find_repository
+from workpacket.git.run import run_git
+from workpacket.git.worktrees import is_ignored
+from workpacket.model.canonical import Json
+from workpacket.model.checkpoint_commit import SIDECARS
+from workpacket.model.events import LOG_FOLDER
+from workpacket.report.catalogue import catalogue
+from workpacket.report.runs import CheckRow, render_checks
+from workpacket.runtime.attempts.opening import orphans_of
+from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
+from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.redaction import Redactor
+from workpacket.runtime.records.state import fold
+from workpacket.runtime.records.values import value_of
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Store
+from workpacket.runtime.stores.health import contents_of
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
+from workpacket.runtime.stores.sqlite.files import file_system_of
+from workpacket.runtime.stores.sqlite.health import examine, suitability
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+
+def carry_out(arguments: Arguments) -> int:
+    path = store_path(Path.cwd())
+    place = str(path)
+    try:
+        if server_url():
+            place, rows = _on_server()
+        else:
+            rows = list(_rows(path, accept_rollback=arguments.flag("accept-rollback")))
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+    bad = [row for row in rows if row.result == "block"]
+    status = max((catalogue()[row.code].exit_code for row in bad), default=0)
+    data: dict[str, Json] = {
+        "store": place,
+        "checks": [
+            {"check": row.name, "result": row.result, "code": row.code, "details": list(row.details)} for row in rows
+        ],
+    }
+    then = catalogue()[bad[0].code].remedy if bad else ""
+    return answer(arguments, render_checks(rows, style_of(arguments)), data, status=status, then=then)
+
+
+def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
+    folder = next(folder for folder in path.parents if folder.exists())
+    yield _row("file system", [("storage_unsuitable", found.message) for found in suitability(folder / "x")],
+               f"{file_system_of(folder) or 'unknown'} at {folder}")  # fmt: skip
+    yield _row("ignored by git", _ignored(), str(path))
+    yield _sidecars_ignored()
+    if not path.exists():
+        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
+        yield from _links(Runtime(MemoryStore()))
+        return
+    store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
+    try:
+        yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
+        if store.losses:
+            lost = [f"{loss.row.name}: had {loss.had or '?'} events, has {loss.row.version}" for loss in store.losses]
+            yield CheckRow("accepted loss", "warn", "store_rolled_back", lost)
+        yield from _about_runs(store)
+        yield from _links(Runtime(store))
+    finally:
+        store.close()
+
+
+def _on_server() -> tuple[str, list[CheckRow]]:
+    """The same of a server, as far as it can be asked. The address is shown without its password."""
+    with open_runtime() as runtime:
+        from workpacket.runtime.stores.postgres.health import examine_server
+        from workpacket.runtime.stores.postgres.store import PostgresStore
+
+        store = cast(PostgresStore, runtime.store)
+        checks = list(examine_server(store))
+        rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
+        rows.append(_row("store", [(p.code, p.message) for p in contents_of(store)], f"{len(store.heads())} runs"))
+        return store.access.address.shown, [*rows, *_about_runs(store), *_links(runtime)]
+
+
+def _about_runs(store: Store) -> Iterator[CheckRow]:
+    holders = [f"{lease.stream}: {lease.holder}" for lease in store.leases()]
+    yield CheckRow("leases", "pass", "", holders)
+    yield _row("left-over programs", [("orphan_alive", found) for found in _orphans(store)])
+    yield _row("secrets", [("redaction_failed", found) for found in _secrets(store)])
+
+
+def _links(runtime: Runtime) -> Iterator[CheckRow]:
+    """Where the runs are those of packets: whether their logs say of each run what the store says."""
+    tree = work_tree_of(Path.cwd())
+    if tree is None or not (tree / LOG_FOLDER).is_dir():
+        return
+    from workpacket.bridges.run_links import differing_ends, disagreements
+    from workpacket.cli.runs import choice_about
+
+    repository = find_repository(tree)
+    found = [f"{one.message}: {choice_about(one)}" for one in disagreements(repository, runtime)]
+    yield CheckRow("links to packets", "warn" if found else "pass", "run_links_disagree" if found else "", found)
+    yield _row("ends of runs", [("log_damaged", one) for one in differing_ends(repository, runtime.store)])
+
+
+def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow:
+    if problems:
+        return CheckRow(name, "block", problems[0][0], [message for _, message in problems])
+    return CheckRow(name, "pass", "", [well] if well else [])
+
+
+def _ignored() -> list[tuple[str, str]]:
+    """A store inside the work tree has to be ignored, or it is committed: one made before there was a repository."""
+    tree = work_tree_of(Path.cwd())
+    if tree is None or not (tree / OUTSIDE_GIT).exists():
+        return []
+    # Not check-ignore: that one refuses to work where paths are taken literally, as `run_git` has them taken.
+    answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
+    return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
+
+
+def _sidecars_ignored() -> CheckRow:
+    """A view that is committed grows old in the history; a run never commits its own, but other people might."""
+    name = "sidecars ignored by git"
+    tree = work_tree_of(Path.cwd())
+    if tree is None:
+        return CheckRow(name, "not_applicable", "", [])
+    if is_ignored(find_repository(tree), f"{SIDECARS}/0.json"):
+        return CheckRow(name, "pass", "", [SIDECARS])
+    return CheckRow(
+        name,
+        "warn",
+        "dirty_worktree",
+        [f"{SIDECARS} is not ignored by git: workpacket init adds /.runr/ to .gitignore"],
+    )
+
+
+def _orphans(store: Store) -> list[str]:
+    """Programs at work for a run that nobody holds."""
+    held = {lease.stream for lease in store.leases()}
+    found: list[str] = []
+    for stream, last in store.newest("runs"):
+        if last is not None and last.type in {"run.started", "attempt.started"} and stream not in held:
+            try:
+                found += [f"{stream}: {orphan}" for orphan in orphans_of(fold(store.read(stream)))]
+            except LogDamaged:
+                continue  # the check of the store has named it
+    return found
+
+
+def _secrets(store: Store) -> list[str]:
+    """Records in which today's rules and environment find a secret that those of their time did not."""
+    redactor = Redactor.from_environment(os.environ)
+    found: list[str] = []
+    for head in store.heads():
+        try:
+            for event in store.read(head.stream):
+                try:
+                    payload = store.payload(event)
+                except PayloadErased:
+                    continue
+                if payload is not None and _holds_secret(redactor, event, payload):
+                    found.append(f"{head.stream}, version {event.version}")
+        except LogDamaged:
+            continue  # the check of the store has named it
+    return found
+
+
+def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
+    if event.stream.startswith(THREADS):
+        from workpacket.runtime.langgraph.searching import said_in
+
+        text = said_in(payload).decode("utf-8", "surrogateescape")
+        return redactor.clean_text(text) != text
+    return redactor.clean_value(value_of(payload), payload.decode("utf-8"))[1] > 0
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.diagnosis import carry_out
 
     return carry_out(arguments)
 

@@ -15,7 +15,7 @@ from workpacket.model import exits
 from workpacket.report.catalogue import catalogue
 from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 
 _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 

@@ -13,12 +13,11 @@ from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.outcome import Repaired
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style
 from workpacket.report.text import counted
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.shell.base.policy import lanes_here
-from workpacket.shell.checking.examining import examine_bytes, unreadable_finding
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.transactions.writing import rewrite
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.limits import REGISTER

@@ -18,14 +18,13 @@ from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.text import counted
 from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.base.policy import lanes_here
-from workpacket.shell.checking.examining import examine_bytes, too_large, unreadable_finding
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.transactions.writing import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.text.source import Source

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workpacket.cli.looking import packet_facts, show_json
 from workpacket.cli.options import Arguments, Command
+from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.events import Event
-from workpacket.report.door import escape
+from workpacket.model.events import LogEvent
+from workpacket.report.escape import escape
 
 _SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target")
 
@@ -28,7 +28,7 @@ def run(arguments: Arguments) -> int:
     return exits.OK
 
 
-def _line(event: Event) -> str:
+def _line(event: LogEvent) -> str:
     move = f" {event.lane_from or '(none)'} -> {event.lane_to}" if event.lane_to else ""
     said = "".join(f"; {key}: {value}" for key in _SHOWN if (value := event.text(key)))
     return (

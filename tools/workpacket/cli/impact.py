@@ -6,7 +6,7 @@ from workpacket.cli.options import Arguments, Command
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.tracing import show_impact
+    from workpacket.cli.trace import show_impact
 
     return show_impact(arguments)
 

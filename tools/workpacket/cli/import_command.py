@@ -2,11 +2,125 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option
+import sys
+from collections.abc import Mapping, Sequence
+
+from workpacket.bridges.all_bridges import BRIDGES, bridge_named
+from workpacket.bridges.foreign import Bridge, Foreign
+from workpacket.bridges.importing import AmongOthers, ImportPlan, Placed, append_planned, plan_import
+from workpacket.cli.open_store import answer, open_runtime, refuse
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.text.source import Fault, Source
+
+
+def carry_out(arguments: Arguments) -> int:
+    bridge = bridge_of(arguments)
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
+    placed: list[Placed] = []
+    findings: list[Finding] = []
+    files = {path: _bytes_of(path) for path in arguments.words}
+    passed_over = _passed_over(bridge, files)
+    for path in arguments.words:
+        if path in passed_over:
+            continue
+        found, faults = _read(bridge, path, files[path])
+        placed += found
+        findings += faults
+    if findings:
+        return _invalid(arguments, findings)
+    try:
+        with open_runtime(create=not arguments.flag("plan")) as runtime:
+            planned = plan_import(runtime.store, bridge, placed)
+            if not arguments.flag("plan"):
+                append_planned(runtime, planned)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+    return _answer(arguments, bridge, planned, passed_over)
+
+
+def bridge_of(arguments: Arguments) -> Bridge:
+    """The bridge that the first word names; the other words are left."""
+    known = ", ".join(sorted(BRIDGES))
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the form: {known}")
+    name = arguments.words.pop(0)
+    if name not in BRIDGES:
+        raise usage(arguments.command, "invalid_value", f"{name!r} is none of the forms {known}")
+    return bridge_named(name)
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from None
+
+
+def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files of another kind, by what they are: a whole folder may be named. If all are such, each is refused."""
+    if not isinstance(bridge, AmongOthers):
+        return {}
+    found = {path: kind for path, data in files.items() if (kind := bridge.other_kind(path, data))}
+    return found if len(found) < len(files) else {}
+
+
+def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Finding]]:
+    source = Source.from_bytes(path, data)
+    placed: list[Placed] = []
+    findings: list[Finding] = []
+    read: Sequence[Foreign | Fault] = bridge.read(path, data)
+    for position, one in enumerate(read):
+        if isinstance(one, Fault):
+            line, column = source.line_and_column(one.start)
+            findings.append(Finding(one.code, "error", path, line, column, one.message, one.hint))
+        else:
+            placed.append(Placed(one, path, position))
+    if not placed and not findings:
+        findings.append(Finding("checkpoint_malformed", "error", path, 1, 1, f"no {bridge.name} checkpoint is in it"))
+    return placed, findings
+
+
+def _invalid(arguments: Arguments, findings: list[Finding]) -> int:
+    then = f"workpacket explain {findings[0].code}"
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope("import", exits.FINDINGS, findings, {"next": then}))
+        return exits.FINDINGS
+    for one in sorted(findings, key=lambda finding: finding.order):
+        print(f"{escape(one.path)}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
+        print(f"  help: {escape(one.hint or catalogue()[one.code].remedy)}")
+    print("nothing was taken over")
+    print(f"next: {then}")
+    return exits.FINDINGS
+
+
+def _answer(
+    arguments: Arguments, bridge: Bridge, planned: tuple[ImportPlan, ...], passed_over: Mapping[str, str]
+) -> int:
+    would = "would be " if arguments.flag("plan") else ""
+    words = {"genesis": f"{would}imported", "extended": f"{would}extended", "unchanged": "unchanged"}
+    text = "".join(
+        f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
+    )
+    text += "".join(f"{escape(path)}  passed over, it is a {kind}\n" for path, kind in passed_over.items())
+    others: list[Json] = [{"path": path, "kind": kind} for path, kind in passed_over.items()]
+    rows: list[Json] = [
+        {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
+    ]
+    said: dict[str, Json] = {"format": bridge.name, "streams": rows, "passed_over": others}
+    return answer(arguments, text, said, then=f"workpacket export {bridge.name}")
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.importing import carry_out
 
     return carry_out(arguments)
 

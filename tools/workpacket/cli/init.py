@@ -3,26 +3,235 @@
 from __future__ import annotations
 
 import sys
-from typing import cast
+from collections.abc import Iterator
+from typing import Final, cast
 
-from workpacket.cli.governing import conclude
-from workpacket.cli.instructions import instructions, skills
+from workpacket.cli.commands import COMMANDS
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import conclude
+from workpacket.cli.progress_command import MILESTONES as PROGRESS
+from workpacket.lifecycle.activation import ITEMS
+from workpacket.lifecycle.init import ExistingFiles, InitFile, also_ignoring, check, compare, init, paths_of_interest
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, Dialect
 from workpacket.model import exits
-from workpacket.plans.beginning import Item, Seen, check, compare, init, paths_of_interest
-from workpacket.plans.dialects import DIALECTS, Dialect
-from workpacket.plans.ignoring import also_ignoring
-from workpacket.plans.starting import GROUPS
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.base.policy import lifecycle_of
 from workpacket.shell.governing.commanding import Carried, here
-from workpacket.shell.governing.starter_files import look_around, read_package
-from workpacket.shell.ignored import not_ignored
+from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package
 from workpacket.shell.keys.own_key import default_path
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import writing
+from workpacket.value import Value
+
+FOLDER: Final = ".agents/skills"
+
+_STATUSES = (
+    (exits.OK, "done"),
+    (exits.FINDINGS, "findings"),
+    (exits.REFUSED, "refused, with everything that is missing"),
+    (exits.CONFLICT, "try again"),
+    (exits.INTEGRITY, "integrity: stop and tell a person"),
+)
+
+
+class Step(Value):
+    """When, and the command to call then."""
+
+    when: str
+    command: str
+
+    def line(self) -> str:
+        return f"- {self.when}: `workpacket {self.command}`"
+
+    @property
+    def name(self) -> str:
+        return self.command.split()[0]
+
+
+class Skill(Value):
+    """One skill. `description` is what an agent decides by whether it reads on; `rules` are what a command is not."""
+
+    name: str
+    title: str
+    description: str
+    steps: tuple[Step, ...]
+    rules: tuple[str, ...] = ()
+
+
+_SUMMARIES = {name: summary for name, _, summary in COMMANDS}
+
+_SECTION = (
+    Step("Where everything stands", "status"),
+    Step("What is ready", "next"),
+    Step("What a packet waits for, and the commands that supply it", "why WP_ID"),
+    Step("Take a packet before you touch a file", "claim WP_ID"),
+    Step("After an interruption", "resume"),
+    Step("Before you commit", "check"),
+    Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
+    Step("When you cannot go on", "block WP_ID --reason TEXT --until TEXT"),
+)
+
+_CONTINUE = Skill(
+    "workpacket-continue",
+    "Go on with a task",
+    "How to find, take, do and hand in a task that is governed by work packets. Use when asked to continue, to do the "
+    "next task, or to work on a packet.",
+    (
+        Step("Begin by looking for work that was interrupted", "resume"),
+        Step("Nothing unfinished: choose the first that is listed", "next"),
+        Step("Take it", "claim WP_ID"),
+        Step("Read what is to be done, and what proves it", "show WP_ID"),
+        Step("Tasks of a tasks.yaml: look which batch comes next", "batch next SPEC"),
+        Step("Before you hand in: see all that is missing", "why WP_ID"),
+        Step("Hand in, with the work committed", "submit WP_ID --prove N=COMMAND"),
+        Step("You stop before the end", "release WP_ID --reason TEXT"),
+    ),
+    (
+        "Change only files of IN_SCOPE_PATHS.",
+        "Refused? Do what each line says after `->`; do not look for a way around.",
+        "Never approve, sign, waive or judge your own work.",
+    ),
+)
+_CHECKPOINT = Skill(
+    "workpacket-checkpoint",
+    "Leave checkpoints",
+    "When to record progress, so that the work goes on after a crash or a full context window without repeating "
+    "anything. Use at every milestone of a task.",
+    (
+        Step("Milestone: task claimed", "claim WP_ID"),
+        Step("The work begins; the answer is its handle", "run start NAME --packet WP_ID"),
+        Step("Milestone: plan drafted", "run checkpoint HANDLE --name plan-drafted"),
+        Step("Anything that must not happen twice", "run step HANDLE STEP -- PROGRAM"),
+        Step("After each part that is committed", "run checkpoint HANDLE --git"),
+        Step("The work ends; until then no verdict is given on the packet", "run stop HANDLE"),
+        Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
+        Step("Milestone: review approved, and merged", "merged WP_ID"),
+        Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
+        Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
+    ),
+    (
+        "One call at each milestone, no more: a checkpoint is a place to go on from, not a diary.",
+        f"The milestones of a role: {', '.join(PROGRESS)}.",
+        "Put where to go on into `--cursor`, in few words; never a password or a key.",
+        "A step has the same name at every attempt: by its name it is known to be done.",
+    ),
+)
+_RESUME = Skill(
+    "workpacket-resume",
+    "Go on after an interruption",
+    "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
+    (
+        Step("See what is unfinished, and what each would go on with", "resume"),
+        Step("See it decided, with every check, and write nothing", "resume ID --plan"),
+        Step("Let go on what can; do then what is printed", "resume --yes"),
+        Step("The roles of your team only", "resume --team TEAM"),
+        Step("An effect has an unknown outcome, and you found that it happened", "resume ID --mark-done STEP"),
+        Step("You found that it did not happen", "resume ID --retry STEP"),
+        Step("A stop reason that you do not know", "explain CODE"),
+        Step("A write was interrupted between files", "recover"),
+        Step("A batch was interrupted", "batch status SPEC"),
+    ),
+    (
+        "Look at the world before you answer for an effect; if you cannot find out, ask a person.",
+        "What is recorded as done is done: do not do it again to be sure.",
+        "What changed meanwhile is shown: inputs, files, policy. Tell a person; do not confirm it for them.",
+    ),
+)
+_STUB = Skill(
+    "workpacket-stub",
+    "Write stubs, and leave them alone",
+    "How to put an idea into the backlog, and what has to happen before anybody works on it. Use when you find work "
+    "that nobody asked for yet.",
+    (
+        Step("Put it into the backlog", "new WP_ID --what TEXT --why TEXT"),
+        Step("Prepare its activation", "refine WP_ID"),
+        Step("Show the refinement to the user", "refine WP_ID --present"),
+        Step("See what the activation still asks for", "why WP_ID"),
+        Step("Activate it, when nothing is missing", "create-task-packet WP_ID"),
+    ),
+    (
+        "A stub needs neither refinement nor signature, and nobody works from one.",
+        "Its id is not reused: what comes next is a revision, with `workpacket new --next BASE_WP_ID`.",
+        f"The activation asks for, and derives from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
+    ),
+)
+_BATCHES = Skill(
+    "task-continue",
+    "Go on with the batches of a spec",
+    "How to go on with the tasks of a `tasks.yaml`, batch by batch, through tests, implementation and review. Use in a "
+    "repository with `specs/active/*/checkpoint.yaml`.",
+    (
+        Step("Read the checkpoint: progress, next batch, phase, deferred issues", "batch status SPEC"),
+        Step("Before anybody works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
+        Step("All stages of a phase went well", "batch complete SPEC --phase testers"),
+        Step("One failed, or gave no answer", "batch complete SPEC --phase implementers --task ID --outcome failed"),
+        Step("A review is rejected", "batch complete SPEC --phase reviewers --outcome rejected --task ID"),
+        Step("All three phases are done: write the checkpoint and commit it with the batch", "batch complete SPEC"),
+        Step("The same, with an issue to carry forward", "batch complete SPEC --defer SEVERITY:TEXT"),
+        Step("The same, when a deferred issue is mended", "batch complete SPEC --resolved NUMBER"),
+    ),
+    (
+        "Work only on what `begin` wrote down, and begin again after every phase.",
+        "Issues above medium are resolved within the batch; only the others are deferred.",
+        "Never edit checkpoint.yaml or a status in tasks.yaml by hand.",
+    ),
+)
+SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB, _BATCHES)
+
+
+def instructions() -> str:
+    """The section of AGENTS.md."""
+    statuses = "; ".join(f"{status} {meaning}" for status, meaning in _STATUSES)
+    return "\n".join(
+        [
+            "## How to work here",
+            "",
+            "Work is governed by work packets in `.GOV/`. Do nothing without one, and never start from a stub.",
+            "",
+            *(step.line() for step in _SECTION),
+            "",
+            "Change only files of IN_SCOPE_PATHS. Never edit `.GOV/log`, never approve or sign for a person, never",
+            "judge your own work. The last line of each answer says what comes next; `--json` gives one object.",
+            f"Exit status: {statuses}.",
+        ]
+    )
+
+
+def skills() -> dict[str, str]:
+    """Path and text of each."""
+    return {f"{FOLDER}/{skill.name}/SKILL.md": _text(skill) for skill in SKILLS}
+
+
+def command_lines() -> Iterator[str]:
+    """Every command line that an agent is told."""
+    for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
+        yield step.command
+
+
+def _text(skill: Skill) -> str:
+    lines = [
+        "---",
+        f"name: {skill.name}",
+        f"description: {skill.description}",
+        "---",
+        "",
+        f"# {skill.title}",
+        "",
+        *_explained(skill.steps),
+        "",
+        *(f"- {rule}" for rule in skill.rules),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
+    """The first time that a command is named, with what it does."""
+    known: set[str] = set()
+    for step in steps:
+        yield step.line() if step.name in known else f"{step.line()} ({_SUMMARIES[step.name]})"
+        known.add(step.name)
 
 
 def run(arguments: Arguments) -> int:
@@ -46,12 +255,12 @@ def run(arguments: Arguments) -> int:
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 
 
-def _policy(seen: Seen) -> LifecyclePolicy:
+def _policy(seen: ExistingFiles) -> LifecyclePolicy:
     """The policy that lies beside the files; what it becomes on the base, they are written for."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
-def _say(arguments: Arguments, items: list[Item]) -> int:
+def _say(arguments: Arguments, items: list[InitFile]) -> int:
     findings = list(check(items))
     failed = any(finding.severity == "error" for finding in findings)
     status = exits.FINDINGS if failed else exits.OK

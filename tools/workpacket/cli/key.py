@@ -2,16 +2,147 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+from workpacket.approvals.instants import write_instant
+from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.approve import BASE_OPTION
-from workpacket.cli.options import Arguments, Command, Option, chosen
+from workpacket.cli.options import Arguments, Command, Option, chosen, usage
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository, find_repository
+from workpacket.git.run import run_git
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.shell.approvals.decisions import trusted_or_error
+from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.keys.key_doctor import examine, private_keys
+from workpacket.shell.keys.own_key import default_path, make_key, signers_line
+from workpacket.shell.moment import moment
+
+
+def init(arguments: Arguments) -> int:
+    """A new key, and the line that a change of the policy has to add for it."""
+    if len(arguments.words) > 2:
+        raise usage(arguments.command, "unexpected_argument", "name at most one file")
+    if not sys.stdin.isatty():
+        raise WorkpacketError(
+            "approval_needs_terminal", "ssh-keygen asks for a passphrase, and there is no terminal to ask in"
+        )
+    principal = arguments.value("principal") or _email()
+    if not PRINCIPAL.fullmatch(principal):
+        raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+    path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
+    key = make_key(path, principal)
+    line = signers_line(principal, key.public)
+    place = f" --key {escape(str(path))}" if path != default_path() else ""
+    data: dict[str, Json] = {"path": str(path), "fingerprint": key.public.fingerprint, "line": line}
+    text = (
+        f"made {escape(str(path))} ({key.public.fingerprint})\n{line}\n"
+        f"next: workpacket policy trust{place}, which adds this line to .GOV/policy/allowed_signers\n"
+    )
+    return _tell(arguments, data, text)
+
+
+def doctor(arguments: Arguments) -> int:
+    """Exit status 1 if a program of this account could approve."""
+    approving = _approving(arguments)
+    folder = Path.home() / ".ssh"
+    files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
+    diagnosis = examine(files, approving)
+    exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
+    findings = [
+        Finding("agent_could_approve", "error", "", 0, 0, f"{trial.key.fingerprint} in {where} signed without asking")
+        for trial, where in zip(diagnosis.exposed, exposed, strict=True)
+    ]
+    status = catalogue()["agent_could_approve"].exit_code if findings else exits.OK
+    trials: list[Json] = [
+        {"fingerprint": trial.key.fingerprint, "place": trial.place, "path": trial.path, "signed": trial.signed}
+        for trial in diagnosis.trials
+    ]
+    remedies: list[Json] = list(diagnosis.remedies)
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"exposed": bool(findings), "trials": trials, "remedies": remedies}
+        sys.stdout.write(render_envelope("key", status, findings, data))
+        return status
+    lines = [diagnosis.sentence, *(f"  {escape(each.message)}" for each in findings)]
+    lines += [f"  {number}. {remedy}" for number, remedy in enumerate(diagnosis.remedies, 1)]
+    if approving is None:
+        lines.append("note: no allowed_signers at the base yet, so every key that was found counts")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(f"Next: {'take the first step above' if findings else 'nothing; repeat it when keys change'}\n")
+    return status
+
+
+def list_keys(arguments: Arguments) -> int:
+    """Whom the policy of the base trusts, for what."""
+    with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
+        trusted = trusted_or_error(approvals)
+    rows = [
+        _row(trusted, blob) for blob in sorted(trusted.signers.by_key, key=lambda b: trusted.signers.by_key[b].line)
+    ]
+    text = "".join(
+        f"{escape(str(row['principal']))}  {row['fingerprint']}  {row['kind']}  {escape(str(row['state']))}\n"
+        for row in rows
+    )
+    signers: list[Json] = [dict(row) for row in rows]
+    return _tell(arguments, {"signers": signers}, text + "Next: workpacket key doctor\n")
+
+
+def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
+    signer = trusted.signers.by_key[blob]
+    roles: list[Json] = [name for name in sorted(trusted.policy.roles) if trusted.policy.holds(signer.principal, name)]
+    state = "revoked" if blob in trusted.revoked else "not for approvals" if not signer.may_approve else "roles: "
+    return {
+        "principal": signer.principal,
+        "fingerprint": signer.key.fingerprint,
+        "kind": signer.key.kind,
+        "roles": roles,
+        "valid_after": write_instant(signer.valid_after) if signer.valid_after else None,
+        "valid_before": write_instant(signer.valid_before) if signer.valid_before else None,
+        "revoked": blob in trusted.revoked,
+        "state": state + (", ".join(map(str, roles)) or "none" if state == "roles: " else ""),
+    }
+
+
+def _approving(arguments: Arguments) -> frozenset[bytes] | None:
+    """The keys that the policy of the base lets approve; None where there is none to read, or no repository."""
+    try:
+        with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
+            trusted = approvals.trusted
+    except WorkpacketError as error:
+        if error.code != "no_repository":
+            raise
+        return None
+    if not isinstance(trusted, Trusted):
+        return None
+    return frozenset(blob for blob, each in trusted.signers.by_key.items() if each.may_approve) - trusted.revoked
+
+
+def _repository() -> Repository:
+    return find_repository(Path.cwd())
+
+
+def _email() -> str:
+    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+
+
+def _tell(arguments: Arguments, data: dict[str, Json], text: str) -> int:
+    sys.stdout.write(render_envelope("key", exits.OK, [], data) if arguments.flag("json") else text)
+    return exits.OK
+
 
 SUBCOMMANDS = ("init", "doctor", "list")
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli import keys
 
-    return {"init": keys.init, "doctor": keys.doctor, "list": keys.list_keys}[chosen(arguments, SUBCOMMANDS)](arguments)
+    return {"init": init, "doctor": doctor, "list": list_keys}[chosen(arguments, SUBCOMMANDS)](arguments)
 
 
 COMMAND = Command(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workpacket.errors import WorkpacketError
-from workpacket.ledger.state import PacketState
+from workpacket.ledger.fold import PacketState
 from workpacket.model.lanes import lane_of_token
-from workpacket.report.linked_runs import LinkedRun, linked_runs
+from workpacket.report.runs import LinkedRun, linked_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

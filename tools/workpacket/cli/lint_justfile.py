@@ -4,16 +4,52 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 from workpacket.cli.options import Arguments, Command
 from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.checking.examining import as_finding
-from workpacket.text.justfile import pasted_parameters
 from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
+
+CODE = "just_parameter_pasted"
+
+_DEFAULT = r"=(?:'[^']*'|\"[^\"]*\"|[^\s:'\"]+)"
+_HEADER = lazy_pattern(rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)")
+_PARAMETER = lazy_pattern(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
+# Four braces stand for two that are meant as they are.
+_PASTED = lazy_pattern(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
+_WORD = lazy_pattern(r"[A-Za-z_][\w-]*")
+_QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
+
+
+def pasted_parameters(source: Source) -> Iterator[Fault]:
+    """Each place where a recipe pastes one of its parameters."""
+    parameters: dict[str, str] = {}
+    for number in range(1, source.line_count + 1):
+        line = source.line(number)
+        start = source.line_starts[number - 1]
+        if line[:1] in {" ", "\t"} or not line.strip():
+            yield from _in_body(line, start, parameters)
+            continue
+        match = _HEADER.match(line)
+        if match is not None:
+            parameters = {name["name"]: match["name"] for name in _PARAMETER.finditer(match["parameters"])}
+        elif not line.startswith(("[", "#")):
+            parameters = {}
+
+
+def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Fault]:
+    for match in _PASTED.finditer(line):
+        named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
+        for name in sorted(named & parameters.keys()):
+            message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
+            hint = 'set positional-arguments, and hand it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            yield Fault(CODE, start + match.start(), start + match.end(), message, hint)
 
 
 def run(arguments: Arguments) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.remembered import Output, show, show_fresh
 from workpacket.cli.workspace import open_workspace
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
@@ -23,7 +23,7 @@ def run(arguments: Arguments) -> int:
 
     try:
         if workspace.is_partial:
-            from workpacket.cli.looking import say_what_is_missing
+            from workpacket.cli.read_only import say_what_is_missing
 
             say_what_is_missing(workspace.root)
             return show_fresh(compute())

@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import cast
 
+from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.progress import progress_bar
-from workpacket.cli.remembered import Output
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import LaneTable
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.style import Style
+from workpacket.report.terminal import Style, text_width
 from workpacket.report.text import counted
-from workpacket.report.width import text_width
 from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined

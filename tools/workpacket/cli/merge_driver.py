@@ -8,7 +8,7 @@ from pathlib import Path
 from workpacket.cli.options import Arguments, Command, usage
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.merge_driver import merge

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, packet_command
 from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.plans.drafting import Answer
-from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.plans.reviewing import merged
+from workpacket.cli.packet_command import ACTING, packet_command
+from workpacket.lifecycle.drafts import Answer
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.review import merged
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.work_done import containment
 

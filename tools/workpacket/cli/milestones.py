@@ -6,11 +6,11 @@ from pathlib import Path
 
 from workpacket.bridges.commit_selection import CommitSelection
 from workpacket.bridges.dependency_guard import DependencyGuard
+from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.store_door import answer
 from workpacket.git.repository import find_repository
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.commits.checkpoint import CommitCheckpoints, next_milestone
 from workpacket.runtime.errors import RunBlocked
@@ -42,7 +42,7 @@ def select(arguments: Arguments, session: Session) -> int:
     if selected.conflicts:
         raise RunBlocked("; ".join(selected.conflicts), code="view_conflict", details={"run": run})
     if not session.replay_only:
-        session.recorder.record(Draft("resume_checkpoint_selected", selected.as_event()))
+        session.recorder.record(RecordDraft("resume_checkpoint_selected", selected.as_event()))
     data: dict[str, Json] = {"run": run, **selected.as_event(), "milestone_index": selected.milestone_index}
     return answer(arguments, f"{selected.milestone_index}\n", data)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from workpacket.cli.governing import ACTING, actor_of, conclude
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, actor_of, conclude
 from workpacket.documents.stub import Stub
+from workpacket.lifecycle.backlog import NewStub, new
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
-from workpacket.plans.backlog import NewStub, new
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.tree import read_bytes

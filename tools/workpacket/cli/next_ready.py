@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from workpacket.cli.looked_at import everything_said, output
-from workpacket.cli.looking import looking
+from workpacket.cli.cache_inputs import everything_said, output
+from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
-from workpacket.cli.remembered import Output
+from workpacket.cli.read_only import looking
+from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.plans.direction import Ready, ready
 from workpacket.report.json_report import render_envelope
 
 

@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
-from workpacket.cli.looking import looking, show_json
-from workpacket.cli.options import Arguments, Command, Option, chosen
+import re
+from pathlib import Path
+
+from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.statement import PRINCIPAL
+from workpacket.cli.options import Arguments, Command, Option, chosen, usage
+from workpacket.cli.packet_command import conclude
+from workpacket.cli.read_only import looking, show_json
+from workpacket.errors import WorkpacketError
+from workpacket.git.run import run_git
 from workpacket.lifecycle.added_gates import added_gates
-from workpacket.lifecycle.approval import ANCHORING
-from workpacket.lifecycle.evidence_policy import EVIDENCE_KEYS
-from workpacket.lifecycle.policy import KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.policy_trust import SIGNERS_PATH, plan_trust
 from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
+from workpacket.shell.approvals.envelopes import read_file
+from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.base.policy import BasePolicy, read_base_policy
-from workpacket.shell.checking.examining import examine_file
-from workpacket.shell.checking.rows import load_findings
+from workpacket.shell.checking.examining import examine_file, load_findings
+from workpacket.shell.governing.commanding import Carried, here
+from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.moment import moment
+from workpacket.shell.transactions.transaction import writing
+from workpacket.text.source import Source
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9._/-]+|^[^A-Za-z0-9]+")
+
+
+def trust(arguments: Arguments) -> int:
+    repository, now = here(), moment()
+    key = find_key(arguments.value("key"))
+    principal = arguments.value("principal") or _email()
+    if not PRINCIPAL.fullmatch(principal):
+        raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+    with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
+        policy = read_file(approvals.tree, POLICY_PATH)
+        if policy is None:
+            raise WorkpacketError("path_not_found", f"there is no {POLICY_PATH}", hint="workpacket init writes it")
+        signers = read_file(approvals.tree, SIGNERS_PATH)
+        planned = plan_trust(
+            now,
+            Source.from_bytes(POLICY_PATH, policy),
+            Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None,
+            repository=_NO_NAME.sub("", repository.root.name)[:100] or "repository",
+            principal=principal,
+            line=signers_line(principal, key.public),
+            first=not isinstance(approvals.trusted, Trusted),
+        )
+        changed = transaction.apply(planned.plan)
+    return conclude(arguments, Carried(planned, changed, transaction.finished))
+
+
+def _email() -> str:
+    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
 
 
 def run(arguments: Arguments) -> int:
     action = chosen(arguments, ("show", "test", "trust"))
     if action == "trust":
-        from workpacket.cli.policy_trust import run as trust
-
         return trust(arguments)
     repository = looking()
     policy = read_base_policy(repository, arguments.value("base"))

@@ -6,16 +6,16 @@ import os
 import shlex
 from pathlib import Path
 
-from workpacket.cli.governing import ACTING, actor_of, conclude, refuse, words_of
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, actor_of, conclude, refuse, words_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.git.worktrees import add_branch, add_worktree, branch_names
-from workpacket.lifecycle.unmet import Unmet
-from workpacket.plans.facts import PacketFacts
-from workpacket.plans.working import prepare, prepare_unmet
+from workpacket.lifecycle.claims import prepare, prepare_unmet
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.transitions import Unmet
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.governing.gathering import gather

@@ -2,14 +2,90 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option, subcommand
+from workpacket.cli.open_store import answer, number_of, refuse, server_runtime
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.run_command import inputs_of, require_packet
+from workpacket.model.canonical import Json
+from workpacket.report.escape import escape
+from workpacket.runtime.errors import RuntimeFault
+
+ANY = 2**31 - 1
+
+
+def carry_out(arguments: Arguments, action: str) -> int:
+    try:
+        return {"offer": _offer, "list": _list, "revive": _revive}[action](arguments)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _offer(arguments: Arguments) -> int:
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "`queue offer` takes the name of the run")
+    if arguments.value("packet"):
+        require_packet(arguments.value("packet"))
+    priority = arguments.value("priority", "0")
+    if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
+        raise usage(arguments.command, "invalid_value", f"--priority takes a whole number, not {priority!r}")
+    with server_runtime(arguments) as runtime:
+        from workpacket.runtime.queue.offering import Offer, queue_of
+
+        offer = Offer(
+            arguments.words[0],
+            packet=arguments.value("packet"),
+            key=arguments.value("key"),
+            inputs=inputs_of(arguments),
+            priority=int(priority),
+            delay=number_of(arguments, "delay", 0),
+            lane=arguments.value("lane") or None,
+            limit=int(number_of(arguments, "limit", 1)),
+            max_tries=int(number_of(arguments, "tries", 5)),
+        )
+        try:
+            run = queue_of(runtime.store, arguments.value("queue", "default")).offer(offer)
+        except ValueError as error:
+            raise usage(arguments.command, "invalid_value", str(error)) from None
+    return answer(arguments, f"{escape(run)}\n", {"run": run}, then="workpacket queue list")
+
+
+def _list(arguments: Arguments) -> int:
+    with server_runtime(arguments) as runtime:
+        from workpacket.runtime.queue.offering import queue_of
+
+        jobs = queue_of(runtime.store, arguments.value("queue", "default")).jobs()
+    text = "".join(
+        f"{job.id:>6}  {job.state:8} {escape(job.stream)}"
+        + (f"  {job.reason}: {escape(job.detail)}" if job.reason else "")
+        + "\n"
+        for job in jobs
+    )
+    listed: list[Json] = [
+        {"job": job.id, "run": job.stream, "state": job.state, "priority": job.priority, "tries": job.tries,
+         "reason": job.reason, "detail": job.detail}
+        for job in jobs
+    ]  # fmt: skip
+    dead = next((job for job in jobs if job.state == "dead"), None)
+    return answer(arguments, text or "nothing waits\n", {"jobs": listed},
+                  then=f"workpacket runs show {dead.stream}" if dead else "")  # fmt: skip
+
+
+def _revive(arguments: Arguments) -> int:
+    if len(arguments.words) != 1 or not arguments.words[0].isdigit():
+        raise usage(arguments.command, "missing_argument", "`queue revive` takes the number of a job")
+    number = int(arguments.words[0])
+    with server_runtime(arguments) as runtime:
+        from workpacket.runtime.queue.offering import queue_of
+
+        if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
+            raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")
+    return answer(arguments, f"job {number} waits again\n", {"job": number}, then="workpacket queue list")
+
 
 ACTIONS = ("offer", "list", "revive")
 
 
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    from workpacket.cli.queueing import carry_out
 
     return carry_out(arguments, action)
 

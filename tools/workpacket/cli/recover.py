@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workpacket.cli.looking import show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.read_only import show_json
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.transactions.recovery import recover, unfinished
 

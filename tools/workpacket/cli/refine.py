@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, packet_command
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.plans.backlog import present, refine
+from workpacket.cli.packet_command import ACTING, packet_command
+from workpacket.lifecycle.backlog import present, refine
 
 
 def run(arguments: Arguments) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from workpacket.cli.board_moves import to_go_on
-from workpacket.cli.governing import ACTING, actor_of, conclude
-from workpacket.cli.looking import NOBODY, looking, show_json
 from workpacket.cli.options import Arguments, Command, chosen
+from workpacket.cli.packet_command import ACTING, actor_of, conclude
+from workpacket.cli.read_only import NOBODY, looking, show_json
+from workpacket.lifecycle.board_sync import sync
+from workpacket.lifecycle.moves import in_force
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.plans.moving import in_force
-from workpacket.plans.syncing import sync
 from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.governing.gathering import gather
 
@@ -25,7 +25,7 @@ def run(arguments: Arguments) -> int:
         carried = carry_out(repository, "registry sync", None, actor, draw, during_merge=True)
         return conclude(arguments, to_go_on(repository, carried))
     if action == "audit":
-        from workpacket.cli.tracing import audit_registry
+        from workpacket.cli.trace import audit_registry
 
         return audit_registry(arguments)
     return _show(arguments)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
 from workpacket.cli.team_claims import in_step
-from workpacket.plans.turning import reopen
+from workpacket.lifecycle.side_moves import reopen
 
 
 def run(arguments: Arguments) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.plans.turning import resolve
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
+from workpacket.lifecycle.side_moves import resolve
 
 
 def run(arguments: Arguments) -> int:

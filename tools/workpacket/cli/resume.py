@@ -2,11 +2,532 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+from workpacket.bridges.batch_acts import BatchDesk, begin, complete
+from workpacket.bridges.batch_facts import FOLDERS, gather, reader_of
+from workpacket.bridges.commit_bridge import BRIDGE
+from workpacket.bridges.commit_selection import CommitSelection, sidecar_files
+from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.resumable import (
+    Kind,
+    Resumable,
+    Stop,
+    kept_back,
+    of_batch,
+    of_commits,
+    of_role,
+    of_run,
+    of_session,
+    of_step,
+    unfinished_roles,
+)
+from workpacket.bridges.role_acts import RESUMED, reach
+from workpacket.bridges.role_facts import RoleKey, changes
+from workpacket.bridges.run_links import disagreements, packet_stop
+from workpacket.cli.batch import caller_of
+from workpacket.cli.checking import style_of
+from workpacket.cli.open_store import CommandLinks, answer, one_run, open_runtime, refuse, run_named, with_links
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.progress_command import caller_of as role_caller
+from workpacket.cli.progress_command import desk_of, roles_here
+from workpacket.cli.runs import choice_about
+from workpacket.errors import WorkpacketError
+from workpacket.git.history import files_ending
+from workpacket.git.repository import Repository, find_repository
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.runs import (
+    CheckRow,
+    QuestionRow,
+    StopRow,
+    WorkRow,
+    render_checks,
+    render_questions,
+    render_refusal,
+    render_task,
+    render_work,
+)
+from workpacket.runtime.at_work import Caller
+from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.model_sessions.recovery import assess
+from workpacket.runtime.records.state import Milestones
+from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.resuming.decide import Decision
+from workpacket.runtime.resuming.observe import changed_lines
+from workpacket.runtime.resuming.questions import OUTCOMES, YES_OR_NO, OpenQuestion
+from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
+from workpacket.runtime.step.history import History, identity_of
+from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
+from workpacket.shell.governing.commanding import here
+from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.tree import link_on_the_way, read_bytes
+from workpacket.text.limits import DATA
+
+STEP_LOGS = ".events.jsonl"
+
+
+def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
+    """What goes on first, then what is stopped. With a team: its roles only, as a team resumes nobody else's work.
+
+    `caller` names who asks, given a role ('' for a batch): what somebody holds who asks for it is not held back.
+    """
+    try:
+        repository = find_repository(Path.cwd())
+    except WorkpacketError:
+        found = [] if team else list(_runs(runtime, None))
+    else:
+        found = list(_roles(repository, runtime, team, caller))
+        if not team:
+            found = [
+                *_runs(runtime, repository),
+                *_batches(repository, runtime, caller("")),
+                *found,
+                *_steps(repository),
+            ]
+            found += _commits(repository, runtime)
+    return sorted(found, key=lambda one: not one.goes_on)
+
+
+def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
+    return Resumable(kind, id_, "nowhere", "it cannot be read", "", (Stop(error.code, error.message, error.hint),))
+
+
+def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
+    stop_of = cache(lambda packet: packet_stop(repository, packet) if repository is not None and packet else None)
+    for line in runtime.runs():
+        if line.liveness == "completed" and not line.attention:
+            continue
+        try:
+            if line.name == "session":
+                work = of_session(line, assess(runtime, line.id))
+            else:
+                state = runtime.state(line.id)
+                decision, questions = runtime.waiting(line.id)
+                work = of_run(line, decision, state.name, state.packet, questions)
+            yield kept_back(work, stop_of(line.packet))
+        except WorkpacketError as error:
+            yield _refused("run", line.id, error)
+    for one in disagreements(repository, runtime) if repository is not None else ():
+        if one.what != "unlinked":  # that one is listed as what it is: unfinished
+            stop = Stop("run_links_disagree", one.message, choice_about(one))
+            yield Resumable("run", one.run, "nowhere", "log and store do not agree", "", (stop,))
+
+
+def _scopes(root: str) -> Iterator[str]:
+    """The folders of batch scopes, active and with tasks."""
+    for above in FOLDERS:
+        if link_on_the_way(root, above):
+            continue
+        try:
+            with os.scandir(os.path.join(root, above)) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        except OSError:
+            continue
+        yield from (f"{above}/{name}" for name in names if os.path.lexists(f"{root}/{above}/{name}/tasks.yaml"))
+
+
+def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterator[Resumable]:
+    root = str(repository.root)
+    read = reader_of(root)
+    for folder in _scopes(root):
+        try:
+            facts, _ = gather(repository, runtime, read, folder)
+        except WorkpacketError as error:
+            yield _refused("batch", f"batch/{folder}", error)
+        else:
+            found = of_batch(facts, caller)
+            if found is not None:
+                yield found
+
+
+def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> Iterator[Resumable]:
+    scanned, unread = roles_here(repository, runtime)
+    for role in unfinished_roles(scanned, team, caller):
+        yield of_role(role, changes(str(repository.root), role.artifacts))
+    for path, code in unread:
+        yield _refused("role", path, WorkpacketError(code, path, hint=f"workpacket check {path}"))
+
+
+def _steps(repository: Repository) -> Iterator[Resumable]:
+    root = str(repository.root)
+    for path in files_ending(repository, STEP_LOGS):
+        if link_on_the_way(root, path):
+            continue
+        try:
+            log = StepLog(os.path.join(root, path)).read()
+        except WorkpacketError as error:
+            yield _refused("step", path, error)
+            continue
+        latest = {}
+        for line in log.lines:
+            if is_checkpoint(line.event):
+                try:
+                    checkpoint = checkpoint_of(line.event)
+                except ValueError:
+                    continue
+                latest[identity_of(checkpoint)] = checkpoint
+        for checkpoint in latest.values():
+            try:
+                wanted = History.of(log, checkpoint).wanted("")
+            except WorkpacketError as error:
+                yield of_step(path, checkpoint, [Stop(error.code, error.message, f"workpacket explain {error.code}")])
+            else:
+                if wanted is not None:
+                    yield of_step(path, wanted, ())
+
+
+def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
+    """The run of another program whose sidecar is the newest; a sidecar does not say that its run is done."""
+    newest: tuple[str, str] = ("", "")
+    for path, _ in sidecar_files(repository):
+        try:
+            read = BRIDGE.read(path, read_bytes(str(repository.root), path, DATA.size))
+        except OSError:
+            continue
+        for one in read:
+            if isinstance(one, Foreign):
+                newest = max(newest, (str(one.values.get("created_at") or ""), str(one.values.get("run_id") or "")))
+    run = newest[1]
+    if run and runtime.store.head(run) is None:
+        yield of_commits(run, CommitSelection(repository, run, Milestones()).select())
+
+
+def carry_on(arguments: Arguments) -> int:
+    """Everything, or the one that is named; listed, or done where `--yes` or the person says so."""
+    with open_runtime() as runtime:
+        found = scan(runtime, arguments.value("team"), lambda agent: _caller(arguments, agent))
+    if arguments.words:
+        found = [_work_named(found, arguments.words[0])]
+    chosen = _chosen(arguments, found)
+    if not chosen:
+        return _listed(arguments, found)
+    text, status = "", 0
+    rows: list[Json] = []
+    for one in chosen:
+        row = one.as_json()
+        try:
+            said = [*(doubt.message for doubt in one.doubts), *_do(arguments, one)]
+        except WorkpacketError as error:  # the others go on all the same
+            status = status or catalogue()[error.code].exit_code
+            text += render_refusal(one.id, error.code, error.message)
+            rows.append({**row, "refused": error.code, "said": [error.message]})
+        else:
+            text += render_task(one.id, said, one.task, one.command)
+            rows.append({**row, "said": list(said)})
+    left: list[Json] = [one.as_json() for one in found if one not in chosen]
+    return answer(arguments, text, {"resumed": rows, "unfinished": left}, status=status)
+
+
+def _caller(arguments: Arguments, agent: str) -> Caller:
+    return role_caller(arguments, agent) if agent else caller_of(arguments)
+
+
+def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
+    for one in found:
+        if one.id == word:
+            return one
+    raise WorkpacketError("checkpoint_missing", f"{word} is not unfinished", hint="workpacket resume")
+
+
+def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
+    """What is to be done now. Of what is stopped nothing is: its code names what has to come first."""
+    ready = [one for one in found if one.goes_on]
+    if arguments.words and not ready and arguments.flag("yes"):
+        stop = found[0].stops[0]
+        message = f"{found[0].id}: {'; '.join(f'{one.code}: {one.message}' for one in found[0].stops)}"
+        raise RunBlocked(message, code=stop.code, hint=stop.command or catalogue()[stop.code].remedy)
+    if arguments.flag("plan") or arguments.flag("no") or not ready:
+        return []
+    if arguments.flag("yes"):
+        return ready
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.flag("json"):
+        return []
+    return _asked(arguments, ready)
+
+
+def _asked(arguments: Arguments, ready: list[Resumable]) -> list[Resumable]:
+    sys.stderr.write(render_work([_work_row(one) for one in ready], (), style_of(arguments), numbered=True))
+    sys.stderr.write("go on with which? a number, 'all', or nothing: ")
+    sys.stderr.flush()
+    word = sys.stdin.readline().strip().casefold()
+    if word == "all":
+        return ready
+    return [ready[int(word) - 1]] if word.isdecimal() and 1 <= int(word) <= len(ready) else []
+
+
+def _listed(arguments: Arguments, found: Sequence[Resumable]) -> int:
+    ready = [_work_row(one) for one in found if one.goes_on]
+    stopped = [_work_row(one) for one in found if not one.goes_on]
+    text = render_work(ready, stopped, style_of(arguments)) if found else "nothing is unfinished\n"
+    then = "workpacket resume --yes, or workpacket resume ID --plan" if found else ""
+    return answer(arguments, text, {"unfinished": [one.as_json() for one in found]}, then=then)
+
+
+def _work_row(one: Resumable) -> WorkRow:
+    stops = [StopRow(stop.code, stop.message, stop.command or catalogue()[stop.code].remedy) for stop in one.stops]
+    doubts = [StopRow(doubt.code, doubt.message, doubt.choice) for doubt in one.doubts]
+    return WorkRow(one.id, one.where, one.why, one.command, tuple(stops), tuple(doubts))
+
+
+def _do(arguments: Arguments, one: Resumable) -> list[str]:
+    """Let it go on: what to say. A program's work is its program's; an agent's is leased and recorded here."""
+    if one.kind not in {"batch", "role"}:
+        return []
+    repository = here()
+    with writing(repository, "resume") as transaction, open_runtime(create=True) as runtime:
+        if one.kind == "role":
+            feature, team, agent = (unquote(part) for part in one.id.split("/")[1:])
+            role = desk_of(arguments, repository, runtime, transaction, RoleKey(feature, agent, team))
+            reach(role, RESUMED)
+            return role.said
+        folder = one.id.partition("/")[2]
+        batch = BatchDesk(repository, runtime, transaction, folder, caller_of(arguments))
+        if one.task:
+            begin(batch)
+        else:
+            complete(batch)
+        return batch.said
+
+
+# Work that is no run, by how its id begins.
+OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
+CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
+
+
+def carry_out(arguments: Arguments) -> int:
+    if arguments.flag("yes") and arguments.flag("no"):
+        raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
+    try:
+        if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
+            _require_no_question(arguments)
+
+            return carry_on(arguments)
+        with open_runtime() as runtime:
+            return _one(arguments, runtime)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _require_no_question(arguments: Arguments) -> None:
+    """The answers that only a run takes."""
+    given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
+    if given:
+        raise usage(arguments.command, "missing_argument", f"--{given[0]} is about one run: name it first")
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "unexpected_argument", f"only a run has questions, not {arguments.words[0]!r}")
+
+
+def cancel(arguments: Arguments) -> int:
+    try:
+        with open_runtime() as runtime:
+            run = one_run(runtime, arguments)
+            runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
+            state = runtime.state(run).status
+            text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
+            data: dict[str, Json] = {"run": run, "state": state}
+            return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _one(arguments: Arguments, runtime: Runtime) -> int:
+    if len(arguments.words) > 2:
+        raise usage(arguments.command, "unexpected_argument", "name one run, and one of its questions")
+    run = run_named(runtime, arguments.words[0])
+    _require_work(runtime, run)
+    decision, questions = runtime.waiting(run)
+    chosen = _named(arguments, run, questions)
+    if not arguments.flag("plan") and _answered(arguments, runtime, run, chosen):
+        decision, questions = runtime.waiting(run)
+        chosen = questions
+    code = decision.code or (questions[0].code if questions else "")
+    status = catalogue()[code].exit_code if code else 0
+    checks = [CheckRow(check.name, check.result, check.code, check.details) for check in decision.checks]
+    action = decision.action if decision.code or not questions else "CONFIRM"
+    text = f"{run}: {action} {code}".rstrip() + "\n" + render_checks(checks, style_of(arguments))
+    text += render_questions(map(_row, chosen), style_of(arguments))
+    waiting: list[Json] = [question.as_json() for question in chosen]
+    data: dict[str, Json] = {"run": run, "decision": decision.as_json(), "questions": waiting}
+    then = _command(run, chosen[0]) if chosen else _then(runtime, run, decision)
+    return answer(arguments, text, data, status=status, then=then)
+
+
+def _require_work(runtime: Runtime, run: str) -> None:
+    """A run whose packet is over, or stopped, is not gone on with in silence."""
+    packet = run.rpartition("/")[0]
+    witness = runtime.settings.witness
+    if not packet or not isinstance(witness, CommandLinks) or runtime.summary(run).liveness == "completed":
+        return
+    from workpacket.bridges.run_links import packet_stop
+
+    stop = packet_stop(witness.repository, packet)
+    if stop is not None:
+        hint = f"{stop.command}; or end the run: workpacket cancel {run}"
+        raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
+    """The question that is named, or all."""
+    if len(arguments.words) < 2:
+        return questions
+    found = tuple(one for one in questions if one.id == arguments.words[1])
+    if not found:
+        known = ", ".join(one.id for one in questions) or "none"
+        what = f"{arguments.words[1]!r} is not an open question of {run}; open are: {known}"
+        raise usage(arguments.command, "invalid_value", what)
+    return found
+
+
+def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
+    """Store the answer that is given, on the line or at the terminal; whether there is one."""
+    value = _value_given(arguments)
+    given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
+    named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
+    if named and not {*YES_OR_NO} & {*given}:
+        if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
+            raise usage(arguments.command, "conflicting_options", "name the question, or a step behind each option")
+        _settle_steps(arguments, runtime, run, named, value)
+        return True
+    if len(given) > 1:
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} are both given")
+    if not given:
+        return _answered_at_terminal(arguments, runtime, run, questions)
+    question = _the_one(arguments, run, given[0], questions)
+    _require_shown(arguments, run, given[0], question)
+    if given[0] in YES_OR_NO:
+        runtime.confirm(run, question.digest, yes=given[0] == "yes", note=arguments.value("note"))
+    else:
+        runtime.settle(run, question.digest, CHOICES[given[0]], arguments.value("note"), value=value)
+    return True
+
+
+def _value_given(arguments: Arguments) -> Json | NoValue:
+    """The value of --value, which belongs to the one effect that is marked as done."""
+    if not arguments.all_of("value"):
+        return NO_VALUE
+    if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
+        raise usage(
+            arguments.command, "conflicting_options", "--value is the result of one effect: give one --mark-done"
+        )
+    try:
+        value: Json = json.loads(arguments.value("value"))
+        stored_text(value)
+    except (ValueError, RecursionError) as error:
+        raise usage(arguments.command, "invalid_value", f"--value is not JSON that can be stored: {error}") from None
+    return value
+
+
+def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQuestion, ...]) -> OpenQuestion:
+    fitting = [one for one in questions if answer in one.answers]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        known = ", ".join(one.id for one in fitting)
+        raise usage(arguments.command, "missing_argument", f"say which question --{answer} answers: {known}")
+    what = f"no open question of {run} is answered by --{answer}"
+    if questions:
+        others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
+        what += f"; {'; '.join(others)}"
+    raise usage(arguments.command, "invalid_value", what)
+
+
+def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
+    """Nobody says yes to what they were not shown: the digest of it is given, or it is shown now."""
+    digest = arguments.value("confirm")
+    if digest and digest != question.digest:
+        raise RunBlocked(
+            f"{question.id} of {run} is about something else by now: its digest is {question.digest}, not {digest}",
+            code="needs_confirmation",
+            hint=f"workpacket resume {run}",
+        )
+    if digest or answer != "yes":
+        return
+    if not _at_terminal(arguments):
+        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows what is asked, and its digest"
+        raise usage(arguments.command, "missing_argument", what)
+    sys.stderr.write(render_questions([_row(question)], style_of(arguments)))
+
+
+def _at_terminal(arguments: Arguments) -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty() and not arguments.flag("json")
+
+
+def _answered_at_terminal(
+    arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]
+) -> bool:
+    if arguments.flag("confirm"):
+        raise usage(arguments.command, "missing_argument", "--confirm goes with the answer: --yes, --no, ...")
+    asked = [one for one in questions if "yes" in one.answers]
+    if len(asked) != 1 or not _at_terminal(arguments):
+        return False
+    sys.stderr.write(f"{render_questions([_row(asked[0])], style_of(arguments))}yes or no? [y/N] ")
+    sys.stderr.flush()
+    said = sys.stdin.readline().strip().casefold() in {"y", "yes"}
+    runtime.confirm(run, asked[0].digest, yes=said, note=arguments.value("note"))
+    return True
+
+
+def _settle_steps(
+    arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
+) -> None:
+    """`--mark-done STEP`: any effect of unknown outcome or result, also one that its program could settle itself."""
+    state = runtime.state(run)
+    open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
+    for option, step in named:
+        if step not in open_effects:
+            known = ", ".join(open_effects) or "none"
+            what = f"{step!r} is not an effect of unknown outcome or result of {run}; those are: {known}"
+            raise usage(arguments.command, "invalid_value", what)
+        runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value)
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def _row(question: OpenQuestion) -> QuestionRow:
+    facts = [("asked by", {"change": "", "outcome": "", "receipt": ""}.get(question.kind, f"the {question.kind}"))]
+    facts += [("effect", question.name), ("target", question.target if question.target != question.name else "")]
+    if question.kind in {"program", "effect"}:
+        facts.append(("arguments", json.dumps(question.arguments, ensure_ascii=False)))
+    if question.before is not None:
+        facts.append(("before", json.dumps(question.before, ensure_ascii=False)))
+    facts += [("change", line) for line in changed_lines(question.changes)]
+    facts.append(("answers", ", ".join(f"--{answer}" for answer in question.answers)))
+    return QuestionRow(question.id, question.question, facts, question.digest)
+
+
+def _command(run: str, question: OpenQuestion) -> str:
+    start = f"workpacket resume {shlex.quote(run)} {shlex.quote(question.id)}"
+    if "yes" in question.answers:
+        return f"{start} --yes --confirm {question.digest}, or --no"
+    if "retry" not in question.answers:
+        return f"{start} --mark-done --value JSON"
+    return f"{start} --mark-done, or --retry, or --compensate"
+
+
+def _then(runtime: Runtime, run: str, decision: Decision) -> str:
+    if decision.action in {"RESUME", "RESTART_STEP"}:
+        state = runtime.state(run)
+        packet = f" --packet {state.packet}" if state.packet else ""
+        return f"start its program again, or: workpacket run start {state.name}{packet}"
+    if decision.action == "COMPLETE":
+        return f"workpacket runs show {run}"
+    return catalogue()[decision.code].remedy
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.resuming import carry_out
 
     return carry_out(arguments)
 

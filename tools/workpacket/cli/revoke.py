@@ -7,7 +7,7 @@ from workpacket.cli.options import Arguments, Command, Option
 
 
 def run(arguments: Arguments) -> int:
-    from workpacket.cli.approving import revoke
+    from workpacket.cli.approve import revoke
 
     return revoke(arguments)
 

@@ -2,14 +2,212 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option, subcommand
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import cast
+
+from workpacket.cli.open_store import answer, number_of, open_runtime, refuse, with_links
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.workspace import open_workspace
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.git.revisions import head_commit
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape_lines
+from workpacket.runtime import scripted
+from workpacket.runtime.attempts.opening import RunRequest
+from workpacket.runtime.attempts.session import Session
+from workpacket.runtime.errors import RunCancelled, RuntimeFault
+from workpacket.runtime.processes import process_named
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stop_reasons import reason_of
+
+
+def carry_out(arguments: Arguments, action: str) -> int:
+    least = 2 if action == "step" else 1
+    most = None if action == "step" else 1
+    if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
+        needed = {"start": "the name of the run", "step": "a handle and the name of the step"}
+        raise usage(arguments.command, "missing_argument", f"`run {action}` takes {needed.get(action, 'a handle')}")
+    signal.signal(signal.SIGTERM, _interrupt)
+    holder = process_named(_owner(arguments))
+    try:
+        with open_runtime(
+            create=True, holder=holder, lease_seconds=scripted.LEASE_SECONDS, promise=arguments.flag("git")
+        ) as runtime:
+            try:
+                status = _start(arguments, runtime) if action == "start" else _joined(arguments, action, runtime)
+            except RuntimeFault as fault:
+                status = refuse(arguments, fault)
+            return with_links(runtime, status)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _joined(arguments: Arguments, action: str, runtime: Runtime) -> int:
+    session = scripted.join(runtime, arguments.words[0])
+    try:
+        return _ACTIONS[action](arguments, session)
+    except RunCancelled as cancelled:
+        session.end(cancelled)
+        raise RuntimeFault(cancelled.reason or "the run was cancelled", code="run_cancelled") from None
+    finally:
+        session.leave()
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _owner(arguments: Arguments) -> int:
+    word = arguments.value("owner")
+    if not word:
+        return os.getppid()
+    if not word.isdigit():
+        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
+    return int(word)
+
+
+def _start(arguments: Arguments, runtime: Runtime) -> int:
+    packet = arguments.value("packet")
+    if packet:
+        require_packet(packet)
+    request = RunRequest(packet=packet, inputs=inputs_of(arguments), fresh=arguments.flag("fresh"))
+    if arguments.value("key"):
+        request["key"] = arguments.value("key")
+    if arguments.flag("scope"):
+        request["scope"] = arguments.values("scope")
+    if arguments.flag("code-version"):
+        request["code_version"] = arguments.value("code-version")
+    if arguments.value("from"):
+        request["checkpoint"] = arguments.value("from")
+    if arguments.value("retry-token"):
+        request["retry_token"] = arguments.value("retry-token")
+    if arguments.flag("allow-deps"):
+        request["allow_deps"] = arguments.values("allow-deps")
+    head = _head()
+    if head is not None:
+        request["base_commit"] = head
+    try:
+        state, cursor = scripted.start(runtime, arguments.words[0], **request)
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", str(error)) from None
+    handle = scripted.handle_of(state)
+    data: dict[str, Json] = {
+        "handle": handle, "run": state.stream, "attempt": state.attempt, "state": state.status, "cursor": cursor,
+        "steps": list(state.steps),
+    }  # fmt: skip
+    return answer(arguments, f"{handle}\n", data)
+
+
+def _head() -> str | None:
+    """The commit at which the run begins: what changes later, committed or not, has changed since then."""
+    try:
+        return head_commit(find_repository(Path.cwd())) or ""
+    except WorkpacketError:
+        return None
+
+
+def inputs_of(arguments: Arguments) -> dict[str, Json]:
+    inputs: dict[str, Json] = {}
+    for word in arguments.all_of("input"):
+        name, equals, value = word.partition("=")
+        if not name or not equals:
+            raise usage(arguments.command, "invalid_value", f"--input takes NAME=VALUE, not {word!r}")
+        inputs[name] = value
+    return inputs
+
+
+def require_packet(packet: str) -> None:
+    """Work is done from packets. From a stub nobody can start."""
+    root = open_workspace().root
+    folder = os.path.join(root, ".GOV")
+    if not os.path.isdir(folder):
+        return
+    if "/" in packet or not os.path.isfile(os.path.join(folder, "task_packets", f"{packet}.md")):
+        stub = "/" not in packet and os.path.isfile(os.path.join(folder, "task_packets", "stubs", f"{packet}.md"))
+        raise WorkpacketError(
+            "packet_not_active",
+            f"{packet} is only a stub" if stub else f"there is no packet {packet}",
+            hint=f"just create-task-packet {packet}" if stub else "workpacket list",
+        )
+
+
+def _step(arguments: Arguments, session: Session) -> int:
+    _, name, *argv = arguments.words
+    given = arguments.flag("result")
+    if given == bool(argv):
+        raise usage(arguments.command, "missing_argument", "a step takes a program behind `--`, or --result")
+    try:
+        if given:
+            value, before = scripted.value_step(session, name, _json(arguments, "result"))
+            return answer(arguments, f"{json.dumps(value)}\n", {"step": name, "done_before": before, "result": value})
+        to_error = sys.stderr.buffer
+        sinks = (to_error if arguments.flag("json") else sys.stdout.buffer, to_error)
+        timeout = number_of(arguments, "timeout", 0) or None
+        outcome, before = scripted.program_step(session, name, argv, sinks=sinks, timeout=timeout)
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", str(error)) from None
+    stored = scripted.as_json(outcome)
+    shown = escape_lines(outcome["stdout"]["tail"]) if before else ""
+    return answer(arguments, shown, {"step": name, "done_before": before, "result": stored})
+
+
+def _checkpoint(arguments: Arguments, session: Session) -> int:
+    if arguments.flag("commit"):
+        from workpacket.cli.milestones import reach
+
+        return reach(arguments, session, _json(arguments, "cursor") if arguments.flag("cursor") else None)
+    cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
+    saved = session.checkpoint(cursor, arguments.value("name"), "run", {}, with_token=arguments.flag("token"))
+    data: dict[str, Json] = {"checkpoint": saved.id, "version": saved.version, "token": saved.token}
+    return answer(arguments, f"{saved.token or saved.id}\n", data)
+
+
+def _milestone(arguments: Arguments, session: Session) -> int:
+    from workpacket.cli.milestones import select
+
+    return select(arguments, session)
+
+
+def _json(arguments: Arguments, option: str) -> Json:
+    try:
+        return cast(Json, json.loads(arguments.value(option)))
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", f"--{option} takes JSON: {error}") from None
+
+
+def _stop(arguments: Arguments, session: Session) -> int:
+    word = arguments.value("reason")
+    code = reason_of(word).code if word else ""
+    if word and code == "unregistered" and word != code:
+        from workpacket.report.nearest import nearest_codes
+
+        near = nearest_codes(word, catalogue())
+        what = f"there is no stop reason {word!r}" + (f"; did you mean {near[0]}?" if near else "")
+        raise usage(arguments.command, "unknown_code", what)
+    scripted.stop(session, code, arguments.value("note"))
+    run = session.state.stream
+    then = f"workpacket resume {run} --plan" if code else ""
+    status = reason_of(code).exit_code if code else 0
+    data: dict[str, Json] = {"run": run, "state": session.state.status, "reason": code}
+    return answer(arguments, f"{run} {session.state.status}{f': {code}' if code else ''}\n", data, status=status,
+                  then=then)  # fmt: skip
+
+
+_ACTIONS = {"step": _step, "checkpoint": _checkpoint, "milestone": _milestone, "stop": _stop}
+
 
 ACTIONS = ("start", "step", "checkpoint", "milestone", "stop")
 
 
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    from workpacket.cli.running import carry_out
 
     return carry_out(arguments, action)
 

@@ -2,8 +2,400 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING
-from workpacket.cli.options import Arguments, Command, Option, subcommand
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from workpacket.bridges.run_links import Disagreement, RunLinks, disagreements, settle
+from workpacket.cli.checking import style_of
+from workpacket.cli.open_store import (
+    answer,
+    examine_any,
+    moment_of,
+    number_of,
+    one_run,
+    open_runtime,
+    refuse,
+    run_named,
+    with_links,
+)
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.packet_command import ACTING, actor_of, required
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository, find_repository
+from workpacket.ledger.fold import LinkedRun
+from workpacket.lifecycle.run_links import Ending
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.runs import RunRow, TimelineEvent, render_facts, render_runs, render_timeline
+from workpacket.runtime.catalog import RunSummary, removable
+from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
+from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.state import RunState
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.following import following
+from workpacket.runtime.stores.health import stream_problems
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import server_url, store_path
+from workpacket.runtime.stores.sqlite.access import code_of
+from workpacket.runtime.stores.transfer import export_lines, import_lines
+from workpacket.shell.governing.run_links import close, state_here
+
+# The sign of each type of event, and the fields that say what it is about.
+_SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "run.started": ("begin", ("name", "packet")),
+    "attempt.started": ("begin", ("attempt",)),
+    "step.started": ("begin", ("step",)),
+    "step.completed": ("done", ("step",)),
+    "step.failed": ("fail", ("step", "error")),
+    "checkpoint": ("mark", ("name", "id")),
+    "checkpoint.prepared": ("begin", ("milestone_index", "milestone_title")),
+    "checkpoint_complete": ("mark", ("milestone_index", "commit")),
+    "checkpoint_sidecar_write_failed": ("fail", ("sha", "error")),
+    "resume_checkpoint_selected": ("mark", ("source", "sha")),
+    "lockfile_changed": ("mark", ("base",)),
+    "effect.intended": ("begin", ("step", "target")),
+    "effect.started": ("begin", ("step", "target")),
+    "effect.succeeded": ("done", ("step", "target", "unkept")),
+    "effect.failed": ("fail", ("step", "error")),
+    "effect.receipt": ("done", ("step", "unkept")),
+    "effect.matched": ("mark", ("step",)),
+    "effect.doubted": ("wait", ("step", "target")),
+    "effect.resolved": ("done", ("choice", "by", "note")),
+    "confirmation.requested": ("wait", ("question",)),
+    "confirmation.given": ("done", ("answer", "by", "note")),
+    "retry_token.consumed": ("mark", ("checkpoint",)),
+    "cancel.requested": ("wait", ("reason", "by")),
+    "run.blocked": ("wait", ("code",)),
+    "run.stopped": ("fail", ("code", "error")),
+    "run.cancelled": ("fail", ("reason",)),
+    "run.completed": ("end", ()),
+    "payload.erased": ("mark", ("reason", "by")),
+    "rolled_back": ("fail", ("had", "has")),
+}
+
+
+def moment_of_event(event: Event) -> TimelineEvent:
+    sign, fields = _SHOWN.get(event.type, ("mark", ()))
+    data = event.values()
+    said = ", ".join(str(data[name]) for name in fields if data.get(name))
+    again = " (possibly done before)" if data.get("maybe_repeated") else ""
+    again += " (key only)" if event.type == "effect.matched" else ""
+    return TimelineEvent(event.version, moment_of(event.recorded_at), sign, f"{event.type} {said}".rstrip() + again)
+
+
+def event_as_json(event: Event) -> Json:
+    return {
+        "version": event.version,
+        "type": event.type,
+        "time": moment_of(event.recorded_at),
+        "actor": event.actor,
+        "data": dict(event.values()),
+        "hash": event.hash,
+    }
+
+
+DAY = 86_400_000_000
+
+
+def keep_runs(arguments: Arguments, action: str) -> int:
+    try:
+        if action == "export" and arguments.flag("raw"):
+            if server_url():
+                raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
+            if arguments.value("format"):
+                raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
+            return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
+        with open_runtime(create=action == "import") as runtime:
+            actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
+            return with_links(runtime, actions[action](arguments, runtime))
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _export(arguments: Arguments, runtime: Runtime) -> int:
+    run = one_run(runtime, arguments)
+    if arguments.value("format"):
+        from workpacket.runtime.observing.cloudevents import cloudevent_lines
+
+        return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
+    return _write(arguments, export_lines(runtime.store, run), {"run": run})
+
+
+def _raw_lines() -> Iterable[str]:
+    """The file as SQL, read by SQLite alone: our own reader may refuse it, which is when this is needed."""
+    import sqlite3
+    from contextlib import closing
+
+    path = store_path(Path.cwd())
+    if not path.exists():
+        raise WorkpacketError("checkpoint_missing", f"there is no store at {path}", path=str(path))
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            yield from connection.iterdump()
+    except sqlite3.Error as error:
+        raise RuntimeFault(f"{path}: {error}", code=code_of(error)) from None
+
+
+def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
+    target = arguments.value("output")
+    if not target:
+        if arguments.flag("json"):
+            return answer(arguments, "", {**data, "lines": list(lines)})
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
+        return 0
+    with open(target, "x", encoding="utf-8") as file:
+        count = sum(bool(file.write(f"{line}\n")) for line in lines)
+    return answer(arguments, f"{count} lines written to {escape(target)}\n", {**data, "output": target, "count": count})
+
+
+def _import(arguments: Arguments, runtime: Runtime) -> int:
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "name one file")
+    try:
+        lines = Path(arguments.words[0]).read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise LogDamaged("import", 0, "the file is not UTF-8") from None
+    try:
+        run = import_lines(runtime.store, lines)
+    except VersionConflict as conflict:
+        hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
+        raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
+    show = "tail" if run.startswith(THREADS) else "show"
+    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
+
+
+def _prune(arguments: Arguments, runtime: Runtime) -> int:
+    before = runtime.settings.clock.now() - int(number_of(arguments, "older-than", 30) * DAY)
+    really = arguments.flag("yes")
+    gone = runtime.prune(before) if really else removable(runtime.runs(), before)
+    what = "removed" if really else "would be removed"
+    text = "".join(f"{escape(run)} {what}\n" for run in gone) or "nothing to remove\n"
+    data: dict[str, Json] = {"removed" if really else "would_remove": list(gone)}
+    return answer(arguments, text, data, then="workpacket runs prune --yes" if gone and not really else "")
+
+
+def _verify(arguments: Arguments, runtime: Runtime) -> int:
+    store = runtime.store
+    if isinstance(store, MemoryStore):
+        return answer(arguments, "there is no store here\n", {"problems": [], "runs": 0})
+    if arguments.words:
+        problems, count = tuple(stream_problems(store, run_named(runtime, arguments.words[0]))), 1
+    else:
+        problems, count = examine_any(store), len(store.heads())
+    status = max((catalogue()[problem.code].exit_code for problem in problems), default=0)
+    text = "".join(f"{problem.code}: {escape(problem.message)}\n" for problem in problems)
+    listed: list[Json] = [{"code": problem.code, "message": problem.message} for problem in problems]
+    then = catalogue()[problems[0].code].remedy if problems else ""
+    return answer(arguments, text or f"{count} run{'s' * (count != 1)} verified\n",
+                  {"problems": listed, "runs": count}, status=status, then=then)  # fmt: skip
+
+
+def show_runs(arguments: Arguments, action: str) -> int:
+    try:
+        with open_runtime() as runtime:
+            return {"list": _list, "show": _show, "tail": _tail, "diff": _diff}[action](arguments, runtime)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _list(arguments: Arguments, runtime: Runtime) -> int:
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "unexpected_argument", "`runs list` takes the beginning of the ids, if anything")
+    state, packet = arguments.value("state"), arguments.value("packet")
+    lines = [
+        line
+        for line in runtime.runs(arguments.words[0] if arguments.words else "")
+        if state in {"", line.liveness} and packet in {"", line.packet}
+    ]
+    rows = [RunRow(line.id, line.liveness, line.attention, moment_of(line.since)) for line in lines]
+    data: list[Json] = [
+        {"run": line.id, "name": line.name, "packet": line.packet, "state": line.liveness,
+         "attention": line.attention, "holder": line.holder, "since": moment_of(line.since)}
+        for line in lines
+    ]  # fmt: skip
+    waiting = next((line for line in lines if line.attention), None)
+    then = f"workpacket resume {waiting.id} --plan" if waiting else ""
+    return answer(arguments, render_runs(rows, style_of(arguments)), {"runs": data}, then=then)
+
+
+def _show(arguments: Arguments, runtime: Runtime) -> int:
+    run = one_run(runtime, arguments)
+    if run.startswith(THREADS):
+        message = f"{run} is a thread of LangGraph's and no run"
+        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runs tail {run}")
+    at = arguments.value("at")
+    summary = runtime.summary(run)
+    until = runtime.state(run, at=at).version if at else None
+    events = list(runtime.store.read(run, 0, until))
+    text = render_facts(_facts(summary, None if summary.attention == "log_damaged" else runtime.state(run, at=at)))
+    text += "\n" + render_timeline(map(moment_of_event, events), style_of(arguments))
+    data: dict[str, Json] = {
+        "run": run, "name": summary.name, "packet": summary.packet, "state": summary.liveness,
+        "attempt": summary.attempt, "steps": summary.steps, "effects": summary.effects,
+        "checkpoints": summary.checkpoints, "attention": summary.attention, "holder": summary.holder,
+        "events": [event_as_json(event) for event in events],
+    }  # fmt: skip
+    return answer(arguments, text, data, then=f"workpacket resume {run} --plan" if summary.attention else "")
+
+
+def _facts(summary: RunSummary, state: RunState | None) -> list[tuple[str, str]]:
+    why = f" ({catalogue()[summary.attention].title})" if summary.attention in catalogue() else ""
+    in_flight = sorted({*state.in_flight, *state.running}) if state is not None else []
+    return [
+        ("run", summary.id),
+        ("packet", summary.packet),
+        ("state", summary.liveness),
+        ("attention", f"{summary.attention}{why}"),
+        ("held by", summary.holder),
+        ("attempt", str(summary.attempt)),
+        ("steps", str(summary.steps)),
+        ("effects", str(summary.effects)),
+        ("in flight", ", ".join(in_flight)),
+        ("last event", moment_of(summary.updated_at)),
+    ]
+
+
+def _tail(arguments: Arguments, runtime: Runtime) -> int:
+    run = one_run(runtime, arguments)
+    lines = int(number_of(arguments, "lines", 10))
+    style = style_of(arguments)
+    shown: list[Event] = []
+    for events in _arriving(runtime, run, lines, follow=arguments.flag("follow")):
+        if arguments.flag("json"):
+            shown += events
+        else:
+            sys.stdout.write(render_timeline(map(moment_of_event, events), style))
+            sys.stdout.flush()
+    return answer(arguments, "", {"run": run, "events": [event_as_json(event) for event in shown]})
+
+
+def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
+    """The last events, then those that come, until the run has ended."""
+    head = runtime.store.head(run)
+    version = max(head.version - lines, 0) if head is not None else 0
+    with following(runtime.store, run) as wait:
+        while True:
+            events = list(runtime.store.read(run, version))
+            version += len(events)
+            yield events
+            if not follow or runtime.summary(run).liveness != "live":
+                return
+            wait()
+
+
+def _diff(arguments: Arguments, runtime: Runtime) -> int:
+    if len(arguments.words) != 2:
+        raise usage(arguments.command, "missing_argument", "name two runs")
+    one, two = (run_named(runtime, word) for word in arguments.words)
+    differences = list(_differences(runtime.state(one), runtime.state(two)))
+    text = "".join(f"{what}: {old} -> {new}\n" for what, old, new in differences) or "no difference\n"
+    data: list[Json] = [{"what": what, "one": old, "two": new} for what, old, new in differences]
+    return answer(arguments, text, {"one": one, "two": two, "differences": data})
+
+
+def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
+    """What was asked for, what was done and what came out: by hash, as the log keeps it."""
+    for name in ("status", "packet", "code_version", "scope", "attempt"):
+        old, new = str(getattr(one, name)), str(getattr(two, name))
+        if old != new:
+            yield name, old, new
+    yield from _by_key("input", one.inputs, two.inputs)
+    yield from _by_key("step", _results(one), _results(two))
+    effects = [{record.step: record.status for record in state.effects.values()} for state in (one, two)]
+    yield from _by_key("effect", *effects)
+
+
+def _results(state: RunState) -> dict[str, str]:
+    return {key: str(record.event.payload or "") for key, record in state.steps.items()}
+
+
+def _by_key(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for key in sorted({*one, *two}):
+        if one.get(key) != two.get(key):
+            old, new = (values[key][:12] if key in values else "-" for values in (one, two))
+            yield f"{what} {key}", old, new
+
+
+# What a person types about a disagreement that nobody can settle but them.
+_CHOICES = {
+    "elsewhere": "workpacket runs unlink {} --reason TEXT",
+    "unlinked": "workpacket cancel {}",
+    "not_begun": "workpacket runs settle",
+    "late": "workpacket runs settle",
+}
+
+
+def relink_runs(arguments: Arguments, action: str) -> int:
+    repository = find_repository(Path.cwd())
+    try:
+        with open_runtime() as runtime:
+            if action == "settle":
+                return _settle(arguments, repository, runtime)
+            return _unlink(arguments, repository, runtime)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def choice_about(one: Disagreement) -> str:
+    return _CHOICES[one.what].format(one.run)
+
+
+def _settle(arguments: Arguments, repository: Repository, runtime: Runtime) -> int:
+    if arguments.words:
+        raise usage(arguments.command, "unexpected_argument", "`runs settle` looks at all runs of packets")
+    failed: list[WorkpacketError] = []
+    settled, left = settle(repository, runtime, RunLinks(repository, failed.append))
+    text = "".join(f"settled: {escape(one.message)}\n" for one in settled)
+    text += "".join(f"left: {escape(one.message)}\n  -> {escape(choice_about(one))}\n" for one in left)
+    text += "".join(f"failed: {escape(one.message)} ({one.code})\n" for one in failed)
+    status = catalogue()["run_links_disagree"].exit_code if left else 0
+    status = catalogue()[failed[0].code].exit_code if failed else status
+    data: dict[str, Json] = {"settled": [_as_json(one) for one in settled], "left": [_as_json(one) for one in left]}
+    then = choice_about(left[0]) if left else ""
+    return answer(arguments, text or "log and store agree on every run\n", data, status=status, then=then)
+
+
+def _as_json(one: Disagreement) -> Json:
+    return {"run": one.run, "packet": one.packet, "what": one.what, "message": one.message,
+            "command": choice_about(one)}  # fmt: skip
+
+
+def _unlink(arguments: Arguments, repository: Repository, runtime: Runtime) -> int:
+    """A person says that a run will never end by itself, because its store is gone. The log keeps who and why."""
+    if len(arguments.words) != 1 or "/" not in arguments.words[0]:
+        raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
+    run, reason = arguments.words[0], required(arguments, "reason")
+    packet = run.rpartition("/")[0]
+    actor = actor_of(arguments, repository)
+    if actor.kind != "human":
+        message = f"{actor.id} is of kind {actor.kind}; that a run is lost is for a person to say"
+        raise WorkpacketError("person_needed", message, hint=f"a person types: workpacket runs unlink {run}")
+    found = [one for one in state_here(repository, packet).open_runs if one.run == run]
+    if not found:
+        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link of {run}",
+                              hint=f"workpacket show {packet}")  # fmt: skip
+    for one in disagreements(repository, runtime):
+        if one.run == run and one.what in {"late", "not_begun"}:
+            raise WorkpacketError("run_not_lost", one.message, hint="workpacket runs settle")
+
+    identity = runtime.store.identity
+    lost = [one for one in found if one.store != identity]
+    if not lost:
+        raise WorkpacketError("run_not_lost", f"the store here has {run}: it can be resumed or cancelled",
+                              hint=f"workpacket cancel {run}")  # fmt: skip
+
+    def is_it(other: LinkedRun) -> bool:
+        return other.run == run and other.store != identity
+
+    closed = close(repository, actor, packet, is_it, lambda: Ending("lost", reason=reason))
+    data: dict[str, Json] = {"run": run, "packet": packet, "outcome": "lost", "links": len(closed)}
+    return answer(arguments, f"{escape(run)} is lost: no verdict on {packet} waits for it\n", data,
+                  then=f"workpacket why {packet}")  # fmt: skip
+
 
 LOOKING = ("list", "show", "tail", "diff")
 KEEPING = ("export", "import", "prune", "verify")
@@ -13,16 +405,11 @@ LINKING = ("settle", "unlink")
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, (*LOOKING, *KEEPING, *LINKING))
     if action in LOOKING:
-        from workpacket.cli.runs_looking import carry_out as look
-
-        return look(arguments, action)
+        return show_runs(arguments, action)
     if action in LINKING:
-        from workpacket.cli.runs_linking import carry_out as set_right
+        return relink_runs(arguments, action)
 
-        return set_right(arguments, action)
-    from workpacket.cli.runs_keeping import carry_out as keep
-
-    return keep(arguments, action)
+    return keep_runs(arguments, action)
 
 
 COMMAND = Command(

@@ -2,14 +2,103 @@
 
 from __future__ import annotations
 
-from workpacket.cli.options import Arguments, Command, Option, subcommand
+from datetime import UTC, datetime
+
+from workpacket.bridges.importing import imported
+from workpacket.bridges.session_bridge import artifact_of
+from workpacket.cli.open_store import answer, open_runtime, refuse, run_named
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.packet_command import words_of
+from workpacket.errors import WorkpacketError
+from workpacket.model.canonical import Json
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape_lines
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.model_sessions.carrying import carry_over
+from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, operator_decides
+from workpacket.runtime.runtime import Runtime
+
+
+def carry_out(arguments: Arguments, action: str) -> int:
+    try:
+        return {"list": _list, "show": _show, "decide": _decide, "continue": _continue}[action](arguments)
+    except RuntimeFault as fault:
+        return refuse(arguments, fault)
+
+
+def _list(arguments: Arguments) -> int:
+    words_of(arguments, 0, "no words")
+    with open_runtime() as runtime:
+        found = [assess(runtime, line.id) for line in runtime.runs() if line.name == "session"]
+    text = "".join(f"{_line(report)}\n" for report in found) or "there are no sessions\n"
+    rows: list[Json] = [report.session.as_json() for report in found]
+    return answer(arguments, escape_lines(text), {"sessions": rows})
+
+
+def _show(arguments: Arguments) -> int:
+    word = words_of(arguments, 1, "ID")[0]
+    with open_runtime() as runtime:
+        return _said(arguments, assess(runtime, _session_named(runtime, word)))
+
+
+def _decide(arguments: Arguments) -> int:
+    word, choice = words_of(arguments, 2, "ID and a choice")
+    if choice not in DECISIONS:
+        raise usage(arguments.command, "invalid_value", f"decide {', '.join(DECISIONS)}; not {choice!r}")
+    with open_runtime() as runtime:
+        stream = _session_named(runtime, word)
+        return _said(arguments, operator_decides(runtime, stream, choice, arguments.value("note")))
+
+
+def _continue(arguments: Arguments) -> int:
+    key = words_of(arguments, 1, "KEY")[0]
+    with open_runtime() as runtime:
+        held = imported(runtime.store, f"session/{key}")
+        if not held:
+            hint = "workpacket import session PATH"
+            raise WorkpacketError("checkpoint_missing", f"no artifact of a session {key!r} was imported", hint=hint)
+        return _said(arguments, assess(runtime, carry_over(runtime, artifact_of(held[-1].checkpoint.values))))
+
+
+def _session_named(runtime: Runtime, word: str) -> str:
+    stream = run_named(runtime, word)
+    if not stream.rpartition("@")[0].endswith("session"):
+        raise WorkpacketError("checkpoint_missing", f"{stream} is no session", hint="workpacket session list")
+    return stream
+
+
+def _said(arguments: Arguments, report: SessionReport) -> int:
+    session = report.session
+    lines = [_line(report)]
+    lines += [f"  {detail}" for detail in report.details]
+    lines += [f"  pending: {call.step} ({call.target}): {call.pending}" for call in report.pending]
+    lines += [f"  damaged artifact: {name}" for name in report.corrupt]
+    blocked = session.status == "BLOCKED"
+    status = catalogue()[session.reason].exit_code if blocked else 0
+    then = ""
+    if report.choices:
+        then = f"workpacket session decide {session.stream} {'|'.join(report.choices)}"
+    elif session.status == "PAUSED":
+        then = "start its program again"
+    text = escape_lines("".join(f"{line}\n" for line in lines))
+    return answer(arguments, text, report.as_json(), status=status, then=then)
+
+
+def _line(report: SessionReport) -> str:
+    session = report.session
+    line = f"{session.stream}: {session.status}{f' {session.reason}' if session.reason else ''}"
+    line += f", {session.messages} messages"
+    if not session.checkpoint_artifact_id:
+        return f"{line}, no checkpoint"
+    moment = datetime.fromtimestamp(session.last_checkpoint_at / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{line}, checkpoint {session.checkpoint_artifact_id[:12]} ({session.last_checkpoint_kind}, {moment})"
+
 
 ACTIONS = ("list", "show", "decide", "continue")
 
 
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    from workpacket.cli.sessions import carry_out
 
     return carry_out(arguments, action)
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 
 from workpacket.cli.linked_runs import runs_of
-from workpacket.cli.looking import packet_facts, show_json
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.ledger.fold import fold
+from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
-from workpacket.ledger.state import PacketState
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LOG_FOLDER
-from workpacket.plans.facts import PacketFacts
-from workpacket.report.door import escape
-from workpacket.report.linked_runs import linked_runs
+from workpacket.report.escape import escape
+from workpacket.report.runs import linked_runs
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")

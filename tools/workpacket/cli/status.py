@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.cli.lasting import lasting
+from workpacket.cli.cached_view import lasting
 from workpacket.cli.options import Arguments, Command
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+from workpacket.cli.cache_inputs import everything_said, output
+from workpacket.cli.cached_output import Output
 from workpacket.cli.linked_runs import runs_of, steadiness
-from workpacket.cli.looked_at import everything_said, output
-from workpacket.cli.looking import looking
 from workpacket.cli.options import Arguments
-from workpacket.cli.remembered import Output
-from workpacket.lifecycle.working import lease_held
+from workpacket.cli.read_only import looking
+from workpacket.lifecycle.board_sync import hand_edits
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.next_steps import ready
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
-from workpacket.plans.direction import ready
-from workpacket.plans.facts import Facts
-from workpacket.plans.syncing import hand_edits
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 
 _NO_LANES = (FORKED, "no log")

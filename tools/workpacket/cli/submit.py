@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from workpacket.cli.governing import ACTING, actor_of, conclude, words_of
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, actor_of, conclude, words_of
 from workpacket.cli.team_claims import in_step
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.drafts import Answer
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.review import Evidence, record_evidence, submit
 from workpacket.model.canonical import Json
-from workpacket.plans.drafting import Answer
-from workpacket.plans.facts import Facts
-from workpacket.plans.reviewing import Evidence, record_evidence, submit
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import carry_out, here

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, required
 from workpacket.cli.open_roles import noting_roles
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
 from workpacket.cli.team_claims import in_step
-from workpacket.plans.turning import supersede
+from workpacket.lifecycle.side_moves import supersede
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from workpacket.cli.governing import actor_of, packet_command, refuse
 from workpacket.cli.options import Arguments
-from workpacket.lifecycle.unmet import Unmet
+from workpacket.cli.packet_command import actor_of, packet_command, refuse
+from workpacket.lifecycle.drafts import Answer, Planned
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
-from workpacket.plans.drafting import Answer, Planned
-from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, words_of
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, words_of
 from workpacket.cli.team_claims import in_step
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.review import verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
-from workpacket.plans.reviewing import verdict
-from workpacket.shell.approvals.asking import verdict_question
+from workpacket.shell.approvals.gate_queries import verdict_question
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.work_done import relative_place
 

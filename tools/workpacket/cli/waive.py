@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from workpacket.cli.governing import ACTING, REASON, packet_command, required, words_of
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.lifecycle.approval_terms import CONSUMING
-from workpacket.plans.turning import waive
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required, words_of
+from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.side_moves import waive
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.approvals.asking import Question
+from workpacket.shell.approvals.gate_queries import Question
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from workpacket.cli.governing import ACTING, refuse, unmet_json, unmet_lines
 from workpacket.cli.linked_runs import runs_of
-from workpacket.cli.looking import packet_facts, show_json
 from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, refuse, unmet_json, unmet_lines
+from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.lifecycle.next_steps import why
+from workpacket.lifecycle.review import Work
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.plans.direction import why
-from workpacket.plans.reviewing import Work
-from workpacket.report.door import escape
-from workpacket.shell.approvals.asking import ACTIVATION, verdict_question
+from workpacket.report.escape import escape
+from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 
 

@@ -21,7 +21,7 @@ from workpacket.documents.batch_yaml import (
 from workpacket.documents.document import Text, TextAt, as_text, without_quotes
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary
 from workpacket.text.node import Node
-from workpacket.text.plain_scalars import NodePath
+from workpacket.text.yaml_scalars import NodePath
 
 # Groups of a checkpoint's tasks that are about to be done, or being done.
 OPEN_GROUPS = frozenset({"pending", "in_progress"})

@@ -40,17 +40,17 @@ class Task(Value):
     phase: str = ""
 
 
-class Problem(Value):
+class PlanProblem(Value):
     """Why there is no plan. `tasks` are the ids concerned: of a cycle its members, the first one again last."""
 
     code: ProblemCode
     tasks: tuple[str, ...]
 
 
-class Plan(Value):
+class BatchPlan(Value):
     """What can be said about a scope. `batch` is empty if there are problems, or if nothing is left."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PlanProblem, ...] = ()
     satisfied: frozenset[str] = frozenset()
     ready: tuple[str, ...] = ()
     batch: tuple[str, ...] = ()
@@ -61,18 +61,18 @@ class Plan(Value):
         return len(self.batch) > 1
 
 
-def plan(tasks: Sequence[Task], policy: PhasePolicy = "dag") -> Plan:
+def plan(tasks: Sequence[Task], policy: PhasePolicy = "dag") -> BatchPlan:
     """The next batch of `tasks`, or why there is none."""
     problems = tuple(structural_problems(tasks))
     done = satisfied(tasks)
     pending = tuple(task.id for task in tasks if task.status in PENDING)
     if problems:
-        return Plan(problems, done, pending=pending)
+        return BatchPlan(problems, done, pending=pending)
     waiting = _of_open_phase(tasks) if policy == "barrier" else tasks
     able = tuple(task for task in waiting if task.status in PENDING and done.issuperset(task.depends_on))
     if pending and not able and not any(task.status in UNDER_WAY for task in tasks):
-        return Plan((Problem("batch_dependency_deadlock", pending),), done, pending=pending)
-    return Plan((), done, tuple(task.id for task in able), tuple(task.id for task in first_batch(able)), pending)
+        return BatchPlan((PlanProblem("batch_dependency_deadlock", pending),), done, pending=pending)
+    return BatchPlan((), done, tuple(task.id for task in able), tuple(task.id for task in first_batch(able)), pending)
 
 
 def satisfied(tasks: Sequence[Task]) -> frozenset[str]:
@@ -94,18 +94,18 @@ def first_batch(ready: Sequence[Task]) -> list[Task]:
     return chosen
 
 
-def structural_problems(tasks: Sequence[Task]) -> Iterator[Problem]:
+def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
     """Ids given twice, dependencies on nothing, circles."""
     counts = Counter(task.id for task in tasks)
     for name, count in counts.items():
         if count > 1:
-            yield Problem("batch_task_twice", (name,))
+            yield PlanProblem("batch_task_twice", (name,))
     for task in tasks:
         for other in dict.fromkeys(task.depends_on):
             if other not in counts and not is_elsewhere(other):
-                yield Problem("batch_dependency_unknown", (task.id, other))
+                yield PlanProblem("batch_dependency_unknown", (task.id, other))
     for circle in circles({task.id: task.depends_on for task in reversed(tasks)}, [task.id for task in tasks]):
-        yield Problem("batch_dependency_cycle", tuple(circle))
+        yield PlanProblem("batch_dependency_cycle", tuple(circle))
 
 
 def is_elsewhere(name: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from workpacket.documents.batch import BatchDependencies, BatchTasks
-from workpacket.documents.batch_plan import PENDING, SATISFIED, UNDER_WAY, PhasePolicy, Plan, Task, plan
+from workpacket.documents.batch_plan import PENDING, SATISFIED, UNDER_WAY, BatchPlan, PhasePolicy, Task, plan
 from workpacket.documents.batch_yaml import task_entries, texts_in
 from workpacket.text.node import Node, Plain
 from workpacket.value import Value, replace
@@ -33,7 +33,7 @@ class BatchScope(Value):
     definitions: Mapping[str, str]
 
     @cached_property
-    def next(self) -> Plan:
+    def next(self) -> BatchPlan:
         return plan(self.tasks, self.policy)
 
     @cached_property

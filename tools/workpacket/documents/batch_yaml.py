@@ -9,8 +9,8 @@ from workpacket.documents.batch_plan import Task
 from workpacket.documents.document import Document, Text, as_text
 from workpacket.documents.summary import Mention
 from workpacket.text.node import Node
-from workpacket.text.plain_scalars import NodePath, written_as_text
 from workpacket.text.source import Source
+from workpacket.text.yaml_scalars import NodePath, written_as_text
 from workpacket.text.yaml_strict import load_yaml
 
 # Values that are text whatever they look like: `2` as the label of a batch, a commit id of digits, an id of a task.

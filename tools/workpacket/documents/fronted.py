@@ -11,13 +11,12 @@ from typing import ClassVar
 
 from workpacket.documents.document import Document
 from workpacket.text.blocks import Block
-from workpacket.text.fault import Fault
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
-from workpacket.text.plain_scalars import written_as_text
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
+from workpacket.text.yaml_scalars import written_as_text
 
 
 class FrontedDocument(Document):

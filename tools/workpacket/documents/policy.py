@@ -7,7 +7,7 @@ from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 
-class Policy(Document):
+class PolicyDocument(Document):
     kind = "policy"
 
     def __init__(self, source: Source) -> None:

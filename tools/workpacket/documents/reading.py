@@ -12,7 +12,7 @@ from workpacket.text.limits import DATA, MARKDOWN, REGISTER, Limits
 from workpacket.text.source import Source
 
 
-class Kind(NamedTuple):
+class DocumentKind(NamedTuple):
     """A kind of document: the class that reads it, in the module of the kind's name or the one given."""
 
     name: str
@@ -22,30 +22,30 @@ class Kind(NamedTuple):
     module: str = ""
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind("stub", "work packet stub", "Stub", MARKDOWN),
-    Kind("refinement", "technical refinement", "Refinement", MARKDOWN),
-    Kind("packet", "task packet", "Packet", MARKDOWN),
-    Kind("task_board", "task board", "TaskBoard", REGISTER),
-    Kind("registry", "traceability registry", "TraceabilityRegistry", REGISTER),
-    Kind("signature_audit", "signature audit", "SignatureAudit", REGISTER),
-    Kind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER),
-    Kind("validator_gates", "validator gate sessions", "ValidatorGates", DATA),
-    Kind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN),
-    Kind("policy", "policy", "Policy", DATA),
-    Kind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN),
-    Kind("batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, "batch"),
-    Kind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, "batch"),
-    Kind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, "batch"),
-    Kind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, "batch"),
-    Kind("role_progress", "role progress", "RoleProgress", MARKDOWN),
-    Kind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA),
+KINDS: tuple[DocumentKind, ...] = (
+    DocumentKind("stub", "work packet stub", "Stub", MARKDOWN),
+    DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN),
+    DocumentKind("packet", "task packet", "Packet", MARKDOWN),
+    DocumentKind("task_board", "task board", "TaskBoard", REGISTER),
+    DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER),
+    DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER),
+    DocumentKind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER),
+    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA),
+    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN),
+    DocumentKind("policy", "policy", "PolicyDocument", DATA),
+    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN),
+    DocumentKind("batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, "batch"),
+    DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, "batch"),
+    DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, "batch"),
+    DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, "batch"),
+    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN),
+    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA),
 )
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> DocumentKind:
     return _BY_NAME[name]
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from workpacket.documents.document import TextAt
-from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.ids import leading_id
+from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId, leading_id
+from workpacket.text.edits import apply_edits
+from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
@@ -185,3 +189,137 @@ def anchor_node(source: Source, section: Section) -> Node:
 def _text_of(node: Node, key: str) -> str:
     value = node.get(key)
     return value.text or "" if value is not None else ""
+
+
+UNSIGNED = "<pending>"
+OPEN = "<fill in>"
+
+
+class RefinementText(Value):
+    """What is known when a refinement is begun. `anchors` are the candidates of the stub."""
+
+    wp_id: WorkPacketId
+    created_at: str
+    spec_pointer: str
+    spec_path: str
+    spec_digest: str
+    anchors: Sequence[str] = ()
+
+
+def render_refinement(text: RefinementText) -> str:
+    """The file, ending with a line feed. ASCII, because what is approved is compared byte for byte."""
+    anchors = list(text.anchors) or [OPEN]
+    parts = [
+        "## TECHNICAL_REFINEMENT (MASTER SPEC)\n",
+        "\n".join(_metadata(text)),
+        "### GAPS_IDENTIFIED\n- <fill in: what the specification leaves open, or NONE>",
+        "### FLIGHT_RECORDER_INTERACTION (event IDs + telemetry triggers)\n- <fill in: events, or NONE>",
+        "### RED_TEAM_ADVISORY (security failure modes)\n- <fill in: how it can be attacked, or NONE>",
+        "### PRIMITIVES (traits/structs/enums)\n- <fill in: the types it needs, or NONE>",
+        "\n".join(_coverage()),
+        "\n".join(_enrichment()),
+        "### SPEC_ANCHORS (REQUIRED: one or more)",
+        *("\n".join(_anchor(number, anchor)) for number, anchor in enumerate(anchors, 1)),
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _metadata(text: RefinementText) -> list[str]:
+    return [
+        "### METADATA",
+        f"- WP_ID: {text.wp_id}",
+        f"- CREATED_AT: {text.created_at}",
+        f"- SPEC_TARGET_RESOLVED: {text.spec_pointer} -> {text.spec_path}",
+        f"- SPEC_TARGET_SHA1: {text.spec_digest}",
+        "- USER_REVIEW_STATUS: PENDING",
+        f"- USER_SIGNATURE: {UNSIGNED}",
+        f"- USER_APPROVAL_EVIDENCE: {UNSIGNED}",
+    ]
+
+
+def _coverage() -> list[str]:
+    return [
+        "### CLEARLY_COVERS (5-point checklist)",
+        *(f"- {point}: [ ] PASS" for point in COVERAGE_POINTS),
+        f"- CLEARLY_COVERS_VERDICT: {OPEN}",
+        f"- CLEARLY_COVERS_REASON: {OPEN}",
+        f"- AMBIGUITY_FOUND: {OPEN}",
+        f"- AMBIGUITY_REASON: {OPEN}",
+    ]
+
+
+def _enrichment() -> list[str]:
+    return ["### ENRICHMENT", f"- ENRICHMENT_NEEDED: {OPEN}", f"- REASON_NO_ENRICHMENT: {OPEN}"]
+
+
+def _anchor(number: int, anchor: str) -> list[str]:
+    shown = anchor.encode("ascii", "backslashreplace").decode()
+    return [
+        f"#### ANCHOR {number}",
+        f"- SPEC_ANCHOR: {shown}",
+        f"- CONTEXT_START_LINE: {OPEN}",
+        f"- CONTEXT_END_LINE: {OPEN}",
+        f"- CONTEXT_TOKEN: {OPEN}",
+        "- EXCERPT_ASCII_ESCAPED:",
+        "  ```text",
+        f"  {OPEN}",
+        "  ```",
+    ]
+
+
+LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")
+_LONGEST_NAME = 40
+# So many approvals can one person give at once; a token an hour off is still of the time that it names.
+_MINUTES = 60
+
+
+def tokens_of(approver: str, at: datetime) -> Iterator[str]:
+    """`ann310120261200` for ann@example.org, in UTC, and those of the minutes that follow."""
+    name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
+    return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
+
+
+def fill(source: Source, packet: str, token: str) -> Source | str:
+    """The refinement with the three USER fields filled in, every other byte as it was; or why that cannot be done."""
+    wanted = dict(zip(LABELS, ("APPROVED", token, f"{APPROVAL_WORDS} {packet}"), strict=True))
+    fields = _fields(Refinement(source))
+    missing = [label for label, value in fields.items() if value is None]
+    if missing == ["USER_APPROVAL_EVIDENCE"]:
+        source = _with_evidence(source, fields["USER_SIGNATURE"])
+        fields = _fields(Refinement(source))
+        missing = [label for label, value in fields.items() if value is None]
+    if missing:
+        return f"METADATA has no field {', no '.join(missing)} to fill in"
+    long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
+    if long:
+        return f"its METADATA field {long[0]} goes over several lines; what stands below its first line would be lost"
+    edits = [_edit(source, span, wanted[label]) for label, value in fields.items() if value for span in [value[1]]]
+    filled = apply_edits(source, edits)
+    reread = {label: value[0] if value else None for label, value in _fields(Refinement(filled)).items()}
+    if reread != wanted:
+        return "its METADATA is read differently once it is filled in"
+    return filled
+
+
+def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
+    """Values and where they stand; also of a field that is empty, whose place a typed document does not tell."""
+    placed = document.placed_section("metadata")
+    found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
+    return {label: found.get(normal_key(label)) for label in LABELS}
+
+
+def _edit(source: Source, span: tuple[int, int], value: str) -> Edit:
+    start, end = span
+    space = "" if start and source.text[start - 1] in " \t" else " "
+    return Edit(start, end, space + value)
+
+
+def _with_evidence(source: Source, signature: tuple[str, tuple[int, int]] | None) -> Source:
+    """With an empty field for the evidence below the signature's line, written as that line is."""
+    if signature is None:
+        return source
+    line = source.line_and_column(signature[1][0])[0]
+    start, end = source.line_span(line)
+    match = re.match(r"\s*(?:[-*+]\s+)?", source.text[start:end])
+    lead = match.group() if match is not None else "- "
+    return apply_edits(source, [Edit(end, end, f"{source.eol}{lead}USER_APPROVAL_EVIDENCE:")])

@@ -8,17 +8,99 @@ each says what tore it off.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
-from workpacket.documents.document import Document, Text
-from workpacket.documents.layout import heading_key
-from workpacket.documents.visible_lines import Line, visible_lines
+from workpacket.documents.document import Document, Text, heading_key
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.line_syntax import row_cells
+from workpacket.model.findings import Edit
+from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
+from workpacket.text.blocks import row_cells
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+
+_FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
+_COMMENT_START = "<!--"
+_COMMENT_END = "-->"
+
+
+class SourceLine(NamedTuple):
+    """One line without its end. `number` counts from 1, `start` is its offset."""
+
+    number: int
+    start: int
+    text: str
+
+
+def visible_lines(source: Source) -> Iterator[SourceLine]:
+    """The visible lines in order, blank ones included."""
+    hidden = _hidden_lines(source) if _may_hide(source.text) else frozenset()
+    text = source.text
+    starts = source.line_starts
+    ends = [*starts[1:], len(text)]
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        if number not in hidden:
+            yield SourceLine(number, start, text[start:end].rstrip("\r\n"))
+
+
+def _may_hide(text: str) -> bool:
+    return "```" in text or "~~~" in text or _COMMENT_START in text
+
+
+def _hidden_lines(source: Source) -> frozenset[int]:
+    lines = [source.line(number) for number in range(1, source.line_count + 1)]
+    hidden: set[int] = set()
+    fence_ends = _fence_ends(lines)
+    # From here on no comment is closed any more, so none needs to be looked for.
+    last_comment_end = max((index for index, line in enumerate(lines) if _COMMENT_END in line), default=-1)
+    index = 0
+    while index < len(lines):
+        end = fence_ends.get(index)
+        if end is None and index <= last_comment_end:
+            end = _comment_end(lines, index)
+        if end is None:
+            index += 1
+            continue
+        first = index if lines[index].lstrip(" ").startswith((_COMMENT_START, "`", "~")) else index + 1
+        hidden.update(range(first + 1, end + 2))
+        index = end + 1
+    return frozenset(hidden)
+
+
+def _fence_ends(lines: list[str]) -> dict[int, int]:
+    """For each line that may open a fence, the line that would close it; both as indexes.
+
+    Backwards, so that a file full of fences that are never closed is read in one pass: `closing` holds the lines that
+    may close a fence, nearest last, and of these only ones longer than all nearer ones.
+    """
+    marks = [(index, match) for index, line in enumerate(lines) if (match := _FENCE.match(line))]
+    ends: dict[int, int] = {}
+    closing: dict[str, list[tuple[int, int]]] = {"`": [], "~": []}
+    for index, match in reversed(marks):
+        character, length, info = match["marks"][0], len(match["marks"]), match["info"]
+        if character != "`" or "`" not in info:
+            nearest = next((at for at, size in reversed(closing[character]) if size >= length), None)
+            if nearest is not None:
+                ends[index] = nearest
+        if not info.strip():
+            while closing[character] and closing[character][-1][1] <= length:
+                closing[character].pop()
+            closing[character].append((index, length))
+    return ends
+
+
+def _comment_end(lines: list[str], index: int) -> int | None:
+    """The index of the line on which a comment ends that begins on line `index` and is not closed there."""
+    line = lines[index]
+    start = line.rfind(_COMMENT_START)
+    if start < 0:
+        return None
+    if _COMMENT_END in line[start:]:
+        return index if line.strip().startswith(_COMMENT_START) and line.rstrip().endswith(_COMMENT_END) else None
+    return next((later for later in range(index + 1, len(lines)) if _COMMENT_END in lines[later]), None)
+
 
 _DASHES = lazy_pattern(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 # What ends a table although no blank line comes before it.
@@ -124,7 +206,7 @@ def _keys(row: Row) -> Iterator[str]:
     return (heading_key(cell.value) for cell in row.cells)
 
 
-def _continues(line: Line, table: Table) -> bool:
+def _continues(line: SourceLine, table: Table) -> bool:
     """Reads the line that follows a row of the table directly, if it still belongs to the table."""
     if not line.text.strip() or _OTHER_BLOCK.match(line.text):
         return False
@@ -136,7 +218,7 @@ def _continues(line: Line, table: Table) -> bool:
     return True
 
 
-def _row(line: Line, torn: Torn) -> Row:
+def _row(line: SourceLine, torn: Torn) -> Row:
     cells = [
         Text(line.text[start:end], line.start + start, line.start + end)
         for start, end in row_cells(line.text, 0, len(line.text))
@@ -158,3 +240,102 @@ def plain(cell: Text) -> Text:
     group = "target" if link["target"].endswith(".md") else "text"
     inner = Text(link[group], start + link.start(group), start + link.end(group))
     return plain(inner) if group == "text" else inner
+
+
+BOARD_PATH = ".GOV/roles_shared/TASK_BOARD.md"
+REGISTRY_PATH = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
+
+
+def empty_board(lanes: LaneTable = BUILT_IN) -> str:
+    return "\n".join(["# Task Board", *(f"\n## {section.heading}" for section in lanes.sections)]) + "\n"
+
+
+def empty_registry() -> str:
+    return (
+        "# Work Packet Traceability Registry\n\n"
+        "| Base WP ID | Active Packet | Task Board | Notes |\n"
+        "|---|---|---|---|\n"
+    )
+
+
+def entry_line(wp_id: str, token: str, remark: str = "") -> str:
+    return f"- **[{wp_id}]** - [{token}]" + (f" - {remark}" if remark else "")
+
+
+def board_cell(wp_id: str, lane: Lane, lanes: LaneTable) -> str:
+    return f"{lanes.section_of(lane).heading}: {wp_id}"
+
+
+def row_line(base: str, path: str, cell: str, notes: str) -> str:
+    return f"| {base} | {path} | {cell} | {notes} |"
+
+
+# Below this size, reading all of a register takes no longer than looking for what to leave out.
+_MUCH = 16 * 1024
+_HIDING = ("```", "~~~", "<!--", "\r")
+
+
+class Excerpt:
+    """`source` is what is to be read. `whole_edits` moves edits of it to where they belong in the whole text."""
+
+    def __init__(self, whole: Source, spans: Sequence[tuple[int, int]]) -> None:
+        self.source = whole
+        # Where each piece begins in the excerpt, and how far from there it lies in the whole.
+        self._starts = [0]
+        self._shifts = [0]
+        if len(spans) > 1:
+            text = whole.text
+            self.source = Source(whole.path, "".join([text[start:end] for start, end in spans]), bom=whole.bom)
+            for (_, end), (start, _) in pairwise(spans):
+                self._shifts.append(self._shifts[-1] + start - end)
+                self._starts.append(start - self._shifts[-1])
+
+    def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
+        """Each lies in one piece: whole lines were left out, and none of them next to a line that is edited away."""
+        moved = []
+        for edit in edits:
+            shift = self._shifts[bisect_right(self._starts, edit.start) - 1]
+            moved.append(Edit(edit.start + shift, edit.end + shift, edit.text))
+        return moved
+
+
+def board_excerpt(board: Source, names: Iterable[str]) -> Excerpt:
+    """What of the board has to do with the packets of these ids."""
+    # An entry is an entry in whatever section it stands. Quantifiers are possessive, so a line is looked at once.
+    form = r"- \*\*\[WP-[A-Za-z0-9.-]*+(?<=[A-Za-z0-9])\]\*\* - \[[A-Z_]++\](?![(\[])[^\n]*+\n"
+    return _excerpt(board, rf"^(?P<run>(?:{form}){{4,}}+)", names)
+
+
+def registry_excerpt(registry: Source, bases: Iterable[str]) -> Excerpt:
+    """What of the registry has to do with these bases."""
+    # Below this header, whatever follows directly and begins with a pipe is a row of the registry.
+    header = r"\| *+Base WP ID *+\| *+Active Packet *+\| *+Task Board *+\| *+Notes *+\|\n\|[-:]{3,}+\|[-:|]++\n"
+    return _excerpt(registry, rf"^{header}(?P<run>(?:\|[^\n]*+\n){{4,}}+)", bases)
+
+
+def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
+    """`runs` matches, as its group `run`, whole lines of which those between the first and the last may be left out."""
+    text = source.text
+    if len(text) < _MUCH or any(mark in text for mark in _HIDING):
+        return Excerpt(source, [(0, len(text))])
+    wanted = tuple(names)
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for start, end in (match.span("run") for match in re.finditer(runs, text, re.MULTILINE)):
+        position, last = text.index("\n", start) + 1, text.rindex("\n", start, end - 1) + 1
+        named = {line for name in wanted for line in _lines_with(text, name, position, last)}
+        for first, behind in (*sorted(named), (last, end)):
+            if first > position:
+                spans.append((begin, position))
+                begin = first
+            position = behind
+    return Excerpt(source, [*spans, (begin, len(text))])
+
+
+def _lines_with(text: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The lines between two places that hold the name, whatever it is a part of."""
+    at = text.find(name, start, end)
+    while at >= 0:
+        line_end = text.index("\n", at) + 1
+        yield text.rindex("\n", 0, at) + 1, line_end
+        at = text.find(name, line_end, end)

@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from workpacket.documents.document import Text, stem_of
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
-from workpacket.documents.summary import RegistryRow as RowSummary
-from workpacket.documents.summary import RegistrySummary
+from workpacket.documents.summary import RegistrySummary, RowSummary
 from workpacket.documents.task_board import section_named
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
-from workpacket.model.lanes import BUILT_IN, LaneTable, Section
+from workpacket.model.lanes import BUILT_IN, LaneSection, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
@@ -47,7 +46,7 @@ class Token:
 class _Parsed(NamedTuple):
     base: WorkPacketId | None
     active: WorkPacketId | None
-    section: Section | None
+    section: LaneSection | None
     board_id: str
 
 
@@ -79,7 +78,7 @@ class RegistryRow:
         return self._values.active
 
     @property
-    def board_place(self) -> tuple[Section | None, str]:
+    def board_place(self) -> tuple[LaneSection | None, str]:
         """The section and the id that the Task Board cell says; None and '' for what it does not say."""
         return self._values.section, self._values.board_id
 
@@ -161,7 +160,7 @@ def _id_in_path(path: str) -> WorkPacketId | None:
     return _packet_id(stem_of(path)) if path.endswith(".md") else None
 
 
-def _board_place(cell: str, lanes: LaneTable) -> tuple[Section | None, str]:
+def _board_place(cell: str, lanes: LaneTable) -> tuple[LaneSection | None, str]:
     head, colon, tail = cell.rpartition(":")
     section = section_named(head if colon else cell, lanes)
     rest = (tail if colon else cell).strip()

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from workpacket.documents.document import Document, Text
-from workpacket.documents.layout import FieldSpec, Layout, SectionSpec, heading_key
+from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, heading_key
 from workpacket.text.blocks import LISTS, Block
-from workpacket.text.fault import Fault
-from workpacket.text.fields import Field, Item, read_fields, read_items
-from workpacket.text.labels import first_label
+from workpacket.text.fields import Field, Item, first_label, read_fields, read_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 _VALUES = LISTS | {"fence"}
 

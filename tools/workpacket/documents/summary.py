@@ -61,7 +61,7 @@ class PackageSummary(TypedDict):
     owned_files: list[Mention]
 
 
-class BoardEntry(TypedDict):
+class EntrySummary(TypedDict):
     """An entry whose id is one. `token` is '' where the one written stands for no lane or for several."""
 
     id: str
@@ -73,11 +73,11 @@ class BoardEntry(TypedDict):
 
 
 class BoardSummary(TypedDict):
-    entries: list[BoardEntry]
+    entries: list[EntrySummary]
     sections: list[Mention]
 
 
-class RegistryRow(TypedDict):
+class RowSummary(TypedDict):
     base: str
     active_path: str
     active: str
@@ -93,7 +93,7 @@ class RegistryRow(TypedDict):
 
 
 class RegistrySummary(TypedDict):
-    rows: list[RegistryRow]
+    rows: list[RowSummary]
     # Where a row would be added.
     end_place: Place
 

@@ -9,19 +9,119 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import NamedTuple
 
-from workpacket.documents.board_syntax import EntrySyntax, read_entry, without_comments
-from workpacket.documents.document import Document, Text
-from workpacket.documents.layout import heading_key
-from workpacket.documents.summary import BoardEntry as EntrySummary
-from workpacket.documents.summary import BoardSummary
-from workpacket.documents.visible_lines import Line, visible_lines
+from workpacket.documents.document import Document, Text, heading_key
+from workpacket.documents.register_table import SourceLine, visible_lines
+from workpacket.documents.summary import BoardSummary, EntrySummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable, Section
-from workpacket.text.line_syntax import heading_words
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
+from workpacket.text.blocks import heading_words
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+
+Span = tuple[int, int]
+
+# The form that is written; read first because nearly every line has it.
+_CANONICAL = lazy_pattern(r"- \*\*\[(?P<id>WP-[A-Za-z0-9.-]*[A-Za-z0-9])\]\*\* - \[(?P<token>[A-Z_]+)\](?![(\[])")
+_BEGINNING = lazy_pattern(
+    r"(?P<indent>[ \t]*)(?:[-*+\u2022]|[0-9]{1,9}[.)])[ \t]*(?:\[[ xX]\][ \t]+)?"
+    r"(?P<open>[*_~`]*)(?:\\?\[(?P<bracketed>[^\[\]]*?)\\?\](?:\([^()\s]*\))?|(?P<plain>(?i:WP)[-_0-9][-\w.{}<>]*))"
+    r"(?P<close>[*_~`]*)"
+)
+_SEPARATOR = lazy_pattern(r"[ \t]*(?:(?:[-\u2013\u2014:|=>\u2192]+|[*_~]+)(?=[\s\[*_`~(]|\Z)[ \t]*)*")
+_BRACKETED_TOKEN = lazy_pattern(r"[*_~`(]*\\?\[(?P<token>[^\[\]]*?)\\?\](?:\([^()\s]*\))?(?!\w)[*_~`)]*")
+_EXAMPLE = lazy_pattern(r"WP_?ID\b|[{}<>]|\.\.\.", re.IGNORECASE)
+_TOKEN_LIKE = lazy_pattern(r"[A-Z][A-Z_ ]+\Z")
+_ID_LIKE = lazy_pattern(r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]", re.IGNORECASE)
+_COMMENT = lazy_pattern(r"<!--.*?-->")
+
+
+class EntrySyntax(NamedTuple):
+    """Where things stand in the line. `head` is all up to the end of the token; a span is None if nothing is there."""
+
+    head: Span
+    id: Span
+    token: Span | None
+    rest: Span
+    canonical: bool
+
+
+def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
+    """The entry that the line is, if it is one."""
+    match = _CANONICAL.match(line)
+    if match is None:
+        return read_any_form(line, lanes)
+    end = match.end()
+    rest = (end, end) if end == len(line) else _rest(line, end)
+    return EntrySyntax((0, end), match.span("id"), match.span("token"), rest, True)
+
+
+def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
+    """The same, the long way, which the canonical form does not need."""
+    beginning = _BEGINNING.match(line)
+    # Code that opens before the id and does not close behind it quotes more than the id: an example.
+    if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
+        return None
+    group = "plain" if beginning["plain"] is not None else "bracketed"
+    start, end = _trimmed(line, *beginning.span(group))
+    name = line[start:end]
+    if _EXAMPLE.search(name):
+        return None
+    behind = _behind_separator(line, beginning.end())
+    token = _token(line, behind, lanes)
+    if token is None:
+        separated = behind == len(line) or bool(line[beginning.end() : behind].strip(" \t"))
+        if beginning["indent"] or not separated or not _ID_LIKE.match(name):
+            return None
+        return EntrySyntax((0, beginning.end()), (start, end), None, _rest(line, beginning.end()), False)
+    unlinked = group == "bracketed" and bool(name) and "](" not in beginning.group()
+    whole_form = unlinked and bool(_TOKEN_LIKE.match(line[slice(*token[0])]))
+    # Deeper in, only the whole form is an entry: everything else there is a note on the entry above.
+    if not whole_form and (beginning["indent"] or name[:2].upper() != "WP"):
+        return None
+    return EntrySyntax((0, token[1]), (start, end), token[0], _rest(line, token[1]), False)
+
+
+def _behind_separator(line: str, start: int) -> int:
+    match = _SEPARATOR.match(line, start)
+    return match.end() if match is not None else start
+
+
+def _token(line: str, start: int, lanes: LaneTable) -> tuple[Span, int] | None:
+    """The span of the token that stands at `start`, and where all that belongs to it ends."""
+    bracketed = _BRACKETED_TOKEN.match(line, start)
+    if bracketed is not None:
+        return _trimmed(line, *bracketed.span("token")), bracketed.end()
+    bare = _bare_token(lanes).match(line, start)
+    return (bare.span("token"), bare.end()) if bare is not None else None
+
+
+@cache
+def _bare_token(lanes: LaneTable) -> re.Pattern[str]:
+    names = {name for lane in lanes.lanes for name in (lane.token, lane.title)} | {ACTIVE_TOKEN, "Done"}
+    words = "|".join(re.escape(name).replace("_", "[_ -]") for name in sorted(names, key=len, reverse=True))
+    return re.compile(rf"[*_~`(]*(?P<token>(?i:{words}))(?![\w-])[*_~`)]*")
+
+
+def _rest(line: str, start: int) -> Span:
+    """What stands behind the head, without the marks that separate it."""
+    return _trimmed(line, _behind_separator(line, start), len(line))
+
+
+def _trimmed(line: str, start: int, end: int) -> Span:
+    while start < end and line[start] in " \t":
+        start += 1
+    while end > start and line[end - 1] in " \t":
+        end -= 1
+    return start, end
+
+
+def without_comments(text: str) -> str:
+    """A remark without HTML comments, which the rendered board does not show."""
+    return _COMMENT.sub("", text).strip()
+
 
 _HEADING = lazy_pattern(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
 _RULE = lazy_pattern(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
@@ -39,7 +139,7 @@ class BoardEntry:
 
     __slots__ = ("_lane_token", "_line", "_syntax", "section")
 
-    def __init__(self, line: Line, syntax: EntrySyntax, section: BoardSection) -> None:
+    def __init__(self, line: SourceLine, syntax: EntrySyntax, section: BoardSection) -> None:
         self._line = line
         self._syntax = syntax
         self._lane_token: str | None = None
@@ -113,7 +213,7 @@ class BoardSection:
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "spaced", "title", "title_span")
 
-    def __init__(self, line: Line, level: int, words: tuple[int, int], lanes: LaneTable, *, spaced: bool) -> None:
+    def __init__(self, line: SourceLine, level: int, words: tuple[int, int], lanes: LaneTable, *, spaced: bool) -> None:
         self.lanes = lanes
         self.line = line.number
         self.level = level
@@ -140,7 +240,7 @@ class TaskBoard(Document):
         super().__init__(source, None)
         self.lanes = lanes
         # The first one has no heading: it holds entries above the first heading.
-        self.headings: list[BoardSection] = [BoardSection(Line(1, 0, ""), 0, (0, 0), lanes, spaced=True)]
+        self.headings: list[BoardSection] = [BoardSection(SourceLine(1, 0, ""), 0, (0, 0), lanes, spaced=True)]
         self.entries: list[BoardEntry] = []
         self._read()
         self.root = self._tree()
@@ -214,11 +314,11 @@ _ENTRY_MARKS = frozenset("-*+\u20220123456789")
 
 
 @cache
-def _sections_by_heading(lanes: LaneTable) -> dict[str, Section]:
+def _sections_by_heading(lanes: LaneTable) -> dict[str, LaneSection]:
     return {heading_key(section.heading): section for section in lanes.sections}
 
 
-def section_named(title: str, lanes: LaneTable) -> Section | None:
+def section_named(title: str, lanes: LaneTable) -> LaneSection | None:
     """The section of the board that a heading names, whatever its letter case, remarks and ornaments."""
     return _sections_by_heading(lanes).get(heading_key(title))
 
@@ -233,7 +333,7 @@ def _lane_token(token: Text | None, lanes: LaneTable) -> str:
     return named[0].token if len(named) == 1 else ""
 
 
-def _heading(line: Line, lanes: LaneTable) -> BoardSection | None:
+def _heading(line: SourceLine, lanes: LaneTable) -> BoardSection | None:
     match = _HEADING.match(line.text)
     if match is None:
         return None
@@ -248,7 +348,7 @@ def _ends_section(heading: BoardSection) -> bool:
     return heading.level <= _DEEPEST_END or heading.known is not None
 
 
-def _text(line: Line, span: tuple[int, int]) -> Text:
+def _text(line: SourceLine, span: tuple[int, int]) -> Text:
     return Text(line.text[span[0] : span[1]], line.start + span[0], line.start + span[1])
 
 

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.index_flags import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
-from workpacket.git.references import commit_at
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 

@@ -11,11 +11,29 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
+
+# Git's mark in the git directory of the work tree, and what it means.
+_MARKS: Final = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick"),
+)
+
+
+def operation_in_progress(repository: Repository) -> str:
+    """'merge', 'rebase', 'cherry-pick', 'revert' or 'am' while one waits to be finished or aborted, else ''."""
+    return next((name for mark, name in _MARKS if repository.git_path(mark).exists()), "")
+
 
 _SETTINGS = r"^(init\.defaultbranch|user\.name)$"
 _STEERING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")

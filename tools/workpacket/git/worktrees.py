@@ -6,8 +6,19 @@ from pathlib import Path
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.git.run import run_git
+from workpacket.git.run import git_failure, run_git
 from workpacket.value import Value
+
+
+def is_ignored(repository: Repository, path: str) -> bool:
+    """Whether git leaves `path` out. It need not exist; one that is committed already is not ignored."""
+    # check-ignore refuses to work where paths are taken literally, as `run_git` has them taken.
+    answer = run_git(
+        repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
+    )
+    if answer.status not in (0, 1):
+        raise git_failure("check-ignore", answer)
+    return answer.status == 0
 
 
 class Worktree(Value):

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from workpacket.ledger.append import Happening
-from workpacket.ledger.faults import fault
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import Happening, Log, fault
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
-from workpacket.model.events import Event, event_path
+from workpacket.model.events import LogEvent, event_path
 from workpacket.model.findings import Finding
 from workpacket.value import Value
 
@@ -39,7 +37,7 @@ class Vouching(Value):
 class Checkpoint(Value):
     """A checkpoint as it was judged. `by` is who vouches for it, by its own signature or by a later one's."""
 
-    event: Event
+    event: LogEvent
     own: Vouching
     by: str
 
@@ -54,7 +52,7 @@ class Reach(Value):
     by: str
 
 
-Verifier: TypeAlias = Callable[[Event], Vouching]
+Verifier: TypeAlias = Callable[[LogEvent], Vouching]
 
 
 def signature_path(event_id: str) -> str:
@@ -144,7 +142,7 @@ def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], 
     ]
 
 
-def checkpointed_heads(checkpoint: Event) -> Iterable[tuple[str, tuple[str, ...]]]:
+def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, ...]]]:
     """The packets that a checkpoint event names, each with its heads."""
     rows = checkpoint.data["logs"]
     assert isinstance(rows, list)

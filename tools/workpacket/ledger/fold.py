@@ -12,9 +12,81 @@ from typing import Final, TypeAlias
 
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
-from workpacket.ledger.state import Assignment, Lease, PacketState, Run
-from workpacket.model.events import Event
-from workpacket.value import replace
+from workpacket.model.event_types import FORKED
+from workpacket.model.events import LogEvent
+from workpacket.model.findings import Finding
+from workpacket.value import Value, replace
+
+
+class PacketLease(Value):
+    """Who holds the packet, and until when unless renewed. A packet taken over from before the log has no end."""
+
+    holder: str
+    lease: str
+    expires_at: str
+
+
+class Assignment(Value):
+    """Where and by whom the work is to be done; '' where nothing was said."""
+
+    assignee: str = ""
+    branch: str = ""
+    worktree: str = ""
+    base_commit: str = ""
+    base_packet: str = ""
+
+
+class LinkedRun(Value):
+    """A run of the runtime that works on the packet. `closed` holds the event with its outcome and digest.
+
+    A run that goes on after it was closed is linked again: `linked` is the first link that nobody closed, else the
+    last one. `store` tells apart runs of one name in two clones.
+    """
+
+    run: str
+    linked: LogEvent
+    closed: LogEvent | None = None
+
+    @property
+    def store(self) -> str:
+        return self.linked.text("store") or ""
+
+
+class PacketState(Value):
+    """The replay of one log. The tuples of events are in the order of replay."""
+
+    packet: str
+    lane: str
+    came_from: str | None
+    latest_moves: tuple[LogEvent, ...]
+    heads: tuple[str, ...]
+    lease: PacketLease | None
+    assignment: Assignment
+    holders: tuple[str, ...]
+    runs: tuple[LinkedRun, ...]
+    evidence: tuple[LogEvent, ...]
+    verdicts: tuple[LogEvent, ...]
+    approvals: tuple[LogEvent, ...]
+    waivers: tuple[LogEvent, ...]
+    refinement: LogEvent | None
+    presented: LogEvent | None
+    superseded_by: str
+    history: tuple[LogEvent, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def forked(self) -> bool:
+        return self.lane == FORKED
+
+    @property
+    def open_runs(self) -> tuple[LinkedRun, ...]:
+        return tuple(run for run in self.runs if run.closed is None)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with the log that makes this state doubtful."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
 
 # Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
 _ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
@@ -54,17 +126,17 @@ class _Draft:
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.lease: Lease | None = None
+        self.lease: PacketLease | None = None
         self.assignment = Assignment()
         self.holders: dict[str, None] = {}
-        self.runs: dict[tuple[str, str], Run] = {}
-        self.links: dict[tuple[str, str], list[Event]] = {}
-        self.evidence: list[Event] = []
-        self.verdicts: list[Event] = []
-        self.approvals: list[Event] = []
-        self.waivers: list[Event] = []
-        self.refinement: Event | None = None
-        self.presented: Event | None = None
+        self.runs: dict[tuple[str, str], LinkedRun] = {}
+        self.links: dict[tuple[str, str], list[LogEvent]] = {}
+        self.evidence: list[LogEvent] = []
+        self.verdicts: list[LogEvent] = []
+        self.approvals: list[LogEvent] = []
+        self.waivers: list[LogEvent] = []
+        self.refinement: LogEvent | None = None
+        self.presented: LogEvent | None = None
         self.superseded_by = ""
 
     @cached_property
@@ -79,51 +151,51 @@ class _Draft:
             heads.add(event.id)
         return frozenset(found)
 
-    def place(self, event: Event) -> None:
+    def place(self, event: LogEvent) -> None:
         said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}
         self.assignment = replace(self.assignment, **{key: value for key, value in said.items() if value})
 
-    def claim(self, event: Event) -> None:
+    def claim(self, event: LogEvent) -> None:
         self.hold(event)
         self.place(event)
 
-    def hold(self, event: Event) -> None:
+    def hold(self, event: LogEvent) -> None:
         holder = event.text("holder")
         if holder is not None:
             self.holders[holder] = None
-            self.lease = Lease(holder, event.text("lease") or "", event.text("expires_at") or "")
+            self.lease = PacketLease(holder, event.text("lease") or "", event.text("expires_at") or "")
 
-    def renew(self, event: Event) -> None:
+    def renew(self, event: LogEvent) -> None:
         # A renewal written on another branch after the lease had ended renews nothing.
         if self.lease is not None and self.lease.lease == event.text("lease"):
             self.hold(event)
 
-    def let_go(self, _event: Event) -> None:
+    def let_go(self, _event: LogEvent) -> None:
         self.lease = None
 
-    def hand_over(self, event: Event) -> None:
+    def hand_over(self, event: LogEvent) -> None:
         self.lease = None
         self.assignment = replace(self.assignment, assignee=event.text("to") or "")
 
-    def judge(self, event: Event) -> None:
+    def judge(self, event: LogEvent) -> None:
         self.verdicts.append(event)
         if event.text("verdict") in _ENDING_VERDICTS:
             self.lease = None
 
-    def supersede(self, event: Event) -> None:
+    def supersede(self, event: LogEvent) -> None:
         self.lease = None
         self.superseded_by = event.text("by") or ""
 
-    def resolve(self, event: Event) -> None:
+    def resolve(self, event: LogEvent) -> None:
         self.lease = None
         self.hold(event)
 
-    def link(self, event: Event) -> None:
+    def link(self, event: LogEvent) -> None:
         key = _key_of(event)
         self.links.setdefault(key, []).append(event)
-        self.runs[key] = Run(key[1], self.links[key][0])
+        self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
-    def close(self, event: Event) -> None:
+    def close(self, event: LogEvent) -> None:
         """Who ended the run knew the links before: one made on another branch meanwhile stays open."""
         key = _key_of(event)
         if key not in self.runs:
@@ -134,31 +206,31 @@ class _Draft:
             known = self.log.ancestry(event.parents)
             self.links[key] = [link for link in self.links[key] if link.id not in known]
         if self.links[key]:
-            self.runs[key] = Run(key[1], self.links[key][0])
+            self.runs[key] = LinkedRun(key[1], self.links[key][0])
         elif self.runs[key].closed is None:
             self.runs[key] = replace(self.runs[key], closed=event)
 
-    def prove(self, event: Event) -> None:
+    def prove(self, event: LogEvent) -> None:
         self.evidence.append(event)
 
-    def approve(self, event: Event) -> None:
+    def approve(self, event: LogEvent) -> None:
         self.approvals.append(event)
 
-    def waive(self, event: Event) -> None:
+    def waive(self, event: LogEvent) -> None:
         self.waivers.append(event)
 
-    def refine(self, event: Event) -> None:
+    def refine(self, event: LogEvent) -> None:
         self.refinement = event
 
-    def present(self, event: Event) -> None:
+    def present(self, event: LogEvent) -> None:
         self.presented = event
 
 
-def _key_of(event: Event) -> tuple[str, str]:
+def _key_of(event: LogEvent) -> tuple[str, str]:
     return event.text("store") or "", event.text("run") or ""
 
 
-_Change: TypeAlias = Callable[[_Draft, Event], None]
+_Change: TypeAlias = Callable[[_Draft, LogEvent], None]
 
 # Types that are not named here change nothing but the lane.
 _CHANGES: Final[Mapping[str, _Change]] = {

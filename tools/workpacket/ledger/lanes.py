@@ -13,21 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from workpacket.ledger.faults import fault
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import Log, fault
 from workpacket.model.event_types import FORKED
-from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.model.events import LOG_FOLDER, LogEvent
 from workpacket.model.findings import Finding
 from workpacket.value import Value
 
 Latest: TypeAlias = "tuple[str, ...]"
 
 
-class Standing(Value):
+class LaneState(Value):
     """The lane that the history leads to, the latest moves (several when forked), and what is wrong on the way."""
 
     lane: str
-    latest: tuple[Event, ...]
+    latest: tuple[LogEvent, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -39,7 +38,7 @@ class Standing(Value):
         return move.lane_from if move.type == "blocked" else move.text("came_from")
 
 
-def standing(log: Log) -> Standing:
+def standing(log: Log) -> LaneState:
     """Replay the lane moves of a log."""
     replay = _Replay(log.by_id)
     for event in log.by_id.values():
@@ -49,13 +48,13 @@ def standing(log: Log) -> Standing:
     findings = replay.gaps
     if lane == FORKED:
         findings += [_forked(log, latest), *(_upon_fork(move) for move in latest if move.id in replay.upon_fork)]
-    return Standing(lane, latest, tuple(findings))
+    return LaneState(lane, latest, tuple(findings))
 
 
 class _Replay:
     """For every event so far: the latest moves in its view, and (as bits) all moves that it rests on."""
 
-    def __init__(self, by_id: Mapping[str, Event]) -> None:
+    def __init__(self, by_id: Mapping[str, LogEvent]) -> None:
         self.gaps: list[Finding] = []
         self.upon_fork: set[str] = set()
         self._by_id = by_id
@@ -63,7 +62,7 @@ class _Replay:
         self._rests_on: dict[str, int] = {}
         self._bit: dict[str, int] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LogEvent) -> None:
         seen = self.join(event.parents)
         rests_on = 0
         for parent in event.parents:
@@ -87,7 +86,7 @@ class _Replay:
         # A move made upon a fork does not end the contradicting moves: they stand beside it.
         return earlier not in self._latest[later] and bool(self._rests_on[later] & self._bit[earlier])
 
-    def _after_move(self, event: Event, seen: Latest) -> Latest:
+    def _after_move(self, event: LogEvent, seen: Latest) -> Latest:
         before = _lane_of([self._by_id[identity] for identity in seen])
         if before == FORKED and not (event.type == "fork.resolved" and set(seen) <= set(event.texts("moves"))):
             kept = (identity for identity in seen if identity not in self.upon_fork)
@@ -99,7 +98,7 @@ class _Replay:
         return (event.id,)
 
 
-def _lane_of(latest: Iterable[Event]) -> str:
+def _lane_of(latest: Iterable[LogEvent]) -> str:
     """The lane that these moves agree on; FORKED if they do not; '' if there are none."""
     words = {_what_it_says(move) for move in latest}
     if len(words) > 1:
@@ -107,13 +106,13 @@ def _lane_of(latest: Iterable[Event]) -> str:
     return next((lane for lane, *_ in words), "")
 
 
-def _what_it_says(move: Event) -> tuple[str, ...]:
+def _what_it_says(move: LogEvent) -> tuple[str, ...]:
     """Two moves made independently agree if they say the same: two claims by different holders do not."""
     parties = (move.text(key) or "" for key in ("holder", "to", "by", "verdict"))
     return (move.lane_to or "", move.type, *parties)
 
 
-def _forked(log: Log, latest: Iterable[Event]) -> Finding:
+def _forked(log: Log, latest: Iterable[LogEvent]) -> Finding:
     moves = "; ".join(
         f"{move.type} by {move.actor.id} to {move.lane_to} ({move.id[:12]}, {move.at})"
         for move in sorted(latest, key=lambda move: move.order)
@@ -121,6 +120,6 @@ def _forked(log: Log, latest: Iterable[Event]) -> Finding:
     return fault("packet_forked", f"{LOG_FOLDER}/{log.packet}", f"{log.packet} was moved independently: {moves}")
 
 
-def _upon_fork(move: Event) -> Finding:
+def _upon_fork(move: LogEvent) -> Finding:
     message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and settles nothing"
     return fault("log_moved_while_forked", move.path, message)

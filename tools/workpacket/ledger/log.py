@@ -6,26 +6,121 @@ a false clock, a second beginning. Only events whose whole ancestry holds are re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from workpacket.ledger.decode import decode_event, is_event_name
-from workpacket.ledger.faults import fault
-from workpacket.model.event_types import GENESIS_TYPES
-from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
+from workpacket.model.events import LOG_FOLDER, Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.findings import Finding
-from workpacket.value import Value
+from workpacket.model.reason_tables.integrity import BY_CODE
+from workpacket.value import NOTHING, Value
+
+
+def fault(code: str, path: str, message: str) -> Finding:
+    reason = BY_CODE[code]
+    return Finding(code, reason.severity, path, 0, 0, message, hint=reason.remedy)
+
+
+Upcaster: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
+
+
+class Format(Value):
+    """The current version, and how to come to it: `upcasters[n]` makes version n + 1 of version n."""
+
+    version: int
+    upcasters: Mapping[int, Upcaster] = NOTHING
+
+    def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
+        """The event in the current version; one that has no way there comes back as far as it got."""
+        while True:
+            version = value.get("v")
+            if type(version) is not int or version >= self.version or version not in self.upcasters:
+                return value
+            value = {**self.upcasters[version](value), "v": version + 1}
+
+    def too_new(self, value: Mapping[str, Json]) -> bool:
+        version = value.get("v")
+        return type(version) is int and version > self.version
+
+
+FORMAT: Final = Format(VERSION)
+
+
+LARGEST_EVENT: Final = 256 * 1024
+
+_EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
+_decode_json = json.JSONDecoder().decode
+# The canonical form of values inside the profile, and the shapes allow no others; see `model.canonical`.
+_encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+def is_event_name(name: str) -> bool:
+    return _EVENT_NAME.fullmatch(name) is not None
+
+
+def decode_event(
+    folder: str, name: str, data: bytes, *, names: Container[str] = (), form: Format = FORMAT
+) -> LogEvent | Finding:
+    """The event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
+    path = f"{folder}/{name}"
+    if len(data) > LARGEST_EVENT:
+        return fault("event_too_large", path, f"{len(data):,} bytes; an event has at most {LARGEST_EVENT:,}")
+    identity = hashlib.sha256(data).hexdigest()
+    if f"{identity}.json" != name:
+        return _not_what_was_written(path, data, identity, names)
+    value = _canonical_value(data)
+    if value is None:
+        return fault("event_not_canonical", path, "the file is not the canonical JSON of one object and a newline")
+    return _event_of_value(folder, path, form.upcast(value), identity, form)
+
+
+def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Finding:
+    if form.too_new(value):
+        return fault("event_version_unknown", path, f"format version {value['v']}; known here: up to {form.version}")
+    misfit = event_misfit(value)
+    if misfit is not None:
+        return fault("event_malformed", path, str(misfit))
+    packet = folder.rpartition("/")[2]
+    if value["packet"] != packet:
+        return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not to {packet}")
+    return event_of(value, identity)
+
+
+def _canonical_value(data: bytes) -> dict[str, Any] | None:
+    """What the bytes say, if they are its canonical form."""
+    try:
+        text = data.decode("utf-8")
+        value = _decode_json(text[:-1])
+        if type(value) is not dict or f"{_encode_json(value)}\n" != text:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Finding:
+    if f"{identity}.json" in names:
+        return fault("event_names_swapped", path, f"these are the bytes of {identity}.json")
+    unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+    if path.endswith(f"/{unconverted}.json"):
+        return fault("event_line_ends", path, "LF was turned into CRLF; apart from that the event is unchanged")
+    return fault("event_edited", path, f"the bytes have the SHA-256 {identity}, not the one in the file's name")
 
 
 class Log(Value):
     """The events that hold together, by id and in the order of replay; the heads among them; and all that is wrong."""
 
     packet: str
-    by_id: Mapping[str, Event]
+    by_id: Mapping[str, LogEvent]
     heads: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[LogEvent, ...]:
         return tuple(self.by_id.values())
 
     @property
@@ -44,7 +139,7 @@ class Log(Value):
                 waiting.extend(self.by_id[identity].parents)
         return frozenset(seen)
 
-    def unseen_moves(self, heads: Iterable[str]) -> tuple[Event, ...]:
+    def unseen_moves(self, heads: Iterable[str]) -> tuple[LogEvent, ...]:
         """The lane moves that somebody who saw `heads` did not know of: they make an approval stale."""
         seen = self.ancestry(heads)
         return tuple(event for event in self.events if event.moves_lane and event.id not in seen)
@@ -66,25 +161,25 @@ class Log(Value):
 def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     """The log of `packet` from the files of its folder, by name."""
     folder = f"{LOG_FOLDER}/{packet}"
-    events: list[Event] = []
+    events: list[LogEvent] = []
     findings: list[Finding] = []
     for name, data in files.items():
         if not is_event_name(name):
             findings.append(fault("log_foreign_file", f"{folder}/{name}", "the name is not that of an event"))
             continue
         decoded = decode_event(folder, name, data, names=files)
-        if isinstance(decoded, Event):
+        if isinstance(decoded, LogEvent):
             events.append(decoded)
         else:
             findings.append(decoded)
     return join_events(packet, events, findings)
 
 
-def join_events(packet: str, events: Iterable[Event], findings: Iterable[Finding] = ()) -> Log:
+def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Finding] = ()) -> Log:
     """The graph of events that were decoded without fault; `findings` are those of the files that were not."""
     known = {event.id: event for event in events}
     found = list(findings)
-    attached: dict[str, Event] = {}
+    attached: dict[str, LogEvent] = {}
     followed: set[str] = set()
     # Clocks grow along every edge, so in this order parents come before their children.
     for event in sorted(known.values(), key=_replay_order):
@@ -99,11 +194,11 @@ def join_events(packet: str, events: Iterable[Event], findings: Iterable[Finding
     return Log(packet, attached, heads, tuple(sorted(found, key=lambda finding: finding.order)))
 
 
-def _replay_order(event: Event) -> tuple[int, str]:
+def _replay_order(event: LogEvent) -> tuple[int, str]:
     return event.clock, event.id
 
 
-def _joint_fault(event: Event, known: Mapping[str, Event]) -> Finding | None:
+def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Finding | None:
     before = 0
     for parent in event.parents:
         if parent not in known:
@@ -118,9 +213,52 @@ def _joint_fault(event: Event, known: Mapping[str, Event]) -> Finding | None:
     return None
 
 
-def _beginning_faults(packet: str, known: Mapping[str, Event], beginnings: list[Event]) -> list[Finding]:
+def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Finding]:
     if not beginnings:
         missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "no event in this log is its beginning")
         return [missing] if known else []
     first = beginnings[0].id
     return [fault("log_second_genesis", other.path, f"the log begins with {first} already") for other in beginnings[1:]]
+
+
+class EventWriter(Value):
+    """Who writes, when, in which transaction and with what: the same for all events of one command."""
+
+    actor: Actor
+    at: str
+    tx: str
+    tool: str
+
+
+class Happening(Value):
+    """What happened to a packet, before it has a place in the log."""
+
+    type: str
+    data: Mapping[str, Json]
+    subjects: Sequence[ChangedFile] = ()
+    attest: Sequence[str] = ()
+
+
+def next_event(writer: EventWriter, packet: str, happening: Happening, *, after: Sequence[LogEvent]) -> LogEvent:
+    """The event that follows `after`: all heads of the log, or the event made just before in the same command.
+
+    Data of a wrong shape is a mistake in the program, not in a document, and raises ValueError.
+    """
+    value: dict[str, Json] = {
+        "v": VERSION,
+        "type": happening.type,
+        "packet": packet,
+        "clock": 1 + max((event.clock for event in after), default=0),
+        "parents": sorted({event.id for event in after}),
+        "at": writer.at,
+        "actor": {"id": writer.actor.id, "kind": writer.actor.kind},
+        "tool": writer.tool,
+        "tx": writer.tx,
+        "subjects": [{"path": s.path, "prev": s.prev, "sha256": s.sha256} for s in happening.subjects],
+        "attest": sorted(set(happening.attest)),
+        "data": dict(happening.data),
+    }
+    misfit = event_misfit(value)
+    if misfit is not None:
+        raise ValueError(f"event {happening.type} of {packet}: {misfit}")
+    return event_of(value, event_id(encode_event(value)))

@@ -22,9 +22,8 @@ from workpacket.ledger.checkpoints import (
     checkpoint_findings,
     judge_checkpoints,
 )
-from workpacket.ledger.faults import fault
 from workpacket.ledger.lanes import standing
-from workpacket.ledger.log import Log, read_log
+from workpacket.ledger.log import Log, fault, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.findings import Finding

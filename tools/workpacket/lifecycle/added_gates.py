@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from workpacket.lifecycle.approval_terms import CONSUMING
+from workpacket.lifecycle.gates import CONSUMING
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED, TRANSITIONS, Transition, transitions
-from workpacket.model.events import Event
+from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 
 
@@ -51,7 +51,7 @@ def choice_of(event: str, lane_from: str, verdict: str) -> str:
     return lane_from if event == ADVANCED else verdict
 
 
-def gates_of(event: Event, policy: LifecyclePolicy) -> tuple[str, ...]:
+def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
     """All gates whose approval an event rests upon."""
     own = CONSUMING.get(event.type)
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.model.canonical import Json, canonical_bytes
-from workpacket.model.event_schema import VERSION
-from workpacket.model.event_types import LANE_MOVES
+from workpacket.model.event_types import LANE_MOVES, VERSION
 from workpacket.value import Value
 
 LOG_FOLDER: Final = ".GOV/log"
@@ -30,7 +29,7 @@ class Actor(Value):
     kind: ActorKind
 
 
-class Subject(Value):
+class ChangedFile(Value):
     """A file that changed together with the event: its digest before and after, None where there was no file."""
 
     path: str
@@ -38,7 +37,7 @@ class Subject(Value):
     sha256: str | None
 
 
-class Event(Value):
+class LogEvent(Value):
     """An event and its id. `data` has the shape that `event_types.DATA` gives to the type."""
 
     id: str
@@ -50,7 +49,7 @@ class Event(Value):
     actor: Actor
     tool: str
     tx: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ChangedFile, ...]
     attest: tuple[str, ...]
     data: Mapping[str, Json]
 
@@ -121,9 +120,9 @@ def event_id(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def event_of(value: Mapping[str, Any], identity: str) -> Event:
+def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
     """The event that `value` states; `event_schema.event_misfit` has found nothing wrong with it."""
-    return Event(
+    return LogEvent(
         id=identity,
         type=value["type"],
         packet=value["packet"],
@@ -133,7 +132,7 @@ def event_of(value: Mapping[str, Any], identity: str) -> Event:
         actor=Actor(value["actor"]["id"], value["actor"]["kind"]),
         tool=value["tool"],
         tx=value["tx"],
-        subjects=tuple(Subject(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]),
+        subjects=tuple(ChangedFile(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]),
         attest=tuple(value["attest"]),
         data=value["data"],
     )

@@ -38,7 +38,7 @@ class Lane:
         return f"Lane({self.token})"
 
 
-class Section:
+class LaneSection:
     """One section of the task board, in board order. `key` is the part of the heading that is compared."""
 
     __slots__ = ("heading", "key")
@@ -76,9 +76,9 @@ LANES: tuple[Lane, ...] = (
     Lane("ABANDONED", "Abandoned", "superseded", unfinished=False, aliases=("canceled", "cancelled")),
 )
 
-SECTIONS: tuple[Section, ...] = tuple(
+SECTIONS: tuple[LaneSection, ...] = tuple(
     map(
-        Section,
+        LaneSection,
         (
             "Active (Cross-Branch Status)",
             "Ready for Dev",
@@ -136,14 +136,14 @@ class LaneTable(Value):
         return tuple(lanes)
 
     @cached_property
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[LaneSection, ...]:
         """Every section in board order: that of an added lane behind those of all lanes before it on the way."""
         sections = list(SECTIONS)
         for lane in self.added:
             before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
             if section_key(lane.section) not in {section.key for section in sections}:
                 last = max(index for index, section in enumerate(sections) if section.key in before)
-                sections.insert(last + 1, Section(lane.section))
+                sections.insert(last + 1, LaneSection(lane.section))
         return tuple(sections)
 
     @cached_property
@@ -174,7 +174,7 @@ class LaneTable(Value):
         """The lane that follows a lane of the way."""
         return self.way[self.way.index(token) + 1]
 
-    def section_of(self, lane: Lane) -> Section:
+    def section_of(self, lane: Lane) -> LaneSection:
         """The section of the board in which packets of this lane stand."""
         return next(section for section in self.sections if section.key == lane.section)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.model.events import LOG_FOLDER, LogEvent
 from workpacket.value import Value
 
 
@@ -49,7 +49,7 @@ class Plan(Value):
     command: str
     tx: str
     changes: tuple[FileChange, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[LogEvent, ...] = ()
     rests_on: tuple[FileSeen | FolderSeen, ...] = ()
     during_merge: bool = False
 
@@ -78,6 +78,6 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def log_seen(packet: str, events: Iterable[Event]) -> FolderSeen:
+def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:
     """The log of a packet as the plan saw it: an event that came since stops the plan."""
     return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from workpacket.approvals.instants import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.approvals.words import six_words
-from workpacket.report.door import escape, escape_lines
-from workpacket.report.style import PLAIN, Style
+from workpacket.report.escape import escape, escape_lines
+from workpacket.report.terminal import PLAIN, Style
 
 _BAR = "| "
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workpacket.audit.bases import BaseRow
-from workpacket.audit.facts import Decision
-from workpacket.audit.overview import Audit, Matter
+from workpacket.audit.facts import SignedDecision
+from workpacket.audit.overview import Audit, AuditFinding, BaseRow
 from workpacket.audit.tracing import Evidence, Trace
-from workpacket.ledger.state import PacketState
+from workpacket.ledger.fold import PacketState
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import Json
-from workpacket.model.events import Event
-from workpacket.plans.facts import PacketFacts
-from workpacket.report.door import escape, without_surrogates
+from workpacket.model.events import LogEvent
+from workpacket.report.escape import escape, without_surrogates
 
 _LONGEST = 600
 _SAID = ("holder", "to", "by", "verdict", "reason", "until", "rule", "branch", "commit", "target", "run", "outcome")
@@ -56,7 +55,7 @@ def head_json(audit: Audit) -> dict[str, Json]:
     }
 
 
-def matter_json(matter: Matter) -> dict[str, Json]:
+def matter_json(matter: AuditFinding) -> dict[str, Json]:
     finding = matter.finding
     return {
         "code": finding.code,
@@ -119,7 +118,7 @@ def _files(packet: PacketFacts) -> list[Json]:
     return [source.path for source in sources if source is not None]
 
 
-def _event(event: Event) -> dict[str, Json]:
+def _event(event: LogEvent) -> dict[str, Json]:
     said: list[Json] = [[key, told(value)] for key in _SAID if (value := event.text(key))]
     return {
         "id": event.id,
@@ -134,7 +133,7 @@ def _event(event: Event) -> dict[str, Json]:
     }
 
 
-def _decision(decision: Decision) -> dict[str, Json]:
+def _decision(decision: SignedDecision) -> dict[str, Json]:
     refusals: list[Json] = [{"code": code, "message": told(message)} for code, message in decision.refusals]
     return {
         "gate": told(decision.gate),

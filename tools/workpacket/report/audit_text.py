@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from workpacket.audit.overview import Audit, Matter
+from workpacket.audit.overview import Audit, AuditFinding
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.audit_data import title_of, told
 from workpacket.report.text import counted
@@ -20,7 +20,7 @@ class Group(NamedTuple):
     code: str
     severity: Severity
     title: str
-    matters: tuple[Matter, ...]
+    matters: tuple[AuditFinding, ...]
     since: str
     who: tuple[str, ...]
 
@@ -32,9 +32,9 @@ class Group(NamedTuple):
         return "not committed" if any(matter.pending for matter in self.matters) else ""
 
 
-def groups(matters: Sequence[Matter], reasons: Mapping[str, Reason]) -> list[Group]:
+def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> list[Group]:
     """By code, in the order of the matters: the gravest first."""
-    by_code: dict[tuple[str, Severity], list[Matter]] = {}
+    by_code: dict[tuple[str, Severity], list[AuditFinding]] = {}
     for matter in matters:
         by_code.setdefault((matter.finding.code, matter.finding.severity), []).append(matter)
     return [
@@ -71,7 +71,7 @@ def lanes_of(audit: Audit) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
 
 
-def place(matter: Matter) -> str:
+def place(matter: AuditFinding) -> str:
     finding = matter.finding
     return told(f"{finding.path}:{finding.line}" if finding.line else finding.path)
 

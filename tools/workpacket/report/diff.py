@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from workpacket.model.findings import Edit
-from workpacket.report.door import escape_lines
-from workpacket.report.style import PLAIN, Style
+from workpacket.report.escape import escape_lines
+from workpacket.report.terminal import PLAIN, Style
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import Value

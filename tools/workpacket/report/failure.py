@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Finding
-from workpacket.report.door import escape
-from workpacket.report.style import PLAIN, Style
+from workpacket.report.escape import escape
+from workpacket.report.terminal import PLAIN, Style
 
 
 def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:

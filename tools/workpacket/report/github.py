@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Severity
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_gravity
 from workpacket.report.text import counted, location, summary
 

@@ -14,7 +14,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Edit, Finding, Fix
 from workpacket.model.reasons import SEVERITIES
-from workpacket.report.door import escape, without_surrogates
+from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
-from workpacket.report.door import escape
+from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_file
 from workpacket.report.text import REPOSITORY, counted, location
 from workpacket.value import Value

@@ -2,12 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
-from workpacket.report.door import escape
-from workpacket.report.style import PLAIN, Role, Style
-from workpacket.report.width import text_width, wrap
+from workpacket.ledger.fold import PacketState
+from workpacket.model.canonical import Json
+from workpacket.report.escape import escape, escape_lines
+from workpacket.report.terminal import PLAIN, Role, Style, text_width, wrap
+from workpacket.value import Value, replace
+
+Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]
+
+_MEANING = {
+    "live": "a process is at work",
+    "stale": "its process is gone",
+    "blocked": "it stopped",
+    "ended": "its link was not closed",
+    "not begun": "its link was made, and it never began",
+    "open": "its store is not here",
+}
+
+
+class LinkedRun(Value):
+    """A run that is unfinished, or stopped and not resumed. `code` is its stop reason. `command` is what to do now."""
+
+    run: str
+    state: Standing
+    code: str = ""
+    command: str = ""
+
+    @property
+    def words(self) -> str:
+        """As in `blocked (verification_failed)`."""
+        return f"{self.state} ({self.code})" if self.code else self.state
+
+    @property
+    def sentence(self) -> str:
+        meaning = "" if self.state == "blocked" and self.code else f": {_MEANING[self.state]}"
+        return f"{self.run} is {self.words}{meaning}"
+
+    def as_json(self) -> dict[str, Json]:
+        return {"run": self.run, "state": self.state, "code": self.code, "command": self.command}
+
+
+def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[LinkedRun, ...]:
+    """What the log says. Of a packet that is not `unfinished`, what stopped is history."""
+    return tuple(_of_log(state, unfinished=unfinished))
+
+
+def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[LinkedRun]:
+    for run in state.runs:
+        if run.closed is None:
+            yield LinkedRun(run.run, "open", "", f"workpacket runs unlink {run.run} --reason TEXT")
+        elif unfinished and run.closed.text("outcome") == "stopped":
+            yield LinkedRun(run.run, "blocked", run.closed.text("code") or "", f"workpacket resume {run.run} --plan")
+
+
+def seen(run: LinkedRun, state: Standing, code: str = "") -> LinkedRun:
+    """The same run, of which the store says how it is."""
+    commands = {"live": f"workpacket runs tail {run.run}", "ended": "workpacket runs settle"}
+    commands["not begun"] = commands["ended"]
+    return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
+
+
+def mark(runs: Sequence[LinkedRun]) -> str:
+    """All runs of a packet in a few words, as in `1 run live, 1 blocked (stalled)`; '' without any."""
+    counts = Counter(run.words for run in runs)
+    told = [f"{count} {words}" for words, count in counts.items()]
+    return f"runs: {', '.join(told)}" if told else ""
+
 
 _STATE_ROLES: dict[str, Role] = {
     "live": "info", "completed": "good", "interrupted": "warning", "stopped": "error", "cancelled": "warning",
@@ -26,7 +90,7 @@ class RunRow(NamedTuple):
     since: str
 
 
-class Moment(NamedTuple):
+class TimelineEvent(NamedTuple):
     """One event of a timeline; `sign` says which of the few sorts it is."""
 
     version: int
@@ -66,11 +130,11 @@ def render_facts(facts: Iterable[tuple[str, str]]) -> str:
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
 
 
-def render_timeline(moments: Iterable[Moment], style: Style = PLAIN) -> str:
+def render_timeline(moments: Iterable[TimelineEvent], style: Style = PLAIN) -> str:
     return "".join(f"{line}\n" for moment in moments for line in _moment_lines(moment, style))
 
 
-def _moment_lines(moment: Moment, style: Style) -> list[str]:
+def _moment_lines(moment: TimelineEvent, style: Style) -> list[str]:
     sign, role = _SIGNS[moment.sign]
     head = f"{moment.version:>5}  {moment.time}  "
     text = escape(moment.text)
@@ -113,3 +177,53 @@ def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
 def next_line(text: str, style: Style = PLAIN) -> str:
     """The one line that says what to do now."""
     return f"{style.paint('next:', 'help')} {escape(text)}\n"
+
+
+class StopRow(NamedTuple):
+    code: str
+    message: str
+    remedy: str
+
+
+class WorkRow(NamedTuple):
+    id: str
+    where: str
+    why: str
+    command: str
+    stops: tuple[StopRow, ...]
+    doubts: tuple[StopRow, ...] = ()
+
+
+def render_work(
+    ready: Sequence[WorkRow], stopped: Sequence[WorkRow], style: Style = PLAIN, *, numbered: bool = False
+) -> str:
+    lines = [style.paint("would go on:", "good")] if ready else []
+    for number, row in enumerate(ready, 1):
+        lines.append(
+            f"{f'{number:>2}' if numbered else ' '} {style.paint(escape(row.id), 'code')}  {escape(row.where)}"
+        )
+        lines.append(f"    {escape(row.why)}")
+        lines += _reasons(row.doubts, "warning", style)
+        lines.append(f"    {style.paint('help:', 'help')} {escape(row.command)}")
+    lines += [style.paint("stopped:", "warning")] if stopped else []
+    for row in stopped:
+        lines.append(f"  {style.paint(escape(row.id), 'code')}  {escape(row.where)}")
+        lines += [*_reasons(row.stops, "error", style), *_reasons(row.doubts, "warning", style)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _reasons(rows: Sequence[StopRow], role: Role, style: Style) -> Iterator[str]:
+    for row in rows:
+        yield f"    {style.paint(row.code, role)}: {escape(row.message)}"
+        yield f"    {style.paint('help:', 'help')} {escape(row.remedy)}"
+
+
+def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:
+    """One block: what was done, and what whoever called does next."""
+    lines = [f"{escape(id_)} goes on", *(escape(one) for one in said)]
+    what = escape_lines(task).rstrip("\n") if task else f"next: {escape(command)}"
+    return "".join(f"{line}\n" for line in [*lines, what])
+
+
+def render_refusal(id_: str, code: str, message: str) -> str:
+    return f"{escape(id_)} does not go on: {escape(message)} ({code})\n"

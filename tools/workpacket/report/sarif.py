@@ -17,7 +17,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Edit, Finding
 from workpacket.model.reasons import Reason, Severity
-from workpacket.report.door import escape, without_surrogates
+from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_gravity
 
 # "Results per run: 25,000; only the top 5,000 results will be included, prioritized by severity" (GitHub docs)

@@ -11,15 +11,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from workpacket.model.findings import Finding
-from workpacket.model.reasons import SEVERITIES
-from workpacket.report.door import escape
-from workpacket.report.excerpt import WITHOUT_TERMINAL, excerpt
+from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.report.escape import escape, hidden, visible
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file
-from workpacket.report.style import PLAIN, Style
-from workpacket.report.width import text_width, wrap
+from workpacket.report.terminal import PLAIN, Style, character_widths, text_width, wrap
+from workpacket.value import Value
+
+TAB = 4
+CUT = "..."
+WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even where nothing else is wrapped
+
+
+_Cell: TypeAlias = tuple[str, int]
+"""One character as it is shown, and how many columns that takes."""
+
+
+class QuotedLine(NamedTuple):
+    """`text` to show, and `width` carets to put below it after `start` columns."""
+
+    text: str
+    start: int
+    width: int
+
+
+def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
+    """The part of `line` that fits into `room` columns and holds [column, end_column), both counted from 1.
+
+    An `end_column` that is not behind `column` means one character. A column behind the end of the line points there.
+    """
+    begin = min(max(column - 1, 0), len(line))
+    end = min(max(end_column - 1, begin + 1), len(line))
+    room = max(room, 4 * len(CUT))
+    cells = _cells(line, 0, room)
+    if len(cells) == len(line):
+        return _excerpt(cells, begin, end, "", "")
+    if end < len(cells) and _columns(cells[:end]) <= room - len(CUT):
+        return _excerpt(_fitting(cells, room - len(CUT)), begin, end, "", CUT)
+    first = max(begin - room // 4, 0)
+    cells, tail = _cells(line, first, room - len(CUT)), ""
+    if first + len(cells) < len(line):
+        cells, tail = _fitting(cells, room - 2 * len(CUT)), CUT
+    return _excerpt(cells, begin - first, max(end - first, 0), CUT if first else "", tail)
+
+
+def _cells(line: str, first: int, room: int) -> list[_Cell]:
+    """The characters from `first` on, as many as fit into `room` columns."""
+    part = line[first : first + room + 1]
+    cells: list[_Cell] = []
+    used = 0
+    for offset, (character, width) in enumerate(zip(part, character_widths(part), strict=True)):
+        if character == "\t":
+            cell = _shown(" " * (TAB - used % TAB))
+        elif hidden().match(part, offset):
+            cell = _shown(visible(character))
+        else:
+            cell = (character, width)
+        used += cell[1]
+        if used > room:
+            break
+        cells.append(cell)
+    return cells
+
+
+def _shown(text: str) -> _Cell:
+    return text, len(text)
+
+
+def _fitting(cells: list[_Cell], room: int) -> list[_Cell]:
+    used = 0
+    for index, (_, width) in enumerate(cells):
+        used += width
+        if used > room:
+            return cells[:index]
+    return cells
+
+
+def _columns(cells: list[_Cell]) -> int:
+    return sum(width for _, width in cells)
+
+
+def _excerpt(cells: list[_Cell], begin: int, end: int, head: str, tail: str) -> QuotedLine:
+    start = len(head) + _columns(cells[:begin])
+    text = head + "".join(shown for shown, _ in cells) + tail
+    return QuotedLine(text.rstrip(" "), start, max(_columns(cells[begin:end]), 1))
+
 
 SAFE_FIX_MARK = "[*]"
 REPOSITORY = "(repository)"
@@ -138,3 +217,48 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
     else:
         first, *rest = wrap(text, columns - indent, columns - start)
     return [(head + first).rstrip(" "), *(" " * indent + line.rstrip(" ") for line in rest if line.strip(" "))]
+
+
+class CodeCount(Value):
+    """`severity` is the gravest under which the code was found; `fixable` counts safe fixes."""
+
+    code: str
+    severity: Severity
+    count: int
+    files: int
+    fixable: int
+
+
+def code_counts(findings: tuple[Finding, ...]) -> list[CodeCount]:
+    """One entry a code, the gravest and then the most frequent first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.code, []).append(finding)
+    counts = [_code_count(code, group) for code, group in groups.items()]
+    return sorted(counts, key=lambda entry: (SEVERITIES.index(entry.severity), -entry.count, entry.code))
+
+
+def render_statistics(outcome: CheckOutcome, reasons: Mapping[str, Reason], style: Style = PLAIN) -> str:
+    """A table of count, severity, code and title, and the summary line of the full report."""
+    counts = code_counts(outcome.findings)
+    digits = max((len(str(entry.count)) for entry in counts), default=0)
+    severities = max((len(entry.severity) for entry in counts), default=0)
+    codes = max((len(entry.code) for entry in counts), default=0)
+    lines: list[str] = []
+    for entry in counts:
+        severity = style.paint(entry.severity.ljust(severities), entry.severity)
+        mark = SAFE_FIX_MARK if entry.fixable else " " * len(SAFE_FIX_MARK)
+        title = reasons[entry.code].title if entry.code in reasons else ""
+        code = style.paint(escape(entry.code).ljust(codes), "code")
+        lines.append(f"{entry.count:>{digits}}  {severity}  {code}  {mark}  {escape(title)}".rstrip(" "))
+    if lines:
+        lines.append("")
+    lines += [f"note: {escape(note)}" for note in outcome.notes]
+    lines.append(summary(outcome))
+    return "\n".join(lines) + "\n"
+
+
+def _code_count(code: str, group: list[Finding]) -> CodeCount:
+    gravest = min((finding.severity for finding in group), key=SEVERITIES.index)
+    fixable = sum(finding.fix is not None and finding.fix.safe for finding in group)
+    return CodeCount(code, gravest, len(group), len({finding.path for finding in group}), fixable)

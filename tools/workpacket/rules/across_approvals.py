@@ -9,7 +9,7 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention
 from workpacket.model.findings import Finding
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 from workpacket.text.formats import legacy_signature
 
@@ -22,7 +22,7 @@ class RefinementWithoutWork(RepositoryRule):
     Remedy: correct its id, bring the stub back, or delete it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for path, refinement in repository.refinements.items():
             name = stem_of(path)
@@ -39,7 +39,7 @@ class RefinementFileMissing(RepositoryRule):
     Remedy: bring the file back, or correct the path.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for packet in repository.work.packets.values():
             written, line, column = packet.summary["refinement"]
             path = written.partition(" ")[0].strip("`").removeprefix("./")
@@ -55,7 +55,7 @@ class SignatureUse(NamedTuple):
     signature: Mention
 
 
-def _uses(repository: Repository) -> Iterator[SignatureUse]:
+def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
     """Every use of a signature that is one: packets first, in the order of their paths."""
     for file in repository.work.packets.values():
         signature = file.summary["signature"]
@@ -75,7 +75,7 @@ class SignatureReused(RepositoryRule):
     Remedy: have the packet approved on its own: `workpacket approve <WP_ID>`.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         owners = _audited_owners(repository)
         for use in _uses(repository):
             token = use.signature[0]
@@ -85,7 +85,7 @@ class SignatureReused(RepositoryRule):
                 yield self.finding(use.path, use.signature[1:], message)
 
 
-def _audited_owners(repository: Repository) -> dict[str, tuple[str, set[str]]]:
+def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
     """Which packets each audited signature was given for; a row that names none says nothing."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
@@ -104,7 +104,7 @@ class SignatureNotAudited(RepositoryRule):
     Remedy: find out who gave it; `workpacket approve <WP_ID>` enters an approval where it belongs.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         audits = repository.signature_audits
         if not any(audit["has_table"] for audit in audits.values()):
             return
@@ -123,7 +123,7 @@ class SignatureMismatch(RepositoryRule):
     Remedy: find out which one was given; have the packet approved anew if neither was.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         signed: dict[str, SignatureUse] = {}
         for use in _uses(repository):
             first = signed.setdefault(use.name, use)
@@ -143,7 +143,7 @@ class AuditPacketUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for path, audit in repository.signature_audits.items():
             for row in audit["rows"]:
                 for name, line, column in row["packets"]:
@@ -162,7 +162,7 @@ class GatePacketUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for path, log in repository.gate_logs.items():
             said: set[str] = set()
             for name, line, column in log["packets"]:
@@ -172,7 +172,7 @@ class GatePacketUnknown(RepositoryRule):
                     yield self.finding(path, (line, column), f"there is no packet {name}", hint=hint)
 
 
-def _is_known(repository: Repository, name: str) -> bool:
+def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether anything but an approval knows the id; a refinement is enough."""
     places = (f".GOV/refinements/{name}.md", f".GOV/task_packets/{name}/refinement.md")
     return name in repository.work.known or any(path in repository.refinements for path in places)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workpacket.documents.batch_plan import SATISFIED, is_elsewhere, normal_path, overlap
 from workpacket.documents.summary import BatchSummary, Mention
 from workpacket.model.findings import Finding
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 
@@ -17,7 +17,7 @@ class File(NamedTuple):
     summary: BatchSummary
 
 
-class Scope(NamedTuple):
+class BatchFolder(NamedTuple):
     """The files of one folder, as far as they are there."""
 
     checkpoint: File | None
@@ -33,7 +33,7 @@ class Scope(NamedTuple):
         return []
 
 
-def scopes(repository: Repository) -> Iterator[Scope]:
+def scopes(repository: RepositorySummaries) -> Iterator[BatchFolder]:
     """Every scope that has tasks, a checkpoint or dependencies."""
     kinds = ("batch_checkpoint", "batch_tasks", "batch_dependencies")
     folders: dict[str, dict[str, File]] = {}
@@ -41,7 +41,7 @@ def scopes(repository: Repository) -> Iterator[Scope]:
         for path, summary in repository.batch(kind).items():
             folders.setdefault(path.rpartition("/")[0], {})[kind] = File(path, summary)
     for _, files in sorted(folders.items()):
-        yield Scope(*(files.get(kind) for kind in kinds))
+        yield BatchFolder(*(files.get(kind) for kind in kinds))
 
 
 def names(mentions: list[Mention]) -> set[str]:
@@ -65,7 +65,7 @@ class BatchCheckpointTaskUnknown(RepositoryRule):
     Remedy: correct the id in checkpoint.yaml, or add the task to tasks.yaml.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None:
                 continue
@@ -84,7 +84,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             # A checkpoint without a list of tasks is of the newer form, which leaves that to tasks.yaml.
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
@@ -106,7 +106,7 @@ class BatchStatusDrift(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None:
                 continue
@@ -132,7 +132,7 @@ class BatchNextNotReady(RepositoryRule):
     Remedy: take it out of the next batch; `workpacket batch next` says which tasks are ready.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
                 continue
@@ -155,7 +155,7 @@ class BatchNextFilesCollide(RepositoryRule):
     Remedy: put one of them into a later batch, or set `parallel: false`.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.checkpoint is None or not scope.checkpoint.summary["parallel"]:
                 continue
@@ -178,7 +178,7 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
     Remedy: correct the id, or add the task to tasks.yaml.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.dependencies is None or scope.tasks is None:
                 continue
@@ -196,7 +196,7 @@ class BatchDependenciesDisagree(RepositoryRule):
     Remedy: make both say the same.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for scope in scopes(repository):
             if scope.dependencies is None or scope.tasks is None:
                 continue

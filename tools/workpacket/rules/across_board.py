@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
-from workpacket.rules.work_index import Listed, Work, WorkIndex, is_open
+from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
@@ -26,7 +26,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         stands_for = {id(listed) for name, listed in work.entries.items() if work.has_file(name)}
         for listed in work.listed:
@@ -53,7 +53,7 @@ class WorkOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
@@ -64,7 +64,7 @@ class WorkOnNoBoard(RepositoryRule):
             yield self.finding(file.path, file.summary["place"], message, hint="`workpacket board sync` adds it")
 
 
-def _is_stub(work: WorkIndex, file: Work) -> bool:
+def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
     return work.stubs.get(file.id) is file
 
 
@@ -76,7 +76,7 @@ class StatusContradictsBoard(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for packet in work.packets.values():
             listed = work.entries.get(packet.id)
@@ -97,7 +97,7 @@ class ActivatedStillStub(RepositoryRule):
     Remedy: move the entry; `workpacket board sync` does.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
@@ -114,7 +114,7 @@ class SupersededStillLive(RepositoryRule):
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for packet in work.packets.values():
             if not is_open(packet.summary["lanes"], repository.known_lanes):
@@ -125,7 +125,7 @@ class SupersededStillLive(RepositoryRule):
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint="write Superseded")
 
     @staticmethod
-    def _said_by(work: WorkIndex, packet: Work) -> str:
+    def _said_by(work: WorkIndex, packet: WorkFile) -> str:
         listed = work.entries.get(packet.id)
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
             return f"the board has it superseded ({_line(listed)})"
@@ -136,7 +136,7 @@ class SupersededStillLive(RepositoryRule):
         return f"the registry has it superseded{by} ({known.path}:{known.line})"
 
 
-def _contradicts(listed: Listed, packet: Work) -> bool:
+def _contradicts(listed: Listed, packet: WorkFile) -> bool:
     """Whether the board and the status differ already, which another rule says."""
     return listed.entry["token"] != _STUB and listed.entry["token"] not in packet.summary["lanes"]
 
@@ -149,7 +149,7 @@ class BoardEntrySuperseded(RepositoryRule):
     Remedy: move the entry to Superseded, or correct the registry.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for name, known in work.superseded.items():
             listed = work.entries.get(name)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from workpacket.documents.summary import Mention
 from workpacket.model.findings import Finding
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
-from workpacket.rules.work_index import Work, WorkIndex, base_of
+from workpacket.rules.work_index import WorkFile, WorkIndex, base_of
 
 # Of a longer circle, the message names this many at the beginning and one at the end.
 _NAMED = 6
@@ -22,7 +22,7 @@ class IdTwice(RepositoryRule):
     Remedy: keep one of the two.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for work, earlier in repository.work.repeated:
             message = f"{work.id} has a file already: {earlier.path}"
             yield self.finding(work.path, work.summary["place"], message, hint="keep one of the two")
@@ -36,8 +36,8 @@ class IdCaseCollision(RepositoryRule):
     Remedy: give one of the two another id.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
-        first: dict[str, Work] = {}
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+        first: dict[str, WorkFile] = {}
         for work in repository.work.files():
             earlier = first.setdefault(work.id.casefold(), work)
             if earlier.id != work.id:
@@ -55,7 +55,7 @@ class DependencyUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for file in work.files():
             for mention in file.summary["depends"]:
@@ -72,7 +72,7 @@ class DependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a packet.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         edges = _dependencies(repository.work)
         for circle, (file, mention) in _circles(edges):
             path = " -> ".join((*circle, circle[0]))
@@ -80,11 +80,11 @@ class DependencyCycle(RepositoryRule):
 
 
 # What a packet depends on, each with the file and the place that says so.
-_Edges = Mapping[str, Mapping[str, tuple[Work, Mention]]]
+_Edges = Mapping[str, Mapping[str, tuple[WorkFile, Mention]]]
 
 
 def _dependencies(work: WorkIndex) -> _Edges:
-    edges: dict[str, dict[str, tuple[Work, Mention]]] = {}
+    edges: dict[str, dict[str, tuple[WorkFile, Mention]]] = {}
     for file in work.files():
         for mention in file.summary["depends"]:
             target = mention[0] if work.has_file(mention[0]) else work.packet_of_base(mention[0])
@@ -94,7 +94,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
     return edges
 
 
-def _circles(edges: _Edges) -> Iterator[tuple[list[str], tuple[Work, Mention]]]:
+def _circles(edges: _Edges) -> Iterator[tuple[list[str], tuple[WorkFile, Mention]]]:
     """Each dependency that closes a circle, with the circle that it closes, shortened if it is long."""
     done: set[str] = set()
     for root in edges:
@@ -135,7 +135,7 @@ class DependencyContradiction(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for name, packet in work.packets.items():
             stub = work.stubs.get(name)
@@ -153,7 +153,7 @@ class DependencyContradiction(RepositoryRule):
             yield self.finding(packet.path, place, message)
 
 
-def _by_base(file: Work) -> dict[str, Mention]:
+def _by_base(file: WorkFile) -> dict[str, Mention]:
     """Dependencies by base: a later revision of the same work is no contradiction."""
     found: dict[str, Mention] = {}
     for mention in file.summary["depends"]:

@@ -8,7 +8,7 @@ from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
@@ -30,7 +30,7 @@ class RegistryBoardStale(RepositoryRule):
     Remedy: `workpacket registry sync` writes the cell anew.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         headings = _headings(repository.known_lanes)
         for path, row in work.all_rows:
@@ -57,7 +57,7 @@ class RegistryPacketOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for path, row in work.all_rows if work.has_board else ():
             name = row["board_id"]
@@ -78,7 +78,7 @@ class RegistryActiveMissing(RepositoryRule):
     Remedy: bring the file back, or write the path of the packet that is in force.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for path, row in work.all_rows:
             file = row["active_path"]
@@ -100,7 +100,7 @@ class RegistryActiveStub(RepositoryRule):
     Remedy: write the path of the packet.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         for path, row in work.all_rows:
             packet = work.packets.get(row["active"])
@@ -119,7 +119,7 @@ class RegistryActiveSuperseded(RepositoryRule):
     Remedy: write the path of the packet that replaced it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         said = [(path, row, _superseded_by(repository.work, row["active"])) for path, row in repository.work.all_rows]
         superseded = [(path, row, why) for path, row, why in said if why]
         over = _bases_that_are_over(repository) if superseded else set()
@@ -128,7 +128,7 @@ class RegistryActiveSuperseded(RepositoryRule):
                 yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {why}")
 
 
-def _bases_that_are_over(repository: Repository) -> set[str]:
+def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
     """The bases of which the log has every revision in the archive."""
     lanes_of: dict[str, set[str]] = {}
     for name, lane in repository.lanes.items():
@@ -155,7 +155,7 @@ class StubWithoutRow(RepositoryRule):
     Remedy: add a row; `workpacket registry sync` does.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         if not work.has_registry:
             return
@@ -180,7 +180,7 @@ class BaseWithoutRow(RepositoryRule):
     Remedy: add a row that names it; `workpacket registry sync` does.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         work = repository.work
         if not work.has_registry:
             return

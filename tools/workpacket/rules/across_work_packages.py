@@ -14,14 +14,14 @@ from workpacket.documents.summary import Mention, PackageSummary
 from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
 _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 
 
-class Package(NamedTuple):
+class WorkPackageFile(NamedTuple):
     """One work package: a file."""
 
     path: str
@@ -35,9 +35,9 @@ class Package(NamedTuple):
 class Mission:
     """The packages of one mission, in the order of their files; of several with one id, the first counts."""
 
-    def __init__(self, packages: list[Package]) -> None:
+    def __init__(self, packages: list[WorkPackageFile]) -> None:
         self.packages = packages
-        self.by_id: dict[str, Package] = {}
+        self.by_id: dict[str, WorkPackageFile] = {}
         self._needed: dict[str, frozenset[str] | None] = {}
         for package in packages:
             self.by_id.setdefault(package.summary["id"], package)
@@ -69,11 +69,11 @@ class Mission:
         return self._needed[name]
 
 
-def missions(repository: Repository) -> Iterator[Mission]:
+def missions(repository: RepositorySummaries) -> Iterator[Mission]:
     """Every mission that has packages."""
-    found: dict[str, list[Package]] = {}
+    found: dict[str, list[WorkPackageFile]] = {}
     for path, summary in sorted(repository.work_packages.items()):
-        found.setdefault(path.rpartition("/")[0], []).append(Package(path, summary))
+        found.setdefault(path.rpartition("/")[0], []).append(WorkPackageFile(path, summary))
     yield from map(Mission, found.values())
 
 
@@ -90,7 +90,7 @@ class PackageIdTwice(RepositoryRule):
     Remedy: give one of the two another id, or delete it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for mission in missions(repository):
             for package in mission.packages:
                 first = mission.by_id[package.summary["id"]]
@@ -107,7 +107,7 @@ class PackageDependencyUnknown(RepositoryRule):
     Remedy: correct the id, or delete the dependency.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for package, mention, missing in _missing_dependencies(repository):
             if not missing:
                 name = mention[0].rpartition("--")[2]
@@ -124,7 +124,7 @@ class PackageFileMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for package, mention, missing in _missing_dependencies(repository):
             if missing:
                 name = mention[0].rpartition("--")[2]
@@ -132,7 +132,7 @@ class PackageFileMissing(RepositoryRule):
                 yield self.finding(package.path, mention[1:], message)
 
 
-def _missing_dependencies(repository: Repository) -> Iterator[tuple[Package, Mention, bool]]:
+def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
     """Dependencies without a file; the last value says whether the mission's numbers pass over that one.
 
     A dependency on another mission is looked up there, if the repository has that mission.
@@ -155,7 +155,7 @@ class PackageDependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a package.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for mission in missions(repository):
             done: set[str] = set()
             for package in mission.packages:
@@ -164,12 +164,14 @@ class PackageDependencyCycle(RepositoryRule):
                     yield self.finding(closing.path, mention[1:], message)
 
 
-def _circles(mission: Mission, root: Package, done: set[str]) -> Iterator[tuple[list[str], Package, Mention]]:
+def _circles(
+    mission: Mission, root: WorkPackageFile, done: set[str]
+) -> Iterator[tuple[list[str], WorkPackageFile, Mention]]:
     """The dependencies that close a circle, met on the way from `root`; what is `done` was looked at before."""
-    path: list[Package] = []
+    path: list[WorkPackageFile] = []
     depth: dict[str, int] = {}
     waiting: list[Iterator[Mention]] = []
-    step: Package | None = root
+    step: WorkPackageFile | None = root
     while True:
         if step is not None and step.summary["id"] not in done:
             done.add(step.summary["id"])
@@ -198,9 +200,9 @@ class PackageSubtaskTwice(RepositoryRule):
     Remedy: take the id out of one of the two.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for mission in missions(repository):
-            claimed: dict[str, tuple[Package, int]] = {}
+            claimed: dict[str, tuple[WorkPackageFile, int]] = {}
             for package in mission.packages:
                 for name, line, column in package.summary["subtasks"]:
                     first, at = claimed.setdefault(name, (package, line))
@@ -223,7 +225,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for mission in missions(repository):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]

@@ -12,8 +12,8 @@ from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
-from workpacket.text.fault import Fault
-from workpacket.text.plain_scalars import read_otherwise, resolve
+from workpacket.text.source import Fault
+from workpacket.text.yaml_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
 _NUMBER = lazy_pattern(r"[0-9]+\Z")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 
 class SidecarRule(DocumentRule[CommitSidecar]):

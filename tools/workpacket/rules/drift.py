@@ -12,7 +12,7 @@ from workpacket.model.event_types import FORKED
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import Lane
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
@@ -20,7 +20,7 @@ _POLICY = ".GOV/policy/policy.toml"
 _SYNC = "`workpacket board sync` writes what the log says"
 
 
-def _lane(repository: Repository, name: str) -> Lane | None:
+def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
     return repository.known_lanes.lane(repository.lanes.get(name, ""))
 
 
@@ -32,7 +32,7 @@ class StatusDrift(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for packet in repository.work.packets.values():
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
@@ -49,7 +49,7 @@ class BoardDrift(RepositoryRule):
     Remedy: `workpacket board sync` draws it anew; with `--adopt` a hand edit becomes a move, if its gate lets it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for name, listed in repository.work.entries.items():
             lane = _lane(repository, name)
             token = listed.entry["token"]
@@ -68,7 +68,7 @@ class RegistryDrift(RepositoryRule):
     Remedy: `workpacket registry sync` draws the row anew.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for path, row in repository.work.all_rows:
             lane = _lane(repository, row["active"])
             section = row["board_section"]
@@ -89,7 +89,7 @@ class LaneNotInPolicy(RepositoryRule):
     Remedy: bring the policy of the base here; or put the lane back, and take it out when no packet is in it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
                 message = f"the log has {name} as {token}, and {_POLICY} has no lane of that name"
@@ -108,7 +108,7 @@ class LaneRetired(RepositoryRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         standing = set(repository.lanes.values())
         for token, count in sorted(repository.passed.items()):
             if token not in {"", *standing} and repository.known_lanes.lane(token) is None:
@@ -125,7 +125,7 @@ class WorkWithoutLog(RepositoryRule):
     Remedy: `workpacket adopt` begins its log; new work begins with `workpacket new`.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         if not repository.lanes:
             return
         for work in repository.work.files():
@@ -141,7 +141,7 @@ class PacketNotActivated(RepositoryRule):
     Remedy: take the file away; `just create-task-packet <WP_ID>` writes it.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for packet in repository.work.packets.values():
             if repository.lanes.get(packet.id) == "STUB":
                 yield self.finding(packet.path, packet.summary["place"], f"the log has {packet.id} as a stub")
@@ -155,7 +155,7 @@ class LogWithoutFile(RepositoryRule):
     Remedy: restore the file from git.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for name, token in repository.lanes.items():
             may_be_stub = token in _MAY_BE_STUB
             if name in repository.work.packets or (may_be_stub and name in repository.work.stubs):

@@ -9,11 +9,10 @@ from itertools import islice
 from workpacket.documents.document import Document
 from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.files import Files
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
-from workpacket.text.fault import Fault
 from workpacket.text.schema import SchemaSet, Violation
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 # A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
 MOST_OF_A_KIND = 1_000
@@ -96,7 +95,7 @@ def place_of(document: Document, violation: Violation) -> tuple[int, int]:
     return node.start, node.end
 
 
-def across(repository: Repository, rules: Sequence[type[Rule]]) -> Iterator[Finding]:
+def across(repository: RepositorySummaries, rules: Sequence[type[Rule]]) -> Iterator[Finding]:
     """Findings of the rules that compare documents with one another."""
     for rule in rules:
         if issubclass(rule, RepositoryRule):

@@ -11,8 +11,8 @@ from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.rule import DocumentRule, ReferenceRule
-from workpacket.text.fault import Fault
 from workpacket.text.limits import PATH_LENGTH
+from workpacket.text.source import Fault
 
 _NOTHING: Final = re.compile(
     r"\bcollected 0 items\b|\bno tests ran\b|\bno tests (?:were )?(?:found|to run|executed)\b|\bno test files\b"

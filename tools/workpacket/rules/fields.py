@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.documents.layout import FieldSpec
+from workpacket.documents.document import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.edits import Run
-from workpacket.text.fault import Fault
 from workpacket.text.fields import Field
+from workpacket.text.source import Fault
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _BOX = lazy_pattern(r"\[[ xX]\]|~")

@@ -9,8 +9,8 @@ from workpacket.documents.gate_events import GateDocument
 from workpacket.documents.validator_gates import GATES, ValidatorGates
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.fault import Fault
 from workpacket.text.formats import date_time
+from workpacket.text.source import Fault
 
 
 class GateRule(DocumentRule[GateDocument]):

@@ -10,8 +10,8 @@ from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.fault import Fault
 from workpacket.text.formats import date, date_time, legacy_signature
+from workpacket.text.source import Fault
 
 # `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = lazy_pattern(

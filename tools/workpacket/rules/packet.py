@@ -8,8 +8,8 @@ from workpacket.documents.packet import Packet
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import walk
-from workpacket.text.fault import Fault
 from workpacket.text.fields import Field, read_fields
+from workpacket.text.source import Fault
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what is to be written.

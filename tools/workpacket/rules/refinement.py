@@ -11,8 +11,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
-from workpacket.text.fault import Fault
 from workpacket.text.node import Node
+from workpacket.text.source import Fault
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.

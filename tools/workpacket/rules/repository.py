@@ -22,7 +22,7 @@ from workpacket.rules.work_index import WorkIndex
 from workpacket.value import NOTHING
 
 
-class Repository:
+class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
     `known_lanes` are those of the policy beside the documents; `passed` counts the moves into each lane.

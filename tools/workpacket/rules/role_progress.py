@@ -13,11 +13,10 @@ from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule
 from workpacket.rules.settings import SETTINGS, phases_of
-from workpacket.text.fault import Fault
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 from workpacket.text.toml_strict import load_toml
 
 _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
@@ -182,7 +181,7 @@ class RoleZombie(RepositoryRule):
     Remedy: set its status to complete, or `workpacket progress close FEATURE`.
     """
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         finishing = [(path, role["finishes"]) for path, role in sorted(repository.roles.items()) if role["finishes"]]
         closing: dict[str, str] = {}
         for path, role in repository.roles.items():
@@ -206,7 +205,7 @@ class RoleTwice(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         first: dict[tuple[str, str, str], str] = {}
         # A file with the right name is kept, the other one is complained of.
         for path, role in sorted(repository.roles.items(), key=lambda item: (_is_astray(*item), item[0])):

@@ -11,9 +11,9 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Confidence, Finding
 from workpacket.model.reasons import Family, Reason, Severity
 from workpacket.rules.files import Files
-from workpacket.rules.repository import Repository
+from workpacket.rules.repository import RepositorySummaries
 from workpacket.text.edits import Replacement, fix_of
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 D = TypeVar("D", bound=Document)
 
@@ -102,7 +102,7 @@ class RepositoryRule(Rule):
 
     family: ClassVar[Family] = "cross-file"
 
-    def check(self, repository: Repository) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         raise NotImplementedError
 
 

@@ -9,8 +9,8 @@ from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.lifecycle.scope import pattern_of
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.fault import Fault
 from workpacket.text.formats import repository_path
+from workpacket.text.source import Fault
 
 
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):

@@ -34,7 +34,7 @@ class Ignore(Value):
         return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
 
 
-class Settings(Value):
+class CheckSettings(Value):
     """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand.
 
     `phases` are the words that a team has for the phases of its work, of teams that have their own.
@@ -51,13 +51,13 @@ class Settings(Value):
     phases: Mapping[str, tuple[str, ...]] = NOTHING
 
 
-def settings_of(root: Node, source: Source) -> Settings:
+def settings_of(root: Node, source: Source) -> CheckSettings:
     """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
     profile = root.get("profile")
     ignores = root.get("ignore")
     table = root.get("severity")
     severities = table.mapping if table is not None else {}
-    return Settings(
+    return CheckSettings(
         profile="strict" if profile is not None and profile.value == "strict" else "adopt",
         severities={code: level for code, node in severities.items() if (level := _level_named(node)) is not None},
         ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
@@ -87,7 +87,7 @@ def _ignore(node: Node, source: Source) -> Ignore:
 
 
 def grade(
-    findings: Sequence[Finding], reasons: Mapping[str, Reason], settings: Settings
+    findings: Sequence[Finding], reasons: Mapping[str, Reason], settings: CheckSettings
 ) -> tuple[list[Finding], list[Ignore]]:
     """The findings with the severities in force, without those that are ignored; and the ignores that ignored nothing.
 
@@ -107,7 +107,7 @@ def grade(
     return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
 
 
-def settings_findings(settings: Settings, reasons: Mapping[str, Reason]) -> Iterator[Finding]:
+def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Finding]:
     """What is wrong with the settings themselves: codes that do not exist, codes that may not be touched."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
@@ -123,18 +123,18 @@ def settings_findings(settings: Settings, reasons: Mapping[str, Reason]) -> Iter
             yield Finding("ignore_without_reason", "error", settings.where, *ignore.place, message)
 
 
-def unused_finding(ignore: Ignore, settings: Settings) -> Finding:
+def unused_finding(ignore: Ignore, settings: CheckSettings) -> Finding:
     """That an ignore ignored nothing in the whole repository."""
     message = f"no finding {ignore.code} in {', '.join(ignore.paths)} is left to ignore"
     return Finding("ignore_unused", "warning", settings.where, *ignore.place, message, hint="delete it")
 
 
-def _ignore_for(finding: Finding, reason: Reason, settings: Settings) -> int | None:
+def _ignore_for(finding: Finding, reason: Reason, settings: CheckSettings) -> int | None:
     if not reason.ignorable:
         return None
     return next((index for index, ignore in enumerate(settings.ignores) if ignore.covers(finding)), None)
 
 
-def _level(reason: Reason, settings: Settings) -> Severity | Literal["off"]:
+def _level(reason: Reason, settings: CheckSettings) -> Severity | Literal["off"]:
     own = reason.strict_severity if settings.profile == "strict" else reason.severity
     return settings.severities.get(reason.code, own) if reason.ignorable else own

@@ -10,8 +10,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
-from workpacket.text.excerpt import contains_excerpt, contains_token
 from workpacket.text.limits import PATH_LENGTH
+from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.

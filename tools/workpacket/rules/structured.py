@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from workpacket.documents.layout import SectionSpec
+from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
-from workpacket.text.fault import Fault
 from workpacket.text.outline import Section
+from workpacket.text.source import Fault
 
 
 class StructuredRule(DocumentRule[StructuredDocument]):

@@ -10,8 +10,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import Run
-from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
+from workpacket.text.source import Fault
 
 _SPEC_TARGET = lazy_pattern(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
 _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"

@@ -9,7 +9,7 @@ from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run, fix_of
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")

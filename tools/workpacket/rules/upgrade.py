@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from workpacket.documents.stub import SECTIONS, Stub
-from workpacket.documents.stub_text import CHECKLIST, PREAMBLE
+from workpacket.documents.stub import CHECKLIST, PREAMBLE, SECTIONS, Stub
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.repair import RepairRefused
 from workpacket.text.blocks import LISTS

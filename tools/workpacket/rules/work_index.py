@@ -7,22 +7,68 @@ thousand packets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
-from workpacket.documents.summary import BoardEntry, BoardSummary, RegistryRow, RegistrySummary, WorkSummary
-from workpacket.model.ids import WorkPacketId
+from workpacket.documents.summary import BoardSummary, EntrySummary, RegistrySummary, RowSummary, WorkSummary
+from workpacket.model.ids import WorkPacketId, nearest
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
-from workpacket.rules.suggestions import Suggestions
+
+# A repository that lost its registers has thousands of unknown ids; the first ones show how to mend the others.
+_MOST_ANSWERS = 100
+_MOST_CANDIDATES = 50
+
+
+class IdSuggestions:
+    """Ids that differ from the one asked for in one of their words, or in nothing but case or revision."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self._known = known
+        self._asked = 0
+
+    def hint(self, name: str) -> str:
+        """`did you mean WP-1-Parser-v2?`, or ''."""
+        self._asked += 1
+        if self._asked > _MOST_ANSWERS:
+            return ""
+        # A word that few ids lack says more than one that a thousand do.
+        buckets = sorted((self._by_key.get(key, []) for key in _keys(name)), key=len)
+        close = dict.fromkeys(other for bucket in buckets for other in bucket[:_MOST_CANDIDATES])
+        candidates = (WorkPacketId.try_parse(other) for other in islice(close, _MOST_CANDIDATES))
+        meant = nearest(name, [packet for packet in candidates if packet is not None and packet.text != name])
+        return f"did you mean {meant}?" if meant is not None else ""
+
+    @cached_property
+    def _by_key(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in sorted(self._known):
+            for key in _keys(name):
+                found.setdefault(key, []).append(name)
+        return found
+
+
+def _keys(name: str) -> Iterator[str]:
+    """The words of an id, and these with each one left out, so that two ids with one word of difference share a key."""
+    words = name.casefold().split("-")
+    yield "-".join(words)
+    # A mistake in the `WP` is seen by everybody, and a mistake in the phase names another phase.
+    for index in range(2, len(words)):
+        word, words[index] = words[index], ""
+        yield "-".join(words)
+        words[index] = word
+    # A revision that one of the two lacks.
+    yield "-".join((*words, ""))
+
 
 # Lanes from which no packet comes back, so that a board entry of the base does not stand for its latest packet.
 _ARCHIVED = frozenset({"SUPERSEDED", "ABANDONED"})
 
 
-class Work(NamedTuple):
+class WorkFile(NamedTuple):
     """A stub or a packet: one file."""
 
     id: str
@@ -35,14 +81,14 @@ class Listed(NamedTuple):
     """An entry, and the board it stands on."""
 
     path: str
-    entry: BoardEntry
+    entry: EntrySummary
 
 
-class Row(NamedTuple):
+class IndexedRow(NamedTuple):
     """A row, and the registry it stands in."""
 
     path: str
-    row: RegistryRow
+    row: RowSummary
 
 
 class Superseded(NamedTuple):
@@ -69,12 +115,12 @@ class WorkIndex:
     ) -> None:
         self.has_board = bool(boards)
         self.has_registry = bool(registries)
-        self.repeated: list[tuple[Work, Work]] = []
+        self.repeated: list[tuple[WorkFile, WorkFile]] = []
         self.packets = self._by_id(packets)
         self.stubs = self._by_id(stubs)
         self.listed = [Listed(path, entry) for path in sorted(boards) for entry in boards[path]["entries"]]
-        self.all_rows = [Row(path, row) for path in sorted(registries) for row in registries[path]["rows"]]
-        self.rows: dict[str, Row] = {}
+        self.all_rows = [IndexedRow(path, row) for path in sorted(registries) for row in registries[path]["rows"]]
+        self.rows: dict[str, IndexedRow] = {}
         for row in self.all_rows:
             if row.row["base"]:
                 self.rows.setdefault(row.row["base"], row)
@@ -83,26 +129,26 @@ class WorkIndex:
         )
         self.from_stub = frozenset(stub for row in self.all_rows for stub in row.row["from_stub"])
 
-    def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, Work]:
-        found: dict[str, Work] = {}
+    def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, WorkFile]:
+        found: dict[str, WorkFile] = {}
         for path in sorted(summaries):
             summary = summaries[path]
             name = stem_of(path)
-            work = Work(name, summary["base"] if summary["id"] == name else base_of(name), path, summary)
+            work = WorkFile(name, summary["base"] if summary["id"] == name else base_of(name), path, summary)
             earlier = found.setdefault(name, work)
             if earlier is not work:
                 self.repeated.append((work, earlier))
         return found
 
-    def files(self) -> Iterator[Work]:
+    def files(self) -> Iterator[WorkFile]:
         """Every packet and every stub, packets first."""
         yield from self.packets.values()
         yield from self.stubs.values()
 
     @cached_property
-    def packets_of(self) -> Mapping[str, list[Work]]:
+    def packets_of(self) -> Mapping[str, list[WorkFile]]:
         """The packet files of each base."""
-        found: dict[str, list[Work]] = {}
+        found: dict[str, list[WorkFile]] = {}
         for work in self.packets.values():
             found.setdefault(work.base, []).append(work)
         return found
@@ -147,8 +193,8 @@ class WorkIndex:
         return frozenset((*works, *entries, *rows)) - {""}
 
     @cached_property
-    def suggestions(self) -> Suggestions:
-        return Suggestions(self.known)
+    def suggestions(self) -> IdSuggestions:
+        return IdSuggestions(self.known)
 
     def has_file(self, name: str) -> bool:
         return name in self.packets or name in self.stubs
@@ -161,7 +207,7 @@ class WorkIndex:
         works = self.packets_of.get(base, [])
         return works[0].id if len(works) == 1 else ""
 
-    def is_live_stub(self, stub: Work) -> bool:
+    def is_live_stub(self, stub: WorkFile) -> bool:
         """Whether the stub still waits to be activated."""
         listed = self.entries.get(stub.id)
         on_board = listed is None or listed.entry["token"] in {"STUB", ""}
@@ -170,7 +216,7 @@ class WorkIndex:
         return on_board and not given_up and not activated and stub.id not in self.superseded
 
 
-def _names_packet(row: RegistryRow) -> bool:
+def _names_packet(row: RowSummary) -> bool:
     """Whether the row names a packet; a stub replaces nothing before it is activated."""
     return bool(row["active"]) and kind_of(row["active_path"]) == "packet"
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.document import without_quotes
-from workpacket.documents.stated_dependencies import Stated
-from workpacket.documents.work_package import OLDER_LANES, WorkPackage
+from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 
 # Lanes in which nobody works on a package any more.
 _FINISHED = frozenset({"approved", "done"})

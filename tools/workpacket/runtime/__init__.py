@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
-    from workpacket.runtime.attempts.retry import Retry
+    from workpacket.runtime.attempts.steps import Retry
     from workpacket.runtime.errors import NotDone, RunBlocked, RunCancelled, RuntimeFault
-    from workpacket.runtime.resuming.observations import Observations, ResumePolicy
+    from workpacket.runtime.resuming.observe import Observations, ResumePolicy
     from workpacket.runtime.run import Run
     from workpacket.runtime.runtime import Runtime, Settings
 
@@ -33,9 +33,9 @@ __all__ = [
 _HOME = {
     "AsyncRun": "async_run",
     "NotDone": "errors",
-    "Observations": "resuming.observations",
-    "ResumePolicy": "resuming.observations",
-    "Retry": "attempts.retry",
+    "Observations": "resuming.observe",
+    "ResumePolicy": "resuming.observe",
+    "Retry": "attempts.steps",
     "Run": "run",
     "RunBlocked": "errors",
     "RunCancelled": "errors",

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import Plan, Recovery
+from workpacket.runtime.attempts.effects import EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
 from workpacket.runtime.attempts.steps import Failed, Pending
 from workpacket.runtime.errors import NotDone
@@ -112,7 +112,7 @@ class AsyncRun(BaseRun):
         effect: T = await self._act(plan, function, args, kwargs)
         return effect
 
-    async def _act(self, plan: Plan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    async def _act(self, plan: EffectPlan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         effects = self._session.effects
         failed = await asyncio.to_thread(effects.failed, plan)
         if failed is not None:
@@ -139,7 +139,7 @@ class AsyncRun(BaseRun):
         return await self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
 
     async def _attempt(
-        self, plan: Plan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
+        self, plan: EffectPlan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
     ) -> Any:
         tries = 0
         while True:

@@ -10,8 +10,7 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState, Status, fold
-from workpacket.runtime.resuming.observations import Observations
-from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.resuming.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]

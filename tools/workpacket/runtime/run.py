@@ -10,17 +10,16 @@ from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import Plan, Recovery
-from workpacket.runtime.attempts.retry import Retry
+from workpacket.runtime.attempts.effects import EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Failed, Options, Pending, Stored
+from workpacket.runtime.attempts.steps import Failed, Options, Pending, Retry, Stored
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.records.calls import Scope, argument_hashes, name_and_function
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.records.values import Codec
 
 if TYPE_CHECKING:
-    from workpacket.runtime.attempts.commands import Outcome
+    from workpacket.runtime.attempts.relay import Outcome
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -169,7 +168,7 @@ class Run(BaseRun):
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
         """Run a program as a step, in a process group of its own that a cancellation stops."""
-        from workpacket.runtime.attempts.commands import run_command  # subprocess only when it is used
+        from workpacket.runtime.attempts.relay import run_command  # subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
             return run_command(argv, self._session.boundary.check_now, cwd=cwd, timeout=timeout)
@@ -206,7 +205,7 @@ class Run(BaseRun):
             self._session.confirm_effect(plan, name, args, kwargs)
         return self._act(plan, function, args, kwargs)
 
-    def _act(self, plan: Plan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
+    def _act(self, plan: EffectPlan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
         effects = self._session.effects
         failed = effects.failed(plan)
         if failed is not None:
@@ -235,7 +234,7 @@ class Run(BaseRun):
         return self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
 
     def _attempt(
-        self, plan: Plan, function: Callable[..., T], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
+        self, plan: EffectPlan, function: Callable[..., T], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
     ) -> T:
         tries = 0
         while True:

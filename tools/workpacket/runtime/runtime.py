@@ -10,9 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.opening import LEASE_SECONDS, Opening
-from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.request import RunRequest, Wanted, wanted_run
+from workpacket.runtime.attempts.opening import LEASE_SECONDS, Opening, RunRequest, Wanted, wanted_run
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import Lent
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
@@ -22,8 +21,7 @@ from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.records.values import kept
 from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observations import ResumePolicy
-from workpacket.runtime.resuming.observe import Observer
+from workpacket.runtime.resuming.observe import Observer, ResumePolicy
 from workpacket.runtime.resuming.questions import OpenQuestion, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store, Witness
@@ -142,17 +140,17 @@ class Runtime:
     def cancel(self, run_id: str, reason: str) -> None:
         """Ask the run to end at its next boundary. One that nobody works on is cancelled at once."""
         recorder = self._outsider(run_id)
-        recorder.record(Draft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
+        recorder.record(RecordDraft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
         lease = self.store.lease(run_id)
         if lease is None or is_certainly_dead(lease.holder):
-            recorder.record(Draft("run.cancelled", {"reason": reason}))
+            recorder.record(RecordDraft("run.cancelled", {"reason": reason}))
             self.tell_end(run_id, recorder.state.packet)
 
     def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
         """Answer the question `subject` (of a decision, or of `run.confirm`). Holds for exactly that question."""
         answer = "yes" if yes else "no"
         data = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
-        self._outsider(run_id).record(Draft("confirmation.given", data))
+        self._outsider(run_id).record(RecordDraft("confirmation.given", data))
 
     def settle(
         self, run_id: str, effect: str, choice: Choice, note: str = "", *, value: Json | NoValue = NO_VALUE
@@ -179,7 +177,7 @@ class Runtime:
             if self.settings.redactor.clean_value(value, form.text)[1]:
                 raise RedactionFailed("the value holds what looks like a secret, and would not be stored whole")
             data["result_hash"], payload = form.meaning, form.stored
-        recorder.record(Draft("effect.resolved", data, payload))
+        recorder.record(RecordDraft("effect.resolved", data, payload))
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
         """Erase the payload of one event wherever it is used. The log keeps its hash and says who and why."""
@@ -188,7 +186,7 @@ class Runtime:
         if event.payload is None:
             return False
         data = {"digest": event.payload, "reason": reason, "by": self.settings.actor}
-        recorder.record(Draft("payload.erased", data))
+        recorder.record(RecordDraft("payload.erased", data))
         return self.store.erase(event.payload)
 
     def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:

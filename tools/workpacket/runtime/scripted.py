@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import BinaryIO, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.opening import orphans_of
-from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.relay import Kept, ProgramFailed, Relayed, relay
-from workpacket.runtime.attempts.request import RunRequest
+from workpacket.runtime.attempts.opening import RunRequest, orphans_of
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.relay import ProgramFailed, Relayed, StoredOutput, relay
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.catalog import state_of
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RunBlocked, RunCancelled, StepFailed
@@ -108,7 +107,7 @@ def program_step(
 
     def begin(pid: int) -> None:
         processes: list[Json] = [this_process(), process_named(pid)]
-        session.recorder.record(Draft("step.started", {"step": name, "processes": processes}))
+        session.recorder.record(RecordDraft("step.started", {"step": name, "processes": processes}))
 
     def execute(argv: list[str]) -> Relayed:
         done_now.append(True)
@@ -159,5 +158,5 @@ def as_json(outcome: Relayed) -> Json:
     }
 
 
-def _output(kept: Kept) -> Json:
+def _output(kept: StoredOutput) -> Json:
     return {"sha256": kept["sha256"], "length": kept["length"], "tail": kept["tail"]}

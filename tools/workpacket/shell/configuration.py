@@ -8,7 +8,7 @@ from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
-from workpacket.rules.settings import PROJECT, SETTINGS, Settings, settings_of
+from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
@@ -21,7 +21,7 @@ from workpacket.value import replace
 Read = Callable[[str], bytes | None]
 
 
-def read_settings(root: str) -> Settings:
+def read_settings(root: str) -> CheckSettings:
     """The settings in force. Of a file that cannot be read, none are, and `faults` of the settings say so."""
 
     def read(path: str) -> bytes | None:
@@ -33,28 +33,28 @@ def read_settings(root: str) -> Settings:
     return _settings(read)
 
 
-def read_settings_at(repository: Repository, base: str) -> Settings:
+def read_settings_at(repository: Repository, base: str) -> CheckSettings:
     """The settings as a revision has them, so that a change cannot lower what it is judged by."""
     commit = commit_of(repository, base)
     return _settings(lambda path: read_file_at(repository, commit, path))
 
 
-def _settings(read: Read) -> Settings:
+def _settings(read: Read) -> CheckSettings:
     for path, below in SETTINGS:
         try:
             data = read(path)
         except OSError as error:
-            return Settings(faults=(_unread(path, refusal(error)),))
+            return CheckSettings(faults=(_unread(path, refusal(error)),))
         source = Source.from_bytes(path, data) if data is not None else None
         if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
         loaded = load_toml(source)
         if loaded.root is None:
-            return Settings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
+            return CheckSettings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
         node = loaded.root.get(*below)
         if node is not None:
             return replace(settings_of(node, source), faults=tuple(_misfits(node, source)))
-    return Settings()
+    return CheckSettings()
 
 
 def _unread(path: str, why: str) -> Finding:

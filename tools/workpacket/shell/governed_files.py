@@ -9,10 +9,10 @@ from functools import cache
 
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import Log, read_log
+from workpacket.lifecycle.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
-from workpacket.plans.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER

@@ -19,8 +19,8 @@ from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.index import Index, has_index, only_in_head, read_index
-from workpacket.git.references import commit_at
 from workpacket.git.repository import Repository, find_repository
+from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
 from workpacket.model.events import LOG_FOLDER
 from workpacket.shell.bringing_back import Why, bring_back, described, folders_of, from_here

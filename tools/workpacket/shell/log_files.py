@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
-from workpacket.git.references import reference_tips
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import default_branch
+from workpacket.git.revisions import default_branch, reference_tips
 from workpacket.ledger.checkpoints import CHECKPOINTS_FOLDER
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.events import LOG_FOLDER

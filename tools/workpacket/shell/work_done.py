@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
 from workpacket.errors import WorkpacketError
-from workpacket.git.changes import changed_paths, patch_id, status
+from workpacket.git.history import changed_paths, patch_id, status
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
-from workpacket.plans.facts import PACKETS, REFINEMENTS, PacketFacts
-from workpacket.plans.reviewing import Containment, Work, recorded, submitted_commit
+from workpacket.lifecycle.facts import PACKETS, REFINEMENTS, PacketFacts
+from workpacket.lifecycle.review import Containment, Work, recorded, submitted_commit
 
 # What the lifecycle itself writes is no part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))

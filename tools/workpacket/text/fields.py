@@ -14,15 +14,67 @@ Nothing is interpreted: hints left behind a value, quotation marks and placehold
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.blocks import LISTS, Block
-from workpacket.text.keys import normal_key
-from workpacket.text.labels import Span, first_label, later_label
+from workpacket.text.blocks import BLANKS, LISTS, Block, trimmed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.text.source import Source
+
+
+_ASIDE = lazy_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
+_NO_WORD = lazy_pattern(r"[\W_]+")
+
+
+@lru_cache(maxsize=4096)
+def normal_key(raw: str) -> str:
+    """`SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)` and `Spec anchor candidates` are both `spec_anchor_candidates`.
+
+    What stands in parentheses or brackets is an aside, unless nothing else is there.
+    """
+    return _words(_ASIDE.sub(" ", raw)) or _words(raw)
+
+
+def _words(text: str) -> str:
+    return _NO_WORD.sub("_", text).strip("_").casefold()
+
+
+Span = tuple[int, int]
+
+_MOST_WORDS = 6
+_BEHIND_LABEL = r"\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]"
+_ASIDES = lazy_pattern(_BEHIND_LABEL)
+_LABEL = lazy_pattern(
+    rf"(\*{{1,3}}|__|`)?(\w(?:[\w ./&+#'@-]|{_BEHIND_LABEL}){{0,80}}?)"  # the mark and the key
+    # The mark is closed before the colon, behind it, or not here.
+    # A mark behind the colon ends the label even if no blank follows.
+    rf"(?:\1(?: ?(?:{_BEHIND_LABEL})){{0,2}}[ \t]*:()(?=[ \t]|\Z)|:\1()|[ \t]*:(?=[ \t]|\Z))"
+)
+_TIGHT_LABEL = lazy_pattern(r"()([A-Z][A-Z0-9_]{2,}):()(?=[^\s:/\\])")
+_LATER_KEY = lazy_pattern(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_BEHIND_LABEL}))*\Z")
+
+
+def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
+    """The spans of key and value, if the line [start, end) that begins a paragraph begins with a label."""
+    match = _LABEL.match(text, start, end) or _TIGHT_LABEL.match(text, start, end)
+    if match is None or len(_ASIDES.sub("", match[2]).split()) > _MOST_WORDS:
+        return None
+    mark, value = match[1], trimmed(text, match.end(), end)
+    if mark and match.lastindex == 2:  # `**KEY: value**`: the value, too, stands inside the mark
+        if mark == "`" or not text.endswith(mark, *value):
+            return None
+        value = trimmed(text, value[0], value[1] - len(mark))
+    return (match.start(2), match.start(2) + len(match[2].rstrip(BLANKS))), value
+
+
+def later_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
+    """The same for a later line of a paragraph."""
+    label = first_label(text, start, end)
+    if label is None or text[start] in "*_" or _LATER_KEY.match(text, *label[0]):
+        return label
+    return None
 
 
 _OWNED = ("bullet_list", "ordered_list", "fence")

@@ -7,10 +7,9 @@ both, a byte order mark may stand before, and the line ends may be of any kind. 
 from __future__ import annotations
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value
 

@@ -6,7 +6,7 @@ reading, depth before a tree is built.
 
 from __future__ import annotations
 
-from workpacket.text.fault import Fault
+from workpacket.text.source import Fault
 from workpacket.value import Value
 
 KIB = 1024

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from workpacket.text.fault import Fault
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 from workpacket.value import Value
 
 

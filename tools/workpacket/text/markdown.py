@@ -12,8 +12,7 @@ from workpacket.text.markdown_fast import fast_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.text.fault import Fault
-    from workpacket.text.source import Source
+    from workpacket.text.source import Fault, Source
 
 
 def read_blocks(
@@ -47,7 +46,7 @@ def _refusal(source: Source, most_bytes: int, most_nodes: int) -> Fault | None:
     too_many_bytes = _has_more_bytes(source, most_bytes)
     if not too_many_bytes and source.line_count <= most_lines:
         return None
-    from workpacket.text.fault import Fault
+    from workpacket.text.source import Fault
 
     if too_many_bytes:
         return Fault("markdown_too_large", 0, 0, f"the file has more than {most_bytes:,} bytes")

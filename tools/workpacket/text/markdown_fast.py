@@ -14,13 +14,11 @@ content began; a paragraph also takes lines indented less, as long as they begin
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.angle_lines import begins_no_html
-from workpacket.text.blocks import MAX_DEPTH, Block, node_count
-from workpacket.text.line_syntax import heading_words
-from workpacket.text.plain_runs import fenced_lines, table_rows
+from workpacket.text.blocks import MAX_DEPTH, Block, heading_words, node_count, row_cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +26,95 @@ if TYPE_CHECKING:
 
     from workpacket.text.source import Source
 
-_BLANKS = " \t\r"  # what may end a line: no other carriage return is left when the scan begins
+
+# The names of the first and the sixth way.
+HTML_NAME = lazy_pattern(
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
+    "|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
+    "|menuitem|nav|noframes|ol|optgroup|option|p|param|pre|script|search|section|source|style|summary|table|tbody|td"
+    "|textarea|tfoot|th|thead|title|tr|track|ul",
+    re.IGNORECASE,
+)
+_NAME = lazy_pattern(r"<([A-Za-z][A-Za-z0-9-]*)")
+# Without a value, a tag is made of nothing but this.
+_BARE_TAG = lazy_pattern(r"<[A-Za-z0-9_:.\-\s/]*>\s*\Z")
+
+
+def begins_no_html(body: str) -> bool:
+    """Whether the line, which begins with `<`, is surely not the beginning of a block of HTML."""
+    if not body.isascii():
+        return False
+    named = _NAME.match(body)
+    if named is None:
+        return body[1:2] not in ("/", "!", "?")
+    after = body[named.end() : named.end() + 1]
+    if after and after not in "/>" and not after.isspace():
+        return True  # `<https://...`, `<name,`: neither a name from the list nor a tag ends here
+    return HTML_NAME.fullmatch(named[1]) is None and "=" not in body and _BARE_TAG.match(body) is None
+
+
+_BLANKS = " \t\r"
+_DELIMITER_ROW = lazy_pattern(r"(?!-(?: |\Z))\|? *:?-+:? *(?:\| *:?-+:? *)*\|?\Z")
+_MOST_MISSING_CELLS = 65_536  # markdown-it ends a table for whose short rows it would have to make up more cells
+
+
+Span = tuple[int, int]
+Row = list[Span]
+
+
+def fenced_lines(
+    lines: list[str], starts: list[int], index: int, inside: int, marker: str, column: int
+) -> tuple[list[Span], bool] | None:
+    """The lines after the opening `marker` at `column`, and whether a closing line follows them."""
+    spans: list[Span] = []
+    for number in range(index + 1, len(lines)):
+        line = lines[number].removesuffix("\r")
+        body = line.lstrip(" ")
+        indent = len(line) - len(body)
+        if body[:1] == "\t" and column:
+            return None
+        if body.strip(_BLANKS):
+            if indent < inside:
+                break
+            closing = indent - inside < 4 and body.startswith(marker)
+            if closing and not body.rstrip(_BLANKS).strip(marker[0]):
+                return spans, True
+        spans.append((starts[number] + min(indent, column), starts[number] + len(line)))
+    return spans, False
+
+
+def table_rows(
+    text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, most_cells: int
+) -> list[Row] | None:
+    """The header, which begins at `offset`, and the rows below the delimiter row."""
+    header = row_cells(text, offset, starts[index] + len(lines[index]))
+    delimiter = lines[index + 1].strip(_BLANKS)
+    if not _belongs(lines[index + 1], inside) or not _DELIMITER_ROW.match(delimiter):
+        return None
+    if len(header) != len(delimiter.strip("|").split("|")):
+        return None
+    rows = [header]
+    missing = 0
+    for number in range(index + 2, len(lines)):
+        line = lines[number]
+        if not line.strip(_BLANKS):
+            break
+        if not _belongs(line, inside) or line.lstrip(" ")[0] != "|":
+            return None  # without its first pipe, a row may be the start of something else
+        rows.append(row_cells(text, starts[number], starts[number] + len(line)))
+        missing += len(header) - len(rows[-1])
+        most_cells -= len(rows[-1])
+        if missing > _MOST_MISSING_CELLS or most_cells < 0:
+            return None
+    return rows
+
+
+def _belongs(line: str, inside: int) -> bool:
+    """Whether the line is indented as far as the container, and not so far that it would be code."""
+    body = line.lstrip(" ")
+    return 0 <= len(line) - len(body) - inside < 4 and body[0] != "\t"
+
+
 _RULE = lazy_pattern(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _BULLET = lazy_pattern(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER = lazy_pattern(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workpacket.text.blocks import Block
-from workpacket.text.keys import normal_key
+from workpacket.text.fields import normal_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

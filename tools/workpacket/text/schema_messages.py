@@ -8,11 +8,308 @@ to show is the business of the output door.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import create
+from referencing import Registry
+
+from workpacket.text.coverage import Coverage
+from workpacket.text.formats import FORMATS
+from workpacket.text.json_equality import repetitions
 from workpacket.text.node import Plain
-from workpacket.text.schema_judge import Complaint, Path
-from workpacket.text.schema_labels import Labels, shortened
+from workpacket.text.schema_loading import SCHEMA_LISTS, Schema
+from workpacket.value import Value
+
+Path = tuple[str | int, ...]
+
+LONGEST_SHOWN = 60
+
+
+def shortened(text: str) -> str:
+    """At most `LONGEST_SHOWN` characters of what a document holds, so that no message grows with the document."""
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
+    """The schema and all schemas that it may apply to the same value."""
+    if isinstance(schema, bool):
+        return
+    yield schema
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        for inner in schema.get(keyword, ()):
+            yield from in_place(inner)
+    for keyword in ("if", "then", "else"):
+        yield from in_place(schema.get(keyword, True))
+    for inner in schema.get("dependentSchemas", {}).values():
+        yield from in_place(inner)
+
+
+class Labels:
+    """The names of things in values of one schema, by path."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schemas: dict[Path, list[dict[str, Any]]] = {(): list(in_place(schema))}
+
+    def schemas(self, path: Path) -> list[dict[str, Any]]:
+        """All schemas that may apply to the value at `path`."""
+        if path not in self._schemas:
+            outer, step = self.schemas(path[:-1]), path[-1]
+            self._schemas[path] = [
+                schema for above in outer for below in _steps(above, step) for schema in in_place(below)
+            ]
+        return self._schemas[path]
+
+    def annotation(self, path: Path, keyword: str) -> Any:
+        """The first annotation of this name at `path`, or None."""
+        return next((schema[keyword] for schema in self.schemas(path) if keyword in schema), None)
+
+    def key(self, path: Path) -> str:
+        """The key at the end of `path` as it is written in the document."""
+        return shortened(str(self.annotation(path, "x-label") or path[-1]))
+
+    def keys(self, path: Path) -> Iterator[str]:
+        """The keys that are known in the mapping at `path`, as they are written."""
+        names = dict.fromkeys(name for schema in self.schemas(path) for name in schema.get("properties", ()))
+        yield from (self.key((*path, name)) for name in names)
+
+    def of(self, path: Path) -> str:
+        """What to call the value at `path` in a sentence."""
+        if not path:
+            return str(self.annotation(path, "x-label") or "the document")
+        if isinstance(path[-1], int):
+            return f"item {path[-1] + 1} of {self.of(path[:-1])}"
+        return f"`{self.key(path)}`"
+
+
+def _steps(schema: dict[str, Any], step: str | int) -> Iterator[Schema]:
+    """The schemas that `schema` applies to the member `step` of a value."""
+    if isinstance(step, int):
+        prefix = schema.get("prefixItems", [])
+        yield prefix[step] if step < len(prefix) else schema.get("items", True)
+        return
+    named = step in schema.get("properties", {})
+    if named:
+        yield schema["properties"][step]
+    matching = [field for name, field in schema.get("patternProperties", {}).items() if re.search(name, step)]
+    yield from matching
+    if not named and not matching:
+        yield schema.get("additionalProperties", True)
+
+
+_LONGEST = 80
+_SEARCHES = 50
+
+
+class Suggestions:
+    """Finds the nearest of some known words, fifty times: a search is slow, and who errs more often errs on purpose."""
+
+    def __init__(self) -> None:
+        self._searches_left = _SEARCHES
+
+    def nearest(self, word: object, known: Iterable[object]) -> str:
+        """The known word that `word` is a misspelling of, or ""."""
+        if not isinstance(word, str) or len(word) > _LONGEST or not self._searches_left:
+            return ""
+        self._searches_left -= 1
+        by_spelling = {_spelling(option): option for option in known if isinstance(option, str)}
+        spelling = _spelling(word)
+        if spelling in by_spelling:
+            return by_spelling[spelling]
+        import difflib
+
+        close = difflib.get_close_matches(spelling, by_spelling, n=1, cutoff=0.7)
+        return by_spelling[close[0]] if close else ""
+
+
+def _spelling(word: str) -> str:
+    """What is left of a word when case and punctuation are not looked at: `Created at` and CREATED_AT are the same."""
+    return "".join(character for character in word.casefold() if character.isalnum())
+
+
+class Complaint(Value):
+    """One keyword that is not met: which, by what, and where in the value and in the schema (both from the root).
+
+    `branches` holds, for `anyOf` and `oneOf`, what each branch complains of, if none holds; `matches` the branches of
+    `oneOf` that hold, if they are too many. `detail` is what a check of our own adds: the missing field, what is
+    wrong with the form, the item that is repeated.
+    """
+
+    keyword: str
+    argument: Any
+    instance: Any
+    schema: dict[str, Any]
+    path: Path
+    schema_path: Path
+    detail: str = ""
+    branches: tuple[tuple[Complaint, ...], ...] = ()
+    matches: tuple[int, ...] = ()
+
+
+def complaints(schema: Schema, value: Plain) -> list[Complaint]:
+    """Everything that the (loaded) schema has against the value."""
+    validator = _validator_class()(schema, registry=Registry())
+    return [_complaint(error, validator) for error in validator.iter_errors(value)]
+
+
+def _complaint(error: ValidationError, validator: Validator) -> Complaint:
+    branches: dict[int, list[Complaint]] = {}
+    for inner in error.context:
+        branches.setdefault(int(inner.relative_schema_path[0]), []).append(_complaint(inner, validator))
+    keyword = str(error.validator) if error.validator else "not"
+    crowded = keyword == "oneOf" and not branches
+    return Complaint(
+        keyword=keyword,
+        argument=error.validator_value,
+        instance=error.instance,
+        schema=error.schema if isinstance(error.schema, dict) else {},
+        path=tuple(error.absolute_path),
+        schema_path=tuple(error.absolute_schema_path),
+        detail=error.message if keyword in _OWN else "",
+        branches=tuple(tuple(branches[index]) for index in sorted(branches)),
+        matches=tuple(_matches(validator, error)) if crowded else (),
+    )
+
+
+def _matches(validator: Validator, error: ValidationError) -> Iterator[int]:
+    branches: Any = error.validator_value
+    instance: Any = error.instance
+    for index, branch in enumerate(branches):
+        if validator.evolve(schema=branch).is_valid(instance):
+            yield index
+
+
+def _format(_validator: Validator, name: str, instance: Any, _schema: Schema) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and (complaint := FORMATS[name](instance)):
+        yield ValidationError(complaint)
+
+
+def _pattern(_validator: Validator, pattern: str, instance: Any, schema: dict[str, Any]) -> Iterator[ValidationError]:
+    if not isinstance(instance, str) or len(instance) > schema.get("maxLength", len(instance)):
+        return
+    if not re.search(pattern, instance):
+        yield ValidationError("")
+
+
+def _unique_items(_validator: Validator, unique: bool, instance: Any, _schema: Schema) -> Iterator[ValidationError]:
+    if unique and isinstance(instance, list):
+        for index, earlier in repetitions(instance):
+            yield ValidationError(f"item {earlier + 1}", path=[index], instance=instance[index])
+
+
+def _judge_required(
+    _validator: Validator, names: list[str], instance: Any, _schema: Schema
+) -> Iterator[ValidationError]:
+    if isinstance(instance, dict):
+        yield from (ValidationError(name) for name in names if name not in instance)
+
+
+def _judge_dependent_required(
+    _validator: Validator, needs: dict[str, list[str]], instance: Any, _schema: Schema
+) -> Iterator[ValidationError]:
+    for cause, names in needs.items() if isinstance(instance, dict) else ():
+        if cause in instance:
+            yield from (ValidationError(name, validator_value=cause) for name in names if name not in instance)
+
+
+def _judge_property_names(
+    validator: Validator, names: Schema, instance: Any, _schema: Schema
+) -> Iterator[ValidationError]:
+    inner = validator.evolve(schema=names)
+    for name in instance if isinstance(instance, dict) else ():
+        if not inner.is_valid(name):
+            yield ValidationError("", path=[name], instance=name)
+
+
+def _additional_properties(
+    validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]
+) -> Iterator[ValidationError]:
+    named: dict[str, Any] = {
+        keyword: schema[keyword] for keyword in ("properties", "patternProperties") if keyword in schema
+    }
+    yield from _rest(validator, allowed, instance, named)
+
+
+def _unevaluated_properties(
+    validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]
+) -> Iterator[ValidationError]:
+    yield from _rest(validator, allowed, instance, schema)
+
+
+def _rest(validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]) -> Iterator[ValidationError]:
+    """What `allowed` has against the fields that `schema` does not look at."""
+    if not isinstance(instance, dict):
+        return
+    inner = validator.evolve(schema=allowed)
+    for name in Coverage(schema, lambda branch: validator.evolve(schema=branch).is_valid).rest(instance):
+        if allowed is False:
+            yield ValidationError("", path=[name], instance=instance[name])
+        else:
+            for error in inner.iter_errors(instance[name]):
+                error.path.appendleft(name)
+                yield error
+
+
+_OWN: Mapping[str, Callable[..., Iterator[ValidationError]]] = {
+    "additionalProperties": _additional_properties,
+    "dependentRequired": _judge_dependent_required,
+    "format": _format,
+    "pattern": _pattern,
+    "propertyNames": _judge_property_names,
+    "required": _judge_required,
+    "unevaluatedProperties": _unevaluated_properties,
+    "uniqueItems": _unique_items,
+}
+
+
+@cache
+def _validator_class() -> type[Validator]:
+    stock = Draft202012Validator
+    return create(stock.META_SCHEMA, {**stock.VALIDATORS, **_OWN}, type_checker=stock.TYPE_CHECKER)
+
+
+_NAMED_MEMBERS = frozenset(["properties", "patternProperties", "prefixItems"])
+_OTHER_MEMBERS = frozenset(["additionalProperties", "items"])
+
+
+def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
+    """ "`VERDICT` is FAIL", if the complaint stands in a `then` whose `if` is as simple as that; else nothing."""
+    said = ""
+    node: Any = schema
+    depth = 0  # how many steps of the value's path have been taken
+    steps = iter(complaint.schema_path)
+    for step in steps:
+        if step == "then":
+            said = _in_words(node["if"], complaint.path[:depth], labels) or said
+        depth += step in _NAMED_MEMBERS or step in _OTHER_MEMBERS
+        node = node[step]
+        if step in _NAMED_MEMBERS or step in SCHEMA_LISTS or step == "dependentSchemas":
+            name = next(steps, None)
+            if name is None:
+                break  # the keyword itself is what complains
+            node = node[name]
+    return said
+
+
+def _in_words(asked: Schema, path: Path, labels: Labels) -> str:
+    """What an `if` asks, if it is that fields are there and have certain values."""
+    if not isinstance(asked, dict) or "required" not in asked:
+        return ""
+    said = []
+    for name in asked["required"]:
+        field = asked.get("properties", {}).get(name)
+        if not isinstance(field, dict) or field.keys().isdisjoint(("const", "enum")):
+            return ""
+        said.append(
+            f"`{labels.key((*path, name))}` is {choices([field['const']] if 'const' in field else field['enum'])}"
+        )
+    return " and ".join(said)
+
 
 _TYPES = {
     "array": "a list",

@@ -8,17 +8,122 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
+from workpacket.text.json_equality import identity
 from workpacket.text.node import Plain
-from workpacket.text.schema_branches import settled
-from workpacket.text.schema_conditions import condition
-from workpacket.text.schema_judge import Complaint, Path, complaints
-from workpacket.text.schema_labels import Labels
 from workpacket.text.schema_loading import Schema
-from workpacket.text.schema_messages import choices, message, shown
-from workpacket.text.schema_suggestions import Suggestions
+from workpacket.text.schema_messages import (
+    Complaint,
+    Labels,
+    Path,
+    Suggestions,
+    choices,
+    complaints,
+    condition,
+    in_place,
+    message,
+    shown,
+)
 from workpacket.text.violation import Violation
+from workpacket.value import replace
+
+_CHOICES = frozenset(["const", "enum"])
+
+
+class _Branch(NamedTuple):
+    schema: Schema
+    complaints: tuple[Complaint, ...]
+
+    def at(self, path: Path, *keywords: str) -> list[Complaint]:
+        return [found for found in self.complaints if found.path == path and found.keyword in keywords]
+
+
+def settled(complaint: Complaint) -> tuple[Complaint, ...]:
+    """The complaints that say best what this one is about; itself if it is not about branches.
+
+    A `required` complaint without detail among them has the lists of fields as argument, one of which is needed.
+    """
+    if not complaint.branches:
+        return (complaint,)
+    inner = (tuple(chain.from_iterable(map(settled, branch))) for branch in complaint.branches)
+    branches = list(map(_Branch, complaint.argument, inner))
+    of_this_type = [branch for branch in branches if not branch.at(complaint.path, "type")]
+    if not of_this_type:
+        return _united("type", [found for branch in branches for found in branch.at(complaint.path, "type")])
+    chosen = _chosen(complaint, of_this_type)
+    return _agreed(complaint, chosen) or min(chosen, key=_distance).complaints
+
+
+def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
+    """The branches that the discriminators leave; what is wrong with a discriminator is a branch of its own."""
+    for name in _discriminators(branches) if isinstance(complaint.instance, dict) else ():
+        path = (*complaint.path, name)
+        if name in complaint.instance:
+            wrong = [branch.at(path, *_CHOICES) for branch in branches]
+            if all(wrong):
+                return [_Branch(True, _united("enum", list(chain.from_iterable(wrong))))]
+            branches = [branch for branch, against in zip(branches, wrong, strict=True) if not against]
+        else:
+            lacking = [branch.at(complaint.path, "required") for branch in branches]
+            lacking = [[found for found in each if found.detail == name] for each in lacking]
+            if all(lacking):
+                return [_Branch(True, (lacking[0][0],))]
+    return branches
+
+
+def _discriminators(branches: list[_Branch]) -> list[str]:
+    """The fields for which several branches prescribe values, none of them the same."""
+    prescribed: dict[str, list[str]] = {}
+    branches_with: dict[str, int] = {}
+    for branch in branches:
+        for name, values in _prescriptions(branch.schema).items():
+            prescribed.setdefault(name, []).extend(values)
+            branches_with[name] = branches_with.get(name, 0) + 1
+    return [name for name, values in prescribed.items() if branches_with[name] > 1 and len(set(values)) == len(values)]
+
+
+def _prescriptions(schema: Schema) -> dict[str, set[str]]:
+    """For each field that the schema restricts to a list of values: their identities."""
+    prescribed: dict[str, set[str]] = {}
+    for part in in_place(schema):
+        for name, field in part.get("properties", {}).items():
+            values = [value for within in in_place(field) for value in _options(within)]
+            if values:
+                prescribed.setdefault(name, set()).update(map(identity, values))
+    return prescribed
+
+
+def _options(schema: dict[str, Any]) -> list[Plain]:
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
+
+
+def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, ...]:
+    """One complaint, if all branches have the same against the value: that it is not in a list, or lacks a field."""
+    everything = list(chain.from_iterable(branch.complaints for branch in branches))
+    if len(branches) < 2 or any(found.path != complaint.path for found in everything):
+        return ()
+    keywords = {found.keyword for found in everything}
+    if keywords <= _CHOICES:
+        return _united("enum", everything)
+    if keywords == {"required"} and all(found.detail for found in everything):
+        wanted = [[found.detail for found in branch.complaints] for branch in branches]
+        return (replace(everything[0], argument=wanted, detail=""),)
+    return ()
+
+
+def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
+    """One complaint whose argument lists what any of the `found` ones would have taken."""
+    values: list[Any] = []
+    for each in found:
+        values += each.argument if isinstance(each.argument, list) and each.keyword != "const" else [each.argument]
+    return (replace(found[0], keyword=keyword, argument=list({identity(value): value for value in values}.values())),)
+
+
+def _distance(branch: _Branch) -> tuple[int, int]:
+    """How far the value is from the branch: the number of complaints, then how early they come."""
+    return len(branch.complaints), -max(len(found.path) for found in branch.complaints)
+
 
 _MISSING = frozenset(["required", "dependentRequired"])
 _UNKNOWN = frozenset(["additionalProperties", "unevaluatedProperties", "propertyNames"])

@@ -7,14 +7,171 @@ written, as in YAML.
 
 from __future__ import annotations
 
+import math
 import re
+import tomllib
+from typing import Any
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
+from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
-from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.node import Node, Scalar
+from workpacket.text.source import Fault, Source
+
+_NOTHING = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*+")
+_KEY_PART = lazy_pattern(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
+_DOT = lazy_pattern(r"[ \t]*\.[ \t]*")
+_SCALAR = lazy_pattern(
+    r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']|\'(?!\'\'))*+\'{3,5}|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\''''
+    r"""|[0-9]{4}-[0-9]{2}-[0-9]{2}[ ][0-9]{2}:[^\s,\]}#]+|[^\s,\]}#]+""",
+    re.DOTALL,
+)
+
+
+def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Fault]]:
+    """The tree of `source`, whose value is `plain`, and the faults of values that are no JSON."""
+    placer = _Placer(source.text)
+    return placer.document(plain), placer.faults
+
+
+class _Placer:
+    """Walks through the text once; `_at` is where it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.faults: list[Fault] = []
+        self._text = text
+        self._at = 0
+
+    def document(self, plain: dict[str, Any]) -> Node:
+        root = Node({}, 0, len(self._text), {})
+        table, values = root, plain
+        self._skip()
+        while self._at < len(self._text):
+            if self._text[self._at] == "[":
+                table, values = self._header(root, plain)
+            else:
+                self._pair(table, values)
+            self._skip()
+        return root
+
+    def _header(self, root: Node, plain: dict[str, Any]) -> tuple[Node, Any]:
+        """The table that a header opens, and its values."""
+        start = self._at
+        brackets = 2 if self._text.startswith("[[", start) else 1
+        self._at += brackets
+        self._skip()
+        path = self._path()
+        self._skip()
+        self._at += brackets
+        above, values = _descend(root, plain, path[:-1])
+        name, span = path[-1]
+        values = values[name]
+        if brackets == 1:
+            table = _table(above, name, span)
+            table.start, table.end = start, self._at
+            return table, values
+        tables = above.mapping.get(name) or _put(above, name, span, Node([], start, self._at))
+        tables.items.append(Node({}, start, self._at, {}))
+        return tables.items[-1], values[len(tables.items) - 1]
+
+    def _pair(self, table: Node, values: Any) -> None:
+        path = self._path()
+        self._skip()
+        self._at += len("=")
+        self._skip()
+        above, values = _descend(table, values, path[:-1])
+        name, span = path[-1]
+        _put(above, name, span, self._value(values[name]))
+
+    def _value(self, plain: Any) -> Node:
+        start = self._at
+        if isinstance(plain, list):
+            return Node(self._list(plain), start, self._at)
+        if isinstance(plain, dict):
+            node = Node({}, start, start, {})
+            self._at += len("{")
+            self._skip()
+            while self._text[self._at] != "}":
+                self._pair(node, plain)
+                self._skip_comma()
+            self._at += len("}")
+            node.end = self._at
+            return node
+        match = _SCALAR.match(self._text, start)
+        self._at = match.end() if match else start
+        return Node(self._scalar(plain, start), start, self._at)
+
+    def _list(self, plain: list[Any]) -> list[Node]:
+        self._at += len("[")
+        self._skip()
+        nodes = []
+        for item in plain:
+            nodes.append(self._value(item))
+            self._skip_comma()
+        self._at += len("]")
+        return nodes
+
+    def _scalar(self, plain: Any, start: int) -> Scalar:
+        if isinstance(plain, (str, bool)):
+            return plain
+        too_large = isinstance(plain, int) and abs(plain) > LARGEST_INTEGER
+        if too_large or (isinstance(plain, float) and not math.isfinite(plain)):
+            message = f"{self._text[start : self._at][:40]} is no number that every reader holds"
+            self.faults.append(Fault("toml_number_range", start, self._at, message))
+        # What is left are dates and times, which are text here as in YAML and JSON.
+        return plain if isinstance(plain, (int, float)) else self._text[start : self._at]
+
+    def _path(self) -> list[tuple[str, tuple[int, int]]]:
+        """The parts of a key, each with its place."""
+        path = []
+        while True:
+            match = _KEY_PART.match(self._text, self._at)
+            start, self._at = self._at, match.end() if match else self._at
+            written = self._text[start : self._at]
+            path.append((_name(written), (start, self._at)))
+            dot = _DOT.match(self._text, self._at)
+            if dot is None:
+                return path
+            self._at = dot.end()
+
+    def _skip(self) -> None:
+        match = _NOTHING.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+
+    def _skip_comma(self) -> None:
+        self._skip()
+        if self._text[self._at] == ",":
+            self._at += len(",")
+            self._skip()
+
+
+def _name(written: str) -> str:
+    if written.startswith("'"):
+        return written[1:-1]
+    if written.startswith('"'):
+        return str(tomllib.loads(f"key = {written}")["key"])
+    return written
+
+
+def _descend(node: Node, values: Any, path: list[tuple[str, tuple[int, int]]]) -> tuple[Node, Any]:
+    """Go down `path` from `node`, making the tables it implies; in a list of tables the last one is meant."""
+    for name, span in path:
+        node, values = _table(node, name, span), values[name]
+        if node.items:
+            node, values = node.items[-1], values[len(node.items) - 1]
+    return node, values
+
+
+def _table(above: Node, name: str, span: tuple[int, int]) -> Node:
+    return above.mapping.get(name) or _put(above, name, span, Node({}, *span, {}))
+
+
+def _put(above: Node, name: str, span: tuple[int, int], node: Node) -> Node:
+    keys = {} if above.keys is None else above.keys
+    above.mapping[name], keys[name] = node, span
+    return node
+
 
 # What nests, what hides brackets and dots, and what ends a dotted key.
 _NESTING = lazy_pattern(
@@ -34,8 +191,6 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
     if fault is not None:
         return Loaded(None, (fault,))
     import tomllib
-
-    from workpacket.text.toml_places import place
 
     try:
         plain = tomllib.loads(source.text)

@@ -11,10 +11,9 @@ a block scalar ends with the line end of its last line, a block list or mapping 
 from __future__ import annotations
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 # What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point
 # (or an escape for it) that `yaml_events` needs for itself.

@@ -2,20 +2,236 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import yaml
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text import yaml_portable
-from workpacket.text.fault import Fault
+from workpacket.model.findings import Fix
+from workpacket.text.edits import Run, fix_of
 from workpacket.text.limits import Limits
 from workpacket.text.loaded import Loaded, duplicate_key
 from workpacket.text.node import Node
-from workpacket.text.plain_scalars import resolve
-from workpacket.text.source import Source
-from workpacket.text.yaml_errors import syntax_fault
-from workpacket.text.yaml_events import Event, NotYaml, events, restored
+from workpacket.text.source import Fault, Source
+from workpacket.text.yaml_scalars import resolve
+
+_QUOTE = "put the whole value in double quotes"
+_NO_SIBLING = "this line fits no line above it"
+
+# What libyaml and PyYAML say, what it means, and what to do; the first that fits counts.
+_MEANINGS: tuple[tuple[str, str, str], ...] = (
+    (
+        "mapping values are not allowed",
+        "a ':' that makes a key stands where no key can be",
+        f"if it is part of a value, {_QUOTE}; if it begins a new key, check the indentation and the line above",
+    ),
+    ("could not find expected ':'", "this is neither 'key: value' nor part of what is above", "add the ':' or indent"),
+    ("cannot start any token", "no value can begin with this character", _QUOTE),
+    ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
+    ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
+    ("unknown escape character", "this is no escape of YAML", "double the backslash, or use single quotes"),
+    ("Unicode character escape", "this escape names no character", "double the backslash, or use single quotes"),
+    ("hex", "this escape is not complete", "double the backslash, or use single quotes"),
+    ("',' or ']'", "a list in brackets lacks a ',' or its ']'", ""),
+    ("',' or '}'", "a mapping in braces lacks a ',' or its '}'", ""),
+    ("comment or line break", "nothing but a comment can follow the mark of a block of text", ""),
+    ("chomping or indentation", "nothing but a comment can follow the mark of a block of text", ""),
+    (
+        "sequence entries are not allowed",
+        "a list item stands where no list can begin",
+        "begin a new line, or " + _QUOTE,
+    ),
+    ("did not find expected key", _NO_SIBLING, "align it with its siblings"),
+    ("<block end>", _NO_SIBLING, "align it with its siblings"),
+    ("expected '-' indicator", _NO_SIBLING, "align it with its siblings, or begin it with '- '"),
+)
+# Told best where they begin, not where the parser gave up.
+_SHOWN_AT_THEIR_START = ("could not find expected ':'", "unexpected document")
+
+
+def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Fault:
+    """The fault for the text in [start, end) of `source`, which stops being YAML."""
+    at, since = start + error.at, start + error.since
+    if source.text[at:end].startswith("\t"):
+        return Fault("yaml_tab", at, at + 1, "a tab where blanks must stand", "replace it by blanks")
+    line, column = source.line_and_column(at)
+    meaning, hint = next(
+        ((meaning, hint) for said, meaning, hint in _MEANINGS if said in error.problem), (error.problem, "")
+    )
+    if meaning == _NO_SIBLING and source.line(line)[: column - 1].strip():
+        meaning, hint = "the value has ended before this", _QUOTE
+    # What is never closed is no news at the end of the file.
+    if any(said in error.problem for said in _SHOWN_AT_THEIR_START) or not source.text[at:end].strip():
+        at, line = since, source.line_and_column(since)[0]
+    begun = source.line_and_column(since)[0]
+    if begun != line:
+        meaning = f"{meaning} (it belongs to what begins on line {begun})"
+    return Fault("yaml_syntax", at, min(at + 1, end), meaning, hint)
+
+
+Scalar: TypeAlias = tuple[int, int, bool]
+"""Where a scalar begins and ends in the text, and whether it stands in brackets."""
+
+# Most texts hold none of these; only one that does is looked at scalar by scalar. Each begins with a character of its
+# own, for which a text is searched faster than for what may stand before it.
+_SUSPECT = lazy_pattern(
+    r"\t|#(?<=\S#)|:(?=[,\[\]{}])|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])"
+)
+_BETWEEN_SCALARS = lazy_pattern(r"#[^\r\n]*+|\t++|[?:]")
+_LONE_QUESTION_MARK = lazy_pattern(r"(?<!\S)\?(?=[\s,\[\]{}]|\Z)")
+_BLOCK = lazy_pattern(
+    r"[|>](?P<marks>[-+0-9]*)(?P<rest>[^\r\n]*)(?:\r\n|\r|\n)?(?P<lead>[ \r\n]*+)(?P<tab>\t)?",
+)
+
+
+def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
+    """The places of `text`, which stands at `start` of its source and has these scalars, that readers dispute."""
+    yield from _unfinished(text, start, scalars)
+    if _SUSPECT.search(text) is None:
+        return
+    done, may_be_key = 0, False
+    for first, end, in_brackets in scalars:
+        yield from _between(text, done, first, start, after_plain=may_be_key)
+        yield from _within(text, (first, end, in_brackets), start)
+        done, may_be_key = end, in_brackets and first < end and text[first] not in "\"'"
+    yield from _between(text, done, len(text), start, after_plain=may_be_key)
+
+
+def end_of_block_scalar(text: str, start: int, end: int) -> int:
+    """Where the last line of the block scalar in [start, end) ends: blank lines after it belong to it only if kept."""
+    end = min(end, len(text))
+    header = _BLOCK.match(text, start)
+    if header is None or header["marks"].strip("-"):
+        return end
+    lines = text[start:end].splitlines(keepends=True)
+    contents = [len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()]
+    while len(lines) > 1 and not lines[-1].strip() and len(lines[-1].rstrip("\r\n")) <= min(contents, default=-1):
+        end -= len(lines.pop())
+    return end
+
+
+def _between(text: str, done: int, first: int, start: int, *, after_plain: bool) -> Iterator[Fault]:
+    """What is wrong between the scalar that ends at `done` and the one that begins at `first`."""
+    for found in _BETWEEN_SCALARS.finditer(text, done, first):
+        at = found.start()
+        match text[at]:
+            case "\t":
+                blank = [Run(text, at, found.end(), start).replaced_by(" ")]
+                fix = fix_of((start + at, start + at + 1), blank, safe=True, title="replace it by a blank")
+                yield _tab(start + at, "a tab between values", fix)
+            case "#" if at and text[at - 1] not in " \t\r\n":
+                yield _glued(text, at, start)
+            case "?":
+                yield _question_mark(start + at)
+            case ":" if after_plain and not text[done:at].strip() and text[at + 1] in ",[]{}":
+                message = "the ':' of this key touches what comes next"
+                yield Fault("yaml_syntax", start + at, start + at + 1, message, "put a blank after the ':'")
+
+
+def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
+    """What is wrong inside a scalar."""
+    first, end, in_brackets = scalar
+    if text[first:end].startswith(("'", '"')):
+        return
+    block = _BLOCK.match(text, first, end)
+    if block:
+        yield from _within_block(block, start)
+        return
+    tab = text.find("\t", first, end)
+    if tab >= 0:
+        yield _tab(start + tab, "a tab in a value without quotes")
+    if in_brackets and text[first:end] == "-":
+        message = "a '-' alone in brackets is no value"
+        yield Fault("yaml_syntax", start + first, start + end, message, "put it in quotes")
+    lone = _LONE_QUESTION_MARK.search(text, first, end) if in_brackets else None
+    if lone:
+        yield _question_mark(start + lone.start())
+
+
+def _within_block(parts: re.Match[str], start: int) -> Iterator[Fault]:
+    before_comment, number_sign, _ = parts["rest"].partition("#")
+    if "\t" in before_comment:
+        yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after the mark of a block of text")
+    if number_sign and not before_comment:
+        yield _glued(parts.string, parts.start("rest"), start)
+    if parts["tab"] and not parts["marks"].strip("-+"):
+        yield _tab(start + parts.start("tab"), "a tab where the indentation of a block of text begins")
+
+
+def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
+    first, end, _ = scalars[-1] if scalars else (0, 0, False)
+    if not text[first:end].startswith(("|", ">")) or text[end:].strip():
+        return
+    blanks = len(text.rstrip(" "))
+    if blanks < len(text) and text[blanks - 1] in "\r\n":
+        message = "a block of text ends with a line of blanks that has no line end"
+        yield Fault("yaml_unfinished_block", start + blanks, start + len(text), message)
+
+
+def _tab(at: int, message: str, fix: Fix | None = None) -> Fault:
+    return Fault("yaml_tab", at, at + 1, message, fix=fix)
+
+
+def _glued(text: str, at: int, start: int) -> Fault:
+    span = (start + at, start + at + 1)
+    blank = [Run(text, at, at, start).replaced_by(" ")]
+    fix = fix_of(span, blank, safe=True, title="put a blank before the comment")
+    return Fault("yaml_comment_without_blank", *span, "a comment begins without a blank before its '#'", fix=fix)
+
+
+def _question_mark(at: int) -> Fault:
+    message = "a '?' that stands alone marks a key to some readers and is text to others"
+    return Fault("yaml_question_mark", at, at + 1, message)
+
+
+Event: TypeAlias = Any
+"""An event of PyYAML: its stubs call the marks optional, and no parser leaves them out."""
+
+STAND_IN = "\U0010ffff"
+_TEXTUAL_QUESTION_MARK = lazy_pattern(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
+
+LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
+
+
+class NotYaml(Exception):
+    """The text stops being YAML at offset `at`, in something that began at `since`."""
+
+    def __init__(self, problem: str, at: int, since: int) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.at = at
+        self.since = since
+
+
+def events(text: str) -> Iterator[Event]:
+    """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
+
+    What stands last, a block scalar or nothing, may end one beyond the end of `text`.
+    """
+    final = "" if text.endswith(("\n", "\r")) else "\n"
+    shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text
+    parser = LOADER(shown + final)
+    try:
+        while parser.check_event():
+            yield parser.get_event()
+    except yaml.MarkedYAMLError as error:
+        at = len(text) if error.problem_mark is None else min(error.problem_mark.index, len(text))
+        since = at if error.context_mark is None else min(error.context_mark.index, at)
+        raise NotYaml(error.problem or "", at, since) from None
+    except (ValueError, OverflowError):
+        # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
+        at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
+        raise NotYaml("found invalid Unicode character escape code", at, at) from None
+    finally:
+        parser.dispose()
+
+
+def restored(value: str) -> str:
+    """`value` with its question marks."""
+    return value.replace(STAND_IN, "?") if STAND_IN in value else value
+
 
 _COLON = lazy_pattern(r" *:")
 # libyaml refuses such an escape; PyYAML's own parser makes a string of it that no file can hold.
@@ -30,7 +246,7 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
             if not builder.take(event):
                 break
         else:
-            builder.faults += [] if builder.has_properties else yaml_portable.faults(text, start, builder.scalars)
+            builder.faults += [] if builder.has_properties else faults(text, start, builder.scalars)
     except NotYaml as error:
         builder.faults.append(syntax_fault(source, start, start + len(text), error))
     if builder.faults:
@@ -38,7 +254,7 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
     return Loaded(builder.root or Node(None, start, start))
 
 
-class _Open:
+class _OpenNode:
     """A list or mapping whose end has not come yet; of a mapping, `key` waits for its value."""
 
     __slots__ = ("in_brackets", "is_key", "is_list", "items", "key", "keys", "members", "node")
@@ -64,13 +280,13 @@ class _Builder:
     def __init__(self, source: Source, text: str, start: int, limits: Limits) -> None:
         self.root: Node | None = None
         self.faults: list[Fault] = []
-        self.scalars: list[yaml_portable.Scalar] = []
+        self.scalars: list[Scalar] = []
         self.has_properties = False
         self._source = source
         self._text = text
         self._start = start
         self._limits = limits
-        self._open: list[_Open] = []
+        self._open: list[_OpenNode] = []
         self._brackets = 0
         self._count = 0
         self._documents = 0
@@ -101,7 +317,7 @@ class _Builder:
     def _scalar(self, event: Event) -> bool:
         start, end = event.start_mark.index, event.end_mark.index
         if event.style in ("|", ">"):
-            end = yaml_portable.end_of_block_scalar(self._text, start, end)
+            end = end_of_block_scalar(self._text, start, end)
         elif start == end:
             start = end = self._place_of_nothing(start)
         self.scalars.append((start, end, self._brackets > 0))
@@ -125,7 +341,7 @@ class _Builder:
         colon = _COLON.match(self._text, done, at)
         return at if colon is None else colon.end()
 
-    def _key(self, top: _Open, written: str, start: int, end: int, *, plain: bool) -> None:
+    def _key(self, top: _OpenNode, written: str, start: int, end: int, *, plain: bool) -> None:
         top.key = written
         if plain and not written:
             self._fault("yaml_key_not_text", start, end, "a value without a key")
@@ -150,7 +366,7 @@ class _Builder:
             self._fault("yaml_key_not_text", start, end, f"a {'list' if is_list else 'mapping'} as a key")
         in_brackets = bool(event.flow_style) and start < end
         self._brackets += in_brackets
-        opened = _Open(start, end, is_list=is_list, in_brackets=in_brackets, is_key=is_key)
+        opened = _OpenNode(start, end, is_list=is_list, in_brackets=in_brackets, is_key=is_key)
         fits = is_key or self._add(opened.node)
         self._open.append(opened)
         return fits

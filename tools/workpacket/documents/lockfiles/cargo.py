@@ -12,9 +12,9 @@ from workpacket.documents.lockfiles.dependencies import (
     mapping,
     merged,
     required_text,
+    rooted,
     text,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml

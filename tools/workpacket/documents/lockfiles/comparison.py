@@ -10,16 +10,157 @@ leave covers, for direct and transitive packages alike:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, Literal
+from importlib import import_module
+from typing import Final, Literal, NamedTuple, cast
 
-from workpacket.documents.lockfiles.dependencies import Dependencies, Package
-from workpacket.documents.lockfiles.formats import Format, format_of
-from workpacket.documents.lockfiles.origins import names_a_place, without_credentials
-from workpacket.documents.lockfiles.state import State, Unreadable
-from workpacket.text.source import Source
+from workpacket.documents.lockfiles.dependencies import (
+    LOCKFILE,
+    Dependencies,
+    Malformed,
+    Package,
+    names_a_place,
+    without_credentials,
+)
+from workpacket.text.source import Fault, Source
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class LockFormat(NamedTuple):
+    """`manifests` are the files beside a lock that say which of its packages were asked for, the first one there."""
+
+    name: str
+    ecosystem: str
+    files: str
+    module: str
+    reader: str
+    locks: bool
+    manifests: tuple[str, ...] = ()
+
+
+FORMATS: Final[tuple[LockFormat, ...]] = (
+    LockFormat("npm", "npm", r"package-lock\.json|npm-shrinkwrap\.json", "npm", "read_lock", True, ("package.json",)),
+    LockFormat("pnpm", "npm", r"pnpm-lock\.yaml", "pnpm", "read_lock", True, ("package.json",)),
+    LockFormat("yarn", "npm", r"yarn\.lock", "yarn", "read_lock", True, ("package.json",)),
+    LockFormat("uv", "pypi", r"uv\.lock", "python_locks", "read_uv", True, ("pyproject.toml",)),
+    LockFormat("poetry", "pypi", r"poetry\.lock", "python_locks", "read_poetry", True, ("pyproject.toml",)),
+    LockFormat("pipenv", "pypi", r"Pipfile\.lock", "python_locks", "read_pipenv", True, ("Pipfile",)),
+    LockFormat("cargo", "cargo", r"Cargo\.lock", "cargo", "read_lock", True, ("Cargo.toml",)),
+    LockFormat("go.sum", "go", r"go\.sum", "go", "read_sum", True, ("go.mod",)),
+    LockFormat("go.mod", "go", r"go\.mod", "go", "read_mod", False),
+    LockFormat("package.json", "npm", r"package\.json", "npm", "read_manifest", False),
+    LockFormat("pyproject.toml", "pypi", r"pyproject\.toml", "python_manifests", "read_pyproject", False),
+    LockFormat("Pipfile", "pypi", r"Pipfile", "python_manifests", "read_pipfile", False),
+    LockFormat("requirements", "pypi", r"(?:.+[-_.])?requirements(?:[-_.].+)?\.(?:txt|in)", "python_manifests",
+           "read_requirements", False),
+    LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo", "read_manifest", False),
+)  # fmt: skip
+
+# Copies of other people's packages, each with a manifest of its own that nobody here asks anything with.
+INSTALLED: Final = frozenset({"node_modules", ".venv", "site-packages"})
+
+_PATTERNS: Final = tuple((re.compile(row.files), row) for row in FORMATS)
+
+
+def format_of(path: str) -> LockFormat | None:
+    """The format of the file at `path` (with '/'), if it is about dependencies."""
+    *folders, name = path.split("/")
+    if INSTALLED.intersection(folders):
+        return None
+    if folders and folders[-1] == "requirements" and name.endswith((".txt", ".in")):
+        return next(row for row in FORMATS if row.name == "requirements")
+    return next((row for pattern, row in _PATTERNS if pattern.fullmatch(name)), None)
+
+
+def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault:
+    """What the file says, or what is wrong with it: never a part of it."""
+    module = import_module(f"workpacket.documents.lockfiles.{known.module}")
+    read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
+    try:
+        return read(source)
+    except Malformed as wrong:
+        return wrong.fault
+
+
+class Unreadable(Value):
+    """A file that says nothing that may be believed. `at` tells in which of the two states it stands."""
+
+    path: str
+    at: str
+    line: int
+    column: int
+    message: str
+
+
+class State:
+    """`files` gives each path its bytes, or a sentence that says why it has none. Each file is read once.
+
+    `label` is what a person calls this moment.
+    """
+
+    def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
+        self.label = label
+        self.files = files
+        self._read: dict[str, Dependencies | Unreadable] = {}
+        self._sources: dict[str, Source] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.files
+
+    def source(self, path: str) -> Source:
+        if path not in self._sources:
+            data = self.files.get(path, b"")
+            self._sources[path] = Source.from_bytes(path, data if isinstance(data, bytes) else b"")
+        return self._sources[path]
+
+    def read(self, path: str) -> Dependencies | Unreadable:
+        """What the file says; of one that is not there, nothing."""
+        if path not in self._read:
+            self._read[path] = self._examined(path)
+        return self._read[path]
+
+    def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | Unreadable | None:
+        """What the manifests of these names at and below `folder` ask for, parts of a workspace too. None: no one."""
+        found: dict[str, str] = {}
+        any_there = False
+        for path in sorted(self.files):
+            inside, _, name = path.rpartition("/")
+            if (
+                name not in names
+                or format_of(path) is None
+                or not f"{inside}/".startswith(f"{folder}/" if folder else "")
+            ):
+                continue
+            read = self.read(path)
+            if isinstance(read, Unreadable):
+                return read
+            any_there = True
+            for asked, requirement in (read.direct or {}).items():
+                found[asked] = " | ".join(dict.fromkeys(filter(None, (found.get(asked), requirement))))
+        return found if any_there else None
+
+    def _examined(self, path: str) -> Dependencies | Unreadable:
+        if path not in self.files:
+            return Dependencies(direct={})
+        data = self.files[path]
+        if isinstance(data, str):
+            return Unreadable(path, self.label, 0, 0, data)
+        if len(data) > LOCKFILE.size:
+            return Unreadable(path, self.label, 0, 0, LOCKFILE.size_fault(0).message)
+        known = format_of(path)
+        assert known is not None, f"{path} is of no known format"
+        read = read_dependencies(self.source(path), known)
+        if isinstance(read, Fault):
+            line, column = self.source(path).line_and_column(min(read.start, len(self.source(path).text)))
+            return Unreadable(path, self.label, line, column, read.message)
+        return read
+
 
 Kind = Literal["added", "removed", "updated"]
 
@@ -27,7 +168,7 @@ Kind = Literal["added", "removed", "updated"]
 _SHOWN: Final = 3
 
 
-class Change(Value):
+class DependencyChange(Value):
     """A direct dependency that is not what it was; `old` and `new` say version or requirement."""
 
     name: str
@@ -52,7 +193,7 @@ class Compared(Value):
     path: str
     format: str
     ecosystem: str
-    direct: tuple[Change, ...]
+    direct: tuple[DependencyChange, ...]
     transitive: Mapping[str, int]
     lines: tuple[int, int]
     new_packages: int
@@ -76,7 +217,7 @@ def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Un
     return tuple(changed), tuple(unreadable)
 
 
-def _compared(path: str, known: Format, before: State, after: State) -> Compared | Unreadable:
+def _compared(path: str, known: LockFormat, before: State, after: State) -> Compared | Unreadable:
     old, new = before.read(path), after.read(path)
     if isinstance(new, Unreadable):
         return new
@@ -97,7 +238,7 @@ def _compared(path: str, known: Format, before: State, after: State) -> Compared
     )  # fmt: skip
 
 
-def _asked(path: str, known: Format, found: Dependencies, state: State) -> Mapping[str, str] | Unreadable:
+def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str] | Unreadable:
     """What was asked for. A lock file that does not tell has manifests; without those, everything counts as asked for.
 
     Before there was a lock file, what the manifests ask for was there already.
@@ -116,18 +257,18 @@ def _asked(path: str, known: Format, found: Dependencies, state: State) -> Mappi
 def _changes(
     old: Dependencies, new: Dependencies, asked_old: Mapping[str, str], asked_new: Mapping[str, str],
     source: Source, *, first: bool,
-) -> Iterator[Change]:  # fmt: skip
+) -> Iterator[DependencyChange]:  # fmt: skip
     """`first`: there was no lock file, so a version that is now held fast is no change of what was asked for."""
     for name in sorted({*asked_old, *asked_new}):
         was, now = _said(old, asked_old, name), _said(new, asked_new, name)
         line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
         if name not in asked_old:
-            yield Change(without_credentials(name), "added", "", now, line)
+            yield DependencyChange(without_credentials(name), "added", "", now, line)
         elif name not in asked_new:
             if not first:
-                yield Change(without_credentials(name), "removed", was, "", line)
+                yield DependencyChange(without_credentials(name), "removed", was, "", line)
         elif not first and (old.versions(name) != new.versions(name) or asked_old[name] != asked_new[name]):
-            yield Change(without_credentials(name), "updated", was, now, line)
+            yield DependencyChange(without_credentials(name), "updated", was, now, line)
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
@@ -166,7 +307,7 @@ def _lines(before: State, after: State, path: str) -> tuple[int, int]:
 
 
 def _suspicions(
-    path: str, known: Format, before: State, after: State, old: Dependencies, new: Dependencies
+    path: str, known: LockFormat, before: State, after: State, old: Dependencies, new: Dependencies
 ) -> Iterator[Suspicion]:
     if known.locks and path in before and path not in after:
         if old.packages:

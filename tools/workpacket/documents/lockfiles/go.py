@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from workpacket.documents.lockfiles.dependencies import LOCKFILE, Dependencies, Malformed, Package
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 
 _WORD = r'(?:"[^"]*"|`[^`]*`|[^\s"`()]+)'
 _ONE = lazy_pattern(r"(?P<verb>[a-z]+)\s+(?P<rest>\S.*)\Z")

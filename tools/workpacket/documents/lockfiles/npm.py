@@ -10,10 +10,10 @@ from workpacket.documents.lockfiles.dependencies import (
     Package,
     mapping,
     merged,
+    rooted,
     subresource,
     text,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.text.json_strict import load_json
 from workpacket.text.node import Node
 from workpacket.text.source import Source

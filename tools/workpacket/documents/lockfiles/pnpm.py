@@ -12,11 +12,11 @@ from workpacket.documents.lockfiles.dependencies import (
     malformed,
     mapping,
     merged,
+    rooted,
     subresource,
     text,
     written,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Node
 from workpacket.text.source import Source

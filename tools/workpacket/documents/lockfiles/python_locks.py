@@ -14,9 +14,9 @@ from workpacket.documents.lockfiles.dependencies import (
     merged,
     python_name,
     required_text,
+    rooted,
     text,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.text.json_strict import load_json
 from workpacket.text.node import Node
 from workpacket.text.source import Source

@@ -14,13 +14,12 @@ from workpacket.documents.lockfiles.dependencies import (
     mapping,
     merged,
     python_name,
+    rooted,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 from workpacket.text.toml_strict import load_toml
 
 _REQUIREMENT = lazy_pattern(

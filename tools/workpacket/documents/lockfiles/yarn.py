@@ -13,14 +13,13 @@ from workpacket.documents.lockfiles.dependencies import (
     mapping,
     merged,
     required_text,
+    rooted,
     subresource,
     written,
 )
-from workpacket.documents.lockfiles.loading import rooted
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.fault import Fault
 from workpacket.text.loaded import unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
 from workpacket.text.yaml_strict import load_yaml
 
 _BERRY = lazy_pattern(r"^__metadata:", re.MULTILINE)

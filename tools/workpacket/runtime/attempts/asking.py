@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.boundary import Boundary
-from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.calls import Scope
 from workpacket.runtime.records.jcs import jcs_hash
@@ -79,7 +78,7 @@ class Questions:
         data |= {name: value for name, value in (("name", asking.name), ("target", asking.target)) if value}
         if redactions:
             data["redactions"] = redactions
-        self.recorder.record(Draft("confirmation.requested", data, stored_text(cleaned).encode("utf-8")))
+        self.recorder.record(RecordDraft("confirmation.requested", data, stored_text(cleaned).encode("utf-8")))
 
     def _answered_at_hand(self, asking: Asking, subject: str) -> str:
         question = self.recorder.state.questions[subject]
@@ -95,7 +94,7 @@ class Questions:
             )
         answer = "yes" if said else "no"
         given: dict[str, Json] = {"subject": subject, "answer": answer, "by": self.recorder.actor}
-        self.recorder.record(Draft("confirmation.given", given))
+        self.recorder.record(RecordDraft("confirmation.given", given))
         return answer
 
 

@@ -25,8 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.boundary import Boundary
-from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.steps import CutShort, Options, decoded, encoded
 from workpacket.runtime.errors import (
     EffectKeyReused,
@@ -41,14 +40,14 @@ from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
-from workpacket.runtime.resuming.observations import changed_keys
+from workpacket.runtime.resuming.observe import changed_keys
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
 Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate"]
 REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
-class Plan(NamedTuple):
+class EffectPlan(NamedTuple):
     """One effect as the code asks for it. `probe` says whether it happened: its receipt, or `NotDone` raised.
 
     `asked`, of an effect with a key: the hash of each argument, and the names of those that have none.
@@ -107,7 +106,7 @@ def undone(step: str) -> RunBlocked:
 
 
 def reuse_of(
-    record: EffectRecord, plan: Plan, args: Mapping[str, str] | None, redactor: Redactor
+    record: EffectRecord, plan: EffectPlan, args: Mapping[str, str] | None, redactor: Redactor
 ) -> dict[str, dict[str, str]]:
     """How the effect that a key was used for differs from the one that is asked for: each fact, old and new.
 
@@ -136,12 +135,12 @@ class Effects:
     replaying: bool = False  # the run is finished: nothing is written, and nothing is done
     repeated: list[str] = field(default_factory=list)
     # Begun, and no outcome is stored; with what has cut it short, if anything has.
-    in_flight: dict[str, tuple[Plan, BaseException | None]] = field(default_factory=dict)
+    in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
     # Of a finished run, where nothing is written: what was matched by key only, and what was refused as it was then.
     _matched: dict[str, dict[str, str]] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
 
-    def known(self, plan: Plan) -> EffectRecord | None:
+    def known(self, plan: EffectPlan) -> EffectRecord | None:
         """What the log says of this effect; refuses a step that asked for another effect before, and a key too."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
@@ -155,7 +154,7 @@ class Effects:
             )
         return record
 
-    def done_for_other_inputs(self, plan: Plan) -> bool:
+    def done_for_other_inputs(self, plan: EffectPlan) -> bool:
         """Whether the step did another effect for inputs that a person has agreed to replace meanwhile."""
         state = self.recorder.state
         if plan.effect in state.effects or plan.options.changed != "block":
@@ -163,14 +162,14 @@ class Effects:
         others = self._others(plan)
         return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
 
-    def _others(self, plan: Plan) -> list[EffectRecord]:
+    def _others(self, plan: EffectPlan) -> list[EffectRecord]:
         """The other effects that this step began; one that was only announced, and asked about, was not begun."""
         state = self.recorder.state
         if not state.effect_steps.get(plan.step):
             return []
         return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
 
-    def _require_same(self, record: EffectRecord, plan: Plan) -> None:
+    def _require_same(self, record: EffectRecord, plan: EffectPlan) -> None:
         """The key must have been used for the same. One that was stored without its arguments matches once."""
         assert plan.asked is not None
         args = self._matched.get(plan.effect) if record.args is None else record.args
@@ -187,14 +186,14 @@ class Effects:
             self._matched[plan.effect] = plan.asked[0]
         elif args is None:
             self.recorder.record(
-                Draft("effect.matched", {"effect": plan.effect, "step": plan.step, **self._asked(plan)})
+                RecordDraft("effect.matched", {"effect": plan.effect, "step": plan.step, **self._asked(plan)})
             )
 
-    def move(self, plan: Plan) -> Move:
+    def move(self, plan: EffectPlan) -> Move:
         record = self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             self.boundary.check()
-            self.recorder.record(Draft("effect.doubted", self._data(plan) | self._asked(plan)))
+            self.recorder.record(RecordDraft("effect.doubted", self._data(plan) | self._asked(plan)))
             record = self.recorder.state.effects[plan.effect]
         move = next_move(record, plan.recovery)
         if move == "look" and plan.probe is None:
@@ -210,7 +209,7 @@ class Effects:
             self.boundary.check()
         return move
 
-    def failed(self, plan: Plan) -> BaseException | None:
+    def failed(self, plan: EffectPlan) -> BaseException | None:
         """In a finished run: what the effect raised. One that was never done is refused."""
         if not self.replaying:
             return None
@@ -223,7 +222,7 @@ class Effects:
         data = current(record.event, self.recorder.kinds)
         return undone(record.step) if data.get("error") == COMPENSATED else failure_again(data)
 
-    def _refused_then(self, plan: Plan, record: EffectRecord) -> RunBlocked | None:
+    def _refused_then(self, plan: EffectPlan, record: EffectRecord) -> RunBlocked | None:
         """The refusal that the last attempt got for a result that could not be stored; a later call asks the probe."""
         before = record.event.version < self.recorder.state.attempt_began
         if not record.unkept or before or plan.effect in self._refused:
@@ -231,26 +230,26 @@ class Effects:
         self._refused.add(plan.effect)
         return self.no_receipt(plan)
 
-    def leave(self, plan: Plan, error: BaseException) -> None:
+    def leave(self, plan: EffectPlan, error: BaseException) -> None:
         """The effect was cut short by something that is no failure of its own, such as a time limit around it."""
         if plan.effect in self.in_flight:
             self.in_flight[plan.effect] = (plan, error)
 
-    def cut_short(self) -> list[Draft]:
+    def cut_short(self) -> list[RecordDraft]:
         """What is still in flight when the run is finished, as failures of unknown outcome."""
         drafts = []
         for plan, error in self.in_flight.values():
             data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
-            drafts.append(Draft("effect.failed", data | failure_data(error or CutShort(plan.step))))
+            drafts.append(RecordDraft("effect.failed", data | failure_data(error or CutShort(plan.step))))
         return drafts
 
-    def receipt(self, plan: Plan) -> Any:
+    def receipt(self, plan: EffectPlan) -> Any:
         record = self.recorder.state.effects[plan.effect]
         stored = self.recorder.store.payload(record.event)
         # Without a payload a person said that it was done, and not what came of it.
         return None if stored is None else decoded(stored, plan.options.codec)
 
-    def no_receipt(self, plan: Plan, why: str = "") -> RunBlocked:
+    def no_receipt(self, plan: EffectPlan, why: str = "") -> RunBlocked:
         """The refusal to go on with an effect that happened, of whose result nothing may be handed out."""
         record = self.recorder.state.effects[plan.effect]
         answer = f"workpacket resume {shlex.quote(self.recorder.stream)} --mark-done {shlex.quote(record.step)}"
@@ -270,17 +269,17 @@ class Effects:
             details=details | {"unkept": record.unkept},
         )
 
-    def intend(self, plan: Plan) -> bool:
+    def intend(self, plan: EffectPlan) -> bool:
         """Say what is going to be done, before somebody is asked whether it may. False if it is begun already."""
         record = None if self._announced_otherwise(plan) else self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             return False
         if record is None:
             self.boundary.check()
-            self.recorder.record(Draft("effect.intended", self._data(plan) | self._asked(plan)))
+            self.recorder.record(RecordDraft("effect.intended", self._data(plan) | self._asked(plan)))
         return next_move(record, plan.recovery) == "start"
 
-    def _announced_otherwise(self, plan: Plan) -> bool:
+    def _announced_otherwise(self, plan: EffectPlan) -> bool:
         """Whether the key was only announced, for other arguments or another target: the person is asked again."""
         record = self.recorder.state.effects.get(plan.effect)
         if record is None or plan.asked is None or record.status != "intended":
@@ -288,15 +287,15 @@ class Effects:
         differing = reuse_of(record, plan, record.args, self.recorder.redactor)
         return bool(differing) and "name" not in differing
 
-    def start(self, plan: Plan, *, repeated: bool) -> None:
+    def start(self, plan: EffectPlan, *, repeated: bool) -> None:
         """From here on the act may have happened. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
         data = self._data(plan) | self._asked(plan) | {"attempt": self.recorder.state.attempt}
-        self.recorder.record(Draft("effect.started", data | ({"repeated": True} if repeated else {})))
+        self.recorder.record(RecordDraft("effect.started", data | ({"repeated": True} if repeated else {})))
         self.in_flight[plan.effect] = (plan, None)
 
-    def succeed(self, plan: Plan, value: Any, *, by_probe: bool = False) -> None:
+    def succeed(self, plan: EffectPlan, value: Any, *, by_probe: bool = False) -> None:
         """Store that it happened, and its receipt. A result that cannot be stored does not undo the act."""
         data = self._data(plan)
         if by_probe:
@@ -304,18 +303,18 @@ class Effects:
         key = f"succeeded:{plan.effect}"
         if plan.options.codec is None:
             facts, payload = self._receipt(plan, value)
-            self.recorder.record(Draft("effect.succeeded", data | facts, payload), key=key)
+            self.recorder.record(RecordDraft("effect.succeeded", data | facts, payload), key=key)
             self.in_flight.pop(plan.effect, None)
         else:  # code of the author, which may do anything, also end the process: the act is on record before it runs
-            self.recorder.record(Draft("effect.succeeded", data | {"unkept": NOT_ENCODED}), key=key)
+            self.recorder.record(RecordDraft("effect.succeeded", data | {"unkept": NOT_ENCODED}), key=key)
             self.in_flight.pop(plan.effect, None)
             facts, payload = self._receipt(plan, value)
             place: dict[str, Json] = {"effect": plan.effect, "step": plan.step}
-            self.recorder.record(Draft("effect.receipt", place | facts, payload))
+            self.recorder.record(RecordDraft("effect.receipt", place | facts, payload))
         if "unkept" in facts:
             raise self.no_receipt(plan)
 
-    def _receipt(self, plan: Plan, value: Any) -> tuple[dict[str, Json], bytes | None]:
+    def _receipt(self, plan: EffectPlan, value: Any) -> tuple[dict[str, Json], bytes | None]:
         """What is stored of the result: its bytes and what is to be known of them, or why there are none."""
         try:
             payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
@@ -324,7 +323,7 @@ class Effects:
         facts: dict[str, Json] = {"result_hash": result_hash}
         return facts | ({"redactions": redactions} if redactions else {}), payload
 
-    def fail(self, plan: Plan, error: Exception, tries: int) -> float:
+    def fail(self, plan: EffectPlan, error: Exception, tries: int) -> float:
         """The wait before the next try; raises `error` again if there is none or if trying again could do it twice."""
         if isinstance(error, RuntimeFault):
             self.leave(plan, error)
@@ -333,19 +332,19 @@ class Effects:
         data: dict[str, Json] = {
             "effect": plan.effect, "step": plan.step, "definite": definite, **failure_data(error),
         }  # fmt: skip
-        self.recorder.record(Draft("effect.failed", data))
+        self.recorder.record(RecordDraft("effect.failed", data))
         self.in_flight.pop(plan.effect, None)
         wait = plan.options.retry.wait_after(tries, error)
         if wait is None or not (definite or plan.recovery in REPEATABLE):
             raise error
         return wait
 
-    def compensated(self, plan: Plan) -> None:
+    def compensated(self, plan: EffectPlan) -> None:
         data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": True, "error": COMPENSATED}
-        self.recorder.record(Draft("effect.failed", data))
+        self.recorder.record(RecordDraft("effect.failed", data))
         raise undone(plan.step)
 
-    def _asked(self, plan: Plan) -> dict[str, Json]:
+    def _asked(self, plan: EffectPlan) -> dict[str, Json]:
         """What a key stands beside, where it is not in the record anyway."""
         if plan.asked is None:
             return {}
@@ -357,7 +356,7 @@ class Effects:
             data["target_hash"] = jcs_hash(plan.target)
         return data
 
-    def _data(self, plan: Plan) -> dict[str, Json]:
+    def _data(self, plan: EffectPlan) -> dict[str, Json]:
         return {
             "args_hash": plan.args_hash,
             "effect": plan.effect,

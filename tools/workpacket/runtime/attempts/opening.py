@@ -2,29 +2,175 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.asking import Ask
-from workpacket.runtime.attempts.fork import carried_over
-from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.request import Wanted, dependencies_of, said_of
+from workpacket.runtime.attempts.effects import identity
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import Lent, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.processes import is_certainly_alive, is_certainly_dead, this_process
-from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.records.secret_rules import names_a_secret
-from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.redaction import Redactor, names_a_secret
+from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, StepRecord, fold
 from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.resuming.changes import HIDDEN, changed_lines, shown_changes
 from workpacket.runtime.resuming.decide import Decision, decide
-from workpacket.runtime.resuming.observations import Observations, ResumePolicy, hashes_by_key
-from workpacket.runtime.resuming.observe import Observer, look_around, read_state
+from workpacket.runtime.resuming.observe import (
+    HIDDEN,
+    Observations,
+    Observer,
+    ResumePolicy,
+    changed_lines,
+    hashes_by_key,
+    look_around,
+    read_state,
+    shown_changes,
+)
 from workpacket.runtime.stores.contract import Lease, Store, Witness
 from workpacket.runtime.ticks import Clock
+
+
+class RunRequest(TypedDict, total=False):
+    """The keyword arguments of `Runtime.run`. All are optional."""
+
+    packet: str  # the work packet the run belongs to
+    key: str  # names one run for good: asked for again after it is finished, it gives its stored results
+    inputs: Mapping[str, Json]  # what the results depend on; a later attempt with other inputs has to be confirmed
+    scope: Sequence[str]  # what the run may touch; a later attempt may narrow it
+    code_version: str  # a later attempt with another version has to be confirmed
+    repository: str  # the identity of the repository the work belongs to
+    seconds: float  # how long its steps may take in all
+    steps: int  # how many steps it may have
+    deadline: datetime  # when it has to be over
+    checkpoint: str  # go on from this checkpoint only; if it is missing, refuse
+    retry_token: str  # the token of a checkpoint; good for one attempt
+    allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
+    base_commit: str  # the commit at which a new run begins, '' before the first one
+    fresh: bool  # begin a new run even if an unfinished one exists
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The run somebody asked for. `inputs` None: not said, so they cannot be compared."""
+
+    name: str
+    packet: str = ""
+    key: str = ""
+    inputs: Mapping[str, Json] | None = None
+    scope: tuple[str, ...] | None = None
+    code_version: str | None = None
+    repository: str | None = None
+    workdir: str | None = None
+    budget: Mapping[str, Json] = field(default_factory=dict)
+    checkpoint: str = ""
+    retry_token: str = ""
+    allow_deps: tuple[str, ...] | None = None
+    base_commit: str | None = None
+    fresh: bool = False
+
+
+def wanted_run(name: str, request: RunRequest, workdir: str | None) -> Wanted:
+    scope, allow_deps = request.get("scope"), request.get("allow_deps")
+    return Wanted(
+        name,
+        packet=request.get("packet", ""),
+        key=request.get("key", ""),
+        inputs=request.get("inputs", {}),
+        scope=None if scope is None else tuple(scope),
+        code_version=request.get("code_version"),
+        repository=request.get("repository"),
+        workdir=workdir,
+        budget=_budget(request),
+        checkpoint=request.get("checkpoint", ""),
+        retry_token=request.get("retry_token", ""),
+        allow_deps=None if allow_deps is None else tuple(allow_deps),
+        base_commit=request.get("base_commit"),
+        fresh=request.get("fresh", False),
+    )
+
+
+def _budget(request: RunRequest) -> dict[str, Json]:
+    budget: dict[str, Json] = {}
+    if "seconds" in request:
+        budget["seconds"] = request["seconds"]
+    if "steps" in request:
+        budget["steps"] = request["steps"]
+    if "deadline" in request:
+        budget["until"] = int(request["deadline"].timestamp() * 1_000_000)
+    return budget
+
+
+def said_of(wanted: Wanted) -> dict[str, Json]:
+    """What was said of the run this time and let pass: from now on it is what was recorded."""
+    said: dict[str, Json | None] = {
+        "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
+        "scope": None if wanted.scope is None else list(wanted.scope),
+        "budget": dict(wanted.budget) or None,
+        "code_version": wanted.code_version,
+        "repository": wanted.repository,
+        "workdir": wanted.workdir,
+    }
+    return {name: value for name, value in said.items() if value is not None} | dependencies_of(wanted)
+
+
+def dependencies_of(wanted: Wanted) -> dict[str, Json]:
+    return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
+
+
+def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream: str) -> list[RecordDraft]:
+    origin: dict[str, Json] = {"stream": state.stream, "version": point.version, "hash": point.event.hash}
+    drafts = [_begin(store, state, origin)]
+    drafts += [_step(store, record) for record in state.steps.values()]
+    drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
+    drafts.append(_carried(store, point.event))
+    drafts.append(RecordDraft("run.stopped", {"code": "user_stopped"}))
+    return drafts
+
+
+def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraft:
+    (begin,) = store.read(state.stream, 0, 1)
+    draft = _carried(store, begin)
+    return RecordDraft(draft.type, {**draft.data, "fork_of": origin}, draft.payload)
+
+
+def _step(store: Store, record: StepRecord) -> RecordDraft:
+    return _carried(store, record.event)
+
+
+def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
+    """What is known of it there is known here: that it happened, with its receipt, or that nobody knows."""
+    data: dict[str, Json] = {
+        "effect": identity(stream, record.step, record.kind, record.target, record.args_hash),
+        "step": record.step,
+        "kind": record.kind,
+        "target": record.target,
+        "args_hash": record.args_hash,
+    }
+    if record.args is not None:
+        data["args"] = dict(record.args)
+    if record.target_hash:
+        data["target_hash"] = record.target_hash
+    if record.status == "succeeded":
+        draft = _carried(store, record.event)
+        yield RecordDraft("effect.succeeded", {**draft.data, **data}, draft.payload)
+    elif record.status == "mark_done":
+        draft = _carried(store, record.event)
+        yield RecordDraft("effect.doubted", {**data, "carried_from": record.event.hash})
+        yield RecordDraft("effect.resolved", {**draft.data, "effect": data["effect"]}, draft.payload)
+    elif record.status in {"started", "failed_unknown", "compensate"}:
+        yield RecordDraft("effect.doubted", {**data, "carried_from": record.event.hash})
+
+
+def _carried(store: Store, event: Event) -> RecordDraft:
+    data = {name: value for name, value in event.values().items() if name != "dropped"}
+    return RecordDraft(event.type, {**data, "carried_from": event.hash}, store.payload(event))
+
 
 LEASE_SECONDS = 30.0
 
@@ -90,7 +236,7 @@ class Opening:
             "budget": dict(wanted.budget),
         }
         data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
-        draft = Draft("run.started", data, self._kept_inputs(inputs))
+        draft = RecordDraft("run.started", data, self._kept_inputs(inputs))
         try:
             self._announce(stream, wanted.packet)
             recorder.begin(draft)
@@ -167,7 +313,7 @@ class Opening:
         if said is None:
             return False
         data: dict[str, Json] = {"subject": decision.subject, "answer": "yes" if said else "no", "by": self.actor}
-        self._recorder(stream, state, None).record(Draft("confirmation.given", data))
+        self._recorder(stream, state, None).record(RecordDraft("confirmation.given", data))
         return True
 
     def _refused(self, stream: str, state: RunState, decision: Decision, wanted: Wanted) -> RunBlocked:
@@ -181,7 +327,9 @@ class Opening:
             self._ask_for_yes(stream, state, decision, facts)
         elif decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
-            self._recorder(stream, state, None).record(Draft("run.blocked", data), key=f"blocked:{decision.digest}")
+            self._recorder(stream, state, None).record(
+                RecordDraft("run.blocked", data), key=f"blocked:{decision.digest}"
+            )
         if decision.code == "inputs_changed":
             details = "; ".join(changed_lines(facts.get("changes"))) or details
         message = f"{stream}: {details or decision.code}"
@@ -197,17 +345,17 @@ class Opening:
         cleaned, _ = self.redactor.clean_value(content, stored_text(content))
         data: dict[str, Json] = {"code": decision.code, "decision": decision.digest, "subject": decision.subject}
         payload = stored_text(cleaned).encode("utf-8")
-        self._recorder(stream, state, None).record(Draft("run.blocked", data, payload))
+        self._recorder(stream, state, None).record(RecordDraft("run.blocked", data, payload))
 
     def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
         state = recorder.state
         if decision.action == "COMPLETE":
             return self._finished(recorder)
         self._announce(state.stream, state.packet)
-        drafts: list[Draft] = []
+        drafts: list[RecordDraft] = []
         if wanted.retry_token:
             spent: dict[str, Json] = {"token_hash": token_hash(wanted.retry_token), "checkpoint": decision.checkpoint}
-            drafts.append(Draft("retry_token.consumed", spent))
+            drafts.append(RecordDraft("retry_token.consumed", spent))
         data: dict[str, Json] = {
             "attempt": state.attempt + 1,
             "decision": decision.digest,
@@ -216,7 +364,7 @@ class Opening:
         }
         changed = wanted.inputs is not None and hashes_by_key(wanted.inputs) != state.inputs
         payload = self._kept_inputs(wanted.inputs or {}) if changed else None
-        recorder.record(*drafts, Draft("attempt.started", data | said_of(wanted), payload))
+        recorder.record(*drafts, RecordDraft("attempt.started", data | said_of(wanted), payload))
         return self._session(recorder)
 
     # ---- a run from another's checkpoint -------------------------------------------------------------------------

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.kinds import KINDS, Data, Kind
+from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
 from workpacket.runtime.ticks import Clock
 
 
-class Draft(NamedTuple):
+class RecordDraft(NamedTuple):
     """A record before redaction. The payload was redacted by whoever made it."""
 
     type: str
@@ -33,14 +34,14 @@ class Recorder:
     clock: Clock
     redactor: Redactor
     lease: Lease | None = None
-    kinds: Mapping[str, Kind] = field(default_factory=lambda: KINDS)
+    kinds: Mapping[str, RecordKind] = field(default_factory=lambda: KINDS)
     seq: int = 0
     last_contact: float = 0.0
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def record(
         self,
-        *drafts: Draft,
+        *drafts: RecordDraft,
         key: str | None = None,
         expected_version: int | None = None,
         append: Callable[[Append], Appended] | None = None,
@@ -60,10 +61,10 @@ class Recorder:
             self._follow(appended.events)
             return appended.events
 
-    def begin(self, *drafts: Draft) -> None:
+    def begin(self, *drafts: RecordDraft) -> None:
         """The first records of a stream. If one of this name was lost, the new one is told: it may have acted."""
         had = lost_events(self.store, self.stream)
-        told = (Draft("rolled_back", {"had": had, "has": 0}),) if had else ()
+        told = (RecordDraft("rolled_back", {"had": had, "has": 0}),) if had else ()
         self.record(*drafts, *told, expected_version=0)
 
     def catch_up(self) -> None:
@@ -87,6 +88,49 @@ class Recorder:
         for event in events:
             self.state.apply(event, self.kinds)
 
-    def _new(self, draft: Draft) -> NewEvent:
+    def _new(self, draft: RecordDraft) -> NewEvent:
         kind = self.kinds[draft.type]
         return NewEvent(draft.type, clean_record(kind, draft.data, self.redactor), kind.schema_version, draft.payload)
+
+
+FRESH = 0.005  # seconds for which what was just read of the log is taken to be the present
+SLICE = 0.2
+
+
+@dataclass(slots=True)
+class Boundary:
+    recorder: Recorder
+    leaving: Callable[[], bool] = bool  # whether whoever does this run is told to end: by default never
+    replaying: bool = False  # the run is finished: nothing can end it between two pieces any more
+
+    def check_now(self) -> None:
+        """The same as `check` on a fresh view of the log, where no new work is about to begin."""
+        if self.replaying:
+            return
+        self.recorder.catch_up()
+        self.check()
+
+    def check(self) -> None:
+        """Before new work: raise if the run is finished, cancelled or handed over, or its deadline has passed."""
+        recorder = self.recorder
+        if recorder.clock.ticks() - recorder.last_contact > FRESH:
+            recorder.catch_up()
+        if recorder.state.status == "completed":
+            raise RunBlocked(f"{recorder.stream} is finished; nothing is added to it", code="step_changed")
+        if recorder.state.cancel_reason is not None:
+            raise RunCancelled(recorder.state.cancel_reason)
+        if self.leaving():
+            raise HandedOver
+        until = recorder.state.budget.get("until")
+        if isinstance(until, int) and recorder.clock.now() > until:
+            raise RunBlocked("the deadline of the run has passed", code="timeout")
+        steps = recorder.state.budget.get("steps")
+        if isinstance(steps, int) and len(recorder.state.steps) >= steps:
+            raise RunBlocked(f"the run has done its {steps} steps", code="max_ticks")
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, waking up often enough to notice a cancellation."""
+        ends = self.recorder.clock.ticks() + seconds
+        while (left := ends - self.recorder.clock.ticks()) > 0:
+            self.recorder.clock.sleep(min(left, SLICE))
+            self.check()

@@ -10,20 +10,76 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, BinaryIO, TypedDict
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TypedDict
 
-from workpacket.runtime.attempts.commands import LOOK, stop_group
 from workpacket.runtime.errors import RunBlocked
+
+LOOK = 0.1  # seconds between two looks for a cancellation
+GRACE = 5.0  # seconds a program gets to end by itself
+
+
+class Outcome(TypedDict):
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run_command(
+    argv: Sequence[str], check: Callable[[], None], *, cwd: Path | None = None, timeout: float | None = None
+) -> Outcome:
+    """Run the program to its end. `check` raises when the run is cancelled: then the whole process group is stopped."""
+    with subprocess.Popen(  # noqa: S603  # an argument list, no shell
+        list(argv),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        waited = 0.0
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=LOOK)
+                return Outcome(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+            except subprocess.TimeoutExpired:
+                waited += LOOK
+                _check_or_stop(process, check, timeout is not None and waited >= timeout)
+
+
+def _check_or_stop(process: subprocess.Popen[str], check: Callable[[], None], overdue: bool) -> None:
+    try:
+        if overdue:
+            raise TimeoutError("the program took longer than it was allowed")
+        check()
+    except BaseException:
+        stop_group(process)
+        raise
+
+
+def stop_group(process: subprocess.Popen[Any]) -> None:
+    """End every process of the group: asked first, then forced."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
 
 KEPT = 16 * 1024  # bytes of each output that are stored: the last ones
 _GATE = 'read -r _ && exec "$@" </dev/null'
 
 
-class Kept(TypedDict):
+class StoredOutput(TypedDict):
     """What is stored of one output: its digest and length, and its end."""
 
     sha256: str
@@ -33,8 +89,8 @@ class Kept(TypedDict):
 
 class Relayed(TypedDict):
     exit_code: int
-    stdout: Kept
-    stderr: Kept
+    stdout: StoredOutput
+    stderr: StoredOutput
 
 
 class ProgramFailed(Exception):
@@ -65,8 +121,10 @@ class _Output:
                 except BrokenPipeError:
                     self.sink = None  # nobody reads on; the step is done all the same
 
-    def kept(self) -> Kept:
-        return Kept(sha256=self.digest.hexdigest(), length=self.length, tail=self.tail.decode("utf-8", "replace"))
+    def kept(self) -> StoredOutput:
+        return StoredOutput(
+            sha256=self.digest.hexdigest(), length=self.length, tail=self.tail.decode("utf-8", "replace")
+        )
 
 
 def relay(

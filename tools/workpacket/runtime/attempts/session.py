@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.asking import Ask, Asking, Questions
-from workpacket.runtime.attempts.boundary import Boundary
-from workpacket.runtime.attempts.effects import KEYED, Effects, Plan, Recovery, identity
-from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.effects import KEYED, EffectPlan, Effects, Recovery, identity
+from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.attempts.replay import Replay
 from workpacket.runtime.attempts.steps import Options, Steps
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
@@ -27,8 +26,7 @@ from workpacket.runtime.ids import Ids, random_id
 from workpacket.runtime.records.calls import Scope, argument_hashes, arguments_hash, shown_arguments
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.records.milestones import Prepared
-from workpacket.runtime.records.state import CheckpointRecord, RunState
+from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
 from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 
@@ -138,7 +136,7 @@ class Session:
         preconditions: Mapping[str, Json],
         *,
         with_token: bool,
-        first: tuple[Draft, ...] = (),
+        first: tuple[RecordDraft, ...] = (),
     ) -> SavedCheckpoint:
         """`first` are records that become durable together with the checkpoint: all of them, or none."""
         payload = self.cursor_bytes(cursor, name)
@@ -156,7 +154,7 @@ class Session:
         }
         if token:
             data["token_hash"] = token_hash(token)
-        *_, event = self.recorder.record(*first, Draft("checkpoint", data, payload))
+        *_, event = self.recorder.record(*first, RecordDraft("checkpoint", data, payload))
         return SavedCheckpoint(str(data["id"]), event.version, token)
 
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
@@ -188,7 +186,7 @@ class Session:
         named: tuple[str | None, Recovery, str],
         options: Options,
         after: tuple[Callable[[], Any] | None, Callable[[], Any] | None],
-    ) -> Plan:
+    ) -> EffectPlan:
         key, recovery, target = named
         step = self.scope().next_key(name)
         target = target or name
@@ -200,21 +198,25 @@ class Session:
             # What the function is told the key by is not one of the arguments that the key stands beside.
             asked = argument_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
-        return Plan(effect, step, recovery, target, args_hash, options, *after, asked)
+        return EffectPlan(effect, step, recovery, target, args_hash, options, *after, asked)
 
     def confirm(self, question: str, about: Json) -> None:
         """Go on only after a person has said yes to exactly this; the answer is remembered."""
         place = self.questions.place(self.scope(), question)
         self.questions.put(Asking(question, "program", place, about, about))
 
-    def confirm_effect(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+    def confirm_effect(
+        self, plan: EffectPlan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> None:
         """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
         hashes, opaque = argument_hashes(args, kwargs)
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
         arguments = shown_arguments(args, kwargs)
         self.questions.put(Asking(f"{name}: {plan.target}", "effect", plan.step, binding, arguments, name, plan.target))
 
-    def allowed(self, plan: Plan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Plan:
+    def allowed(
+        self, plan: EffectPlan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
+    ) -> EffectPlan:
         """The effect, if need be after a person has agreed to do it once more for other inputs."""
         if not self.effects.done_for_other_inputs(plan):
             return plan
@@ -245,14 +247,14 @@ class Session:
             self._tell_cut_short()
             self._require_known_outcomes()
             done: dict[str, Json] = {"steps": len(self.state.steps), "effects": len(self.state.effects)}
-            self.recorder.record(Draft("run.completed", done), append=self.lent.complete if self.lent else None)
+            self.recorder.record(RecordDraft("run.completed", done), append=self.lent.complete if self.lent else None)
         else:
             in_flight: list[Json] = list(self.steps.in_flight)
             if isinstance(error, RunCancelled):
-                end = Draft("run.cancelled", {"reason": error.reason, "in_flight": in_flight})
+                end = RecordDraft("run.cancelled", {"reason": error.reason, "in_flight": in_flight})
             else:
                 facts: dict[str, Json] = {"code": stop_code(error), "error": described(error), "in_flight": in_flight}
-                end = Draft("run.stopped", facts)
+                end = RecordDraft("run.stopped", facts)
             self.recorder.record(end)
 
     def _tell_cut_short(self) -> None:
@@ -272,7 +274,7 @@ class Session:
             hint=f"workpacket resume {self.recorder.stream}",
         )
         stop: dict[str, Json] = {"code": blocked.code, "error": described(blocked), "in_flight": []}
-        self.recorder.record(Draft("run.stopped", stop))
+        self.recorder.record(RecordDraft("run.stopped", stop))
         self._tell_end()
         raise blocked
 

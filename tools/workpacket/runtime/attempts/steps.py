@@ -15,16 +15,34 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json, NotCanonical
-from workpacket.runtime.attempts.boundary import Boundary
-from workpacket.runtime.attempts.recorder import Draft, Recorder
-from workpacket.runtime.attempts.retry import ONCE, Retry
+from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.calls import Scope
 from workpacket.runtime.records.failures import failure_again, failure_data
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.records.values import Codec, kept, value_of
-from workpacket.runtime.resuming.observations import changed_keys
+from workpacket.runtime.resuming.observe import changed_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """`attempts` tries in all; the wait begins at `first` seconds and grows by `factor` up to `most`."""
+
+    attempts: int = 1
+    first: float = 1.0
+    factor: float = 2.0
+    most: float = 60.0
+    on: tuple[type[Exception], ...] = (Exception,)
+
+    def wait_after(self, tries: int, error: BaseException) -> float | None:
+        """Seconds to wait after the `tries`-th try failed with `error`; None if there is no further one."""
+        if tries >= self.attempts or not isinstance(error, self.on):
+            return None
+        return min(self.first * self.factor ** (tries - 1), self.most)
+
+
+ONCE = Retry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +169,7 @@ class Steps:
             data["maybe_repeated"] = True
         if pending.tries:
             data["tries"] = pending.tries + 1
-        self.recorder.record(Draft("step.completed", data, payload))
+        self.recorder.record(RecordDraft("step.completed", data, payload))
         self.in_flight.pop(pending.key, None)
 
     def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
@@ -165,7 +183,7 @@ class Steps:
         data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "final": wait is None}
         if pending.maybe_repeated:
             data["maybe_repeated"] = True
-        self.recorder.record(Draft("step.failed", data | failure_data(error)))
+        self.recorder.record(RecordDraft("step.failed", data | failure_data(error)))
         self.in_flight.pop(pending.key, None)
         if wait is None:
             raise error
@@ -177,14 +195,14 @@ class Steps:
         if key in self.in_flight:
             self.in_flight[key] = error
 
-    def cut_short(self) -> list[Draft]:
+    def cut_short(self) -> list[RecordDraft]:
         """What is still in flight when the run is finished, as failures."""
         drafts = []
         for step, error in self.in_flight.items():
             data: dict[str, Json] = {"step": step, "try": 1, "ms": 0, "final": True}
             if step in self.repeated:
                 data["maybe_repeated"] = True
-            drafts.append(Draft("step.failed", data | failure_data(error or CutShort(step))))
+            drafts.append(RecordDraft("step.failed", data | failure_data(error or CutShort(step))))
         return drafts
 
 

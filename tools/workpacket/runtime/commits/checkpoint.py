@@ -14,26 +14,60 @@ gives what is recorded, if its commit is still part of this history, and refuses
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.changes import status
-from workpacket.git.commits import Commit, commit_paths, commit_with_trailer
-from workpacket.git.operations import operation_in_progress
-from workpacket.git.repository import Repository
+from workpacket.git.history import Commit, commit_paths, commit_with_trailer, status, tree_of
+from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.git.revisions import head_commit
-from workpacket.git.rewriting import tree_of
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import TRAILER, message_of, sidecar_path
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.model.checkpoint_commit import SIDECAR_VERSION, TRAILER, message_of, sidecar_bytes, sidecar_path
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session, cursor_of
-from workpacket.runtime.commits.sidecar import sidecar_values, write_sidecar
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.records.json_text import storable
-from workpacket.runtime.records.milestones import Prepared, Reached
+from workpacket.runtime.records.jcs import storable
+from workpacket.runtime.records.state import Prepared, Reached
 from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver, within
+
+
+def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:
+    """The fields of the format, and two more by which the commit is found again after its sha has changed."""
+    made = datetime.fromtimestamp(prepared.event.occurred_at / 1_000_000, UTC)
+    return {
+        "schema_version": SIDECAR_VERSION,
+        "sha": sha,
+        "run_id": run,
+        "milestone_index": prepared.milestone_index,
+        "milestone_title": prepared.title,
+        "created_at": made.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "checkpoint_id": prepared.checkpoint,
+        "tree": tree,
+    }
+
+
+def write_sidecar(root: Path, sha: str, values: Mapping[str, Json]) -> None:
+    """Write `.runr/checkpoints/<sha>.json`, or raise OSError. Nothing is written through a symbolic link."""
+    path = root / sidecar_path(sha)
+    for folder in (path.parent.parent, path.parent):
+        if folder.is_symlink():
+            raise OSError(f"{folder} is a symbolic link")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    waiting = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with waiting.open("xb") as file:
+            file.write(sidecar_bytes(values))
+            file.flush()
+            os.fsync(file.fileno())
+        waiting.replace(path)
+    except OSError:
+        waiting.unlink(missing_ok=True)
+        raise
+
 
 How = Literal["committed", "found", "unchanged", "recorded"]
 
@@ -48,14 +82,14 @@ class CommitPoint(NamedTuple):
     sidecar_written: bool
 
 
-class Judged(NamedTuple):
+class CommitReview(NamedTuple):
     """What somebody who looks at a change before it is committed has to record, and why it must not be committed."""
 
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[RecordDraft, ...] = ()
     refusal: RunBlocked | None = None
 
 
-Guard = Callable[[], Judged]
+Guard = Callable[[], CommitReview]
 
 
 @dataclass(slots=True)
@@ -113,7 +147,7 @@ class CommitCheckpoints:
         return self.session.recorder.stream
 
     def _judge(self) -> None:
-        judged = self.guard() if self.guard is not None else Judged()
+        judged = self.guard() if self.guard is not None else CommitReview()
         if judged.drafts:
             self.session.recorder.record(*judged.drafts)
         if judged.refusal is not None:
@@ -129,7 +163,7 @@ class CommitCheckpoints:
             "base": head_commit(self.repository) or "",
         }  # fmt: skip
         payload = self.session.cursor_bytes(cursor, title)
-        self.session.recorder.record(Draft("checkpoint.prepared", data, payload))
+        self.session.recorder.record(RecordDraft("checkpoint.prepared", data, payload))
         prepared = self.session.state.milestones.prepared
         assert prepared is not None
         return prepared
@@ -156,7 +190,7 @@ class CommitCheckpoints:
         self.session.checkpoint(
             cursor_of(self.session.recorder, prepared), prepared.title, "commit",
             self._promises(prepared, commit, tree), with_token=False,
-            first=(Draft("checkpoint_complete", data), *failed),
+            first=(RecordDraft("checkpoint_complete", data), *failed),
         )  # fmt: skip
         return CommitPoint(
             prepared.checkpoint, commit, prepared.milestone_index, how if found is not None else "unchanged", written
@@ -169,7 +203,7 @@ class CommitCheckpoints:
         clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)
         return {"commit": commit, "tree": tree, "trailer": prepared.checkpoint, "own": scope, "clean": clean}
 
-    def _write_sidecar(self, prepared: Prepared, found: Commit) -> tuple[Draft, ...]:
+    def _write_sidecar(self, prepared: Prepared, found: Commit) -> tuple[RecordDraft, ...]:
         try:
             values = sidecar_values(self._run, prepared, found.commit, found.tree)
             write_sidecar(self.repository.root, found.commit, values)
@@ -180,7 +214,7 @@ class CommitCheckpoints:
                 "path": storable(path),
                 "error": str(error.strerror or error),
             }
-            return (Draft("checkpoint_sidecar_write_failed", failure),)
+            return (RecordDraft("checkpoint_sidecar_write_failed", failure),)
         return ()
 
     def _recorded(self, known: Reached) -> CommitPoint:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workpacket.runtime.errors import LogDamaged
-from workpacket.runtime.langgraph.history import Record
+from workpacket.runtime.langgraph.history import PayloadRecord
 from workpacket.runtime.langgraph.parcels import unpacked
 from workpacket.runtime.stores.contract import Store
 
@@ -16,13 +16,13 @@ REMEMBERED = 64 * 1024 * 1024  # bytes
 
 
 @dataclass(slots=True)
-class Contents:
+class ThreadContents:
     store: Store
     _known: OrderedDict[tuple[str, int], bytes] = field(default_factory=OrderedDict)
     _size: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, records: Mapping[int, Record], record: Record) -> bytes:
+    def of(self, records: Mapping[int, PayloadRecord], record: PayloadRecord) -> bytes:
         """The content of a record, for which those it rests on are read as well, each no longer than it is needed."""
         made: dict[int, bytes] = {}
         waiting = [record]
@@ -46,13 +46,13 @@ class Contents:
                 del made[origin]
         return made[record.origin]
 
-    def _read(self, record: Record, sources: list[bytes]) -> bytes:
+    def _read(self, record: PayloadRecord, sources: list[bytes]) -> bytes:
         payload = self.store.payload(record.event)
         if payload is None:
             raise LogDamaged(record.event.stream, record.event.version, "it should have a payload")
         return unpacked(payload, sources)
 
-    def remember(self, record: Record, content: bytes) -> None:
+    def remember(self, record: PayloadRecord, content: bytes) -> None:
         with self._lock:
             self._forget((record.event.stream, record.event.version))
             self._known[record.event.stream, record.event.version] = content
@@ -60,14 +60,14 @@ class Contents:
             while self._size > REMEMBERED:
                 self._forget(next(iter(self._known)))
 
-    def forget(self, record: Record) -> None:
+    def forget(self, record: PayloadRecord) -> None:
         with self._lock:
             self._forget((record.event.stream, record.event.version))
 
     def _forget(self, key: tuple[str, int]) -> None:
         self._size -= len(self._known.pop(key, b""))
 
-    def _recall(self, record: Record) -> bytes | None:
+    def _recall(self, record: PayloadRecord) -> bytes | None:
         with self._lock:
             key = record.event.stream, record.event.version
             if key in self._known:

@@ -2,23 +2,80 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
+from urllib.parse import quote, unquote
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.langgraph.records import CHECKPOINT, DELETED, ERASED, KINDS, WRITES, Place
+from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.kinds import current
+from workpacket.runtime.records.kinds import RecordKind, current
+
+CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
+
+KINDS: Mapping[str, RecordKind] = {
+    kind.type: kind
+    for kind in (
+        RecordKind(
+            CHECKPOINT, dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public")
+        ),
+        RecordKind(WRITES, dict.fromkeys(("ns", "id", "task", "base", "of"), "public")),
+        RecordKind(DELETED, {"checkpoints": "public", "records": "public", "reason": "public", "by": "scan"}),
+        RecordKind(ERASED, {"deleted": "public"}),
+    )
+}
+
+LONGEST_NAME = 200
+
+
+class CheckpointPlace(NamedTuple):
+    """One checkpoint of a thread."""
+
+    namespace: str
+    id: str
+
+
+class OlderId(str):
+    """The id of a checkpoint that was handed out as an older one, by `list` or as the parent of what was read.
+
+    LangGraph passes the configuration of what it read on to `put`, so that a put with such an id branches on purpose.
+    A run that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """As a plain string: a class of strings with an equality of its own is asked first."""
+        return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
+
+
+def stream_of(thread: str) -> str:
+    """The stream of a thread. A very long name is kept as its hash."""
+    if len(thread) > LONGEST_NAME:
+        thread = f"long-{hashlib.sha256(thread.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return THREADS + quote(thread, safe=" !()*+,:;=~", errors="surrogatepass")
+
+
+def thread_of(stream: str) -> str:
+    return unquote(stream.removeprefix(THREADS), errors="surrogatepass")
+
+
+def run_mark(run_id: object) -> str:
+    """By which the checkpoints of a run are found; the id itself stands in the metadata, which can be erased."""
+    return hashlib.sha256(str(run_id).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
 
 STRIDE = 32  # every so many patches there is one on the last such, so that a state is read in few steps
 
 
-class Record(NamedTuple):
+class PayloadRecord(NamedTuple):
     """A record with a payload. `origin` is the version of the first that said it; `sources` are named by origins."""
 
     event: Event
-    place: Place
+    place: CheckpointPlace
     origin: int
     sources: tuple[int, ...]
 
@@ -27,7 +84,7 @@ class Saved(NamedTuple):
     """A checkpoint. `depth` counts the patches since the last that is whole and `grown` their bytes; `anchor` is the
     record that the next stride rests on."""
 
-    record: Record
+    record: PayloadRecord
     parent: str | None
     run: str
     depth: int
@@ -36,17 +93,17 @@ class Saved(NamedTuple):
 
 
 @dataclass(slots=True)
-class History:
+class ThreadHistory:
     version: int = 0
-    saved: dict[Place, Saved] = field(default_factory=dict)
-    heads: dict[str, Place] = field(default_factory=dict)  # of each namespace, the one put last
-    writes: dict[Place, dict[int, Record]] = field(default_factory=dict)
-    records: dict[int, Record] = field(default_factory=dict)  # by origin
-    gone: set[Place] = field(default_factory=set)
+    saved: dict[CheckpointPlace, Saved] = field(default_factory=dict)
+    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # of each namespace, the one put last
+    writes: dict[CheckpointPlace, dict[int, PayloadRecord]] = field(default_factory=dict)
+    records: dict[int, PayloadRecord] = field(default_factory=dict)  # by origin
+    gone: set[CheckpointPlace] = field(default_factory=set)
     unfinished: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    positions: dict[Place, int] = field(default_factory=dict)  # the order in which checkpoints were first put
+    positions: dict[CheckpointPlace, int] = field(default_factory=dict)  # the order in which checkpoints were first put
     ids: dict[int, str] = field(default_factory=dict)  # of every checkpoint there ever was, by origin
-    superseded: dict[Place, list[int]] = field(default_factory=dict)
+    superseded: dict[CheckpointPlace, list[int]] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
         data = current(event, KINDS)
@@ -93,7 +150,7 @@ class History:
 
     def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
         for namespace, name in cast("list[list[str]]", data["checkpoints"]):
-            place = Place(namespace, name)
+            place = CheckpointPlace(namespace, name)
             self.saved.pop(place, None)
             self.writes.pop(place, None)
             self.positions.pop(place, None)
@@ -106,15 +163,17 @@ class History:
         self.unfinished[event.version] = erased
         self.heads = {place.namespace: place for place in sorted(self.positions, key=self.positions.__getitem__)}
 
-    def head(self, namespace: str) -> Place | None:
+    def head(self, namespace: str) -> CheckpointPlace | None:
         return self.heads.get(namespace)
 
-    def newest_first(self, namespace: str | None) -> Iterator[Place]:
+    def newest_first(self, namespace: str | None) -> Iterator[CheckpointPlace]:
         for place in sorted(self.positions, key=self.positions.__getitem__, reverse=True):
             if namespace is None or place.namespace == namespace:
                 yield place
 
-    def is_before(self, place: Place, point: Place, parents: Callable[[Place], Mapping[str, str]]) -> bool:
+    def is_before(
+        self, place: CheckpointPlace, point: CheckpointPlace, parents: Callable[[CheckpointPlace], Mapping[str, str]]
+    ) -> bool:
         """Whether a checkpoint was there when `point` was made.
 
         Within a namespace the order is the store's. Across namespaces it is not: with durability="async" the first
@@ -130,42 +189,42 @@ class History:
         mine = {**parents(place), place.namespace: place.id}
         theirs = {**parents(point), point.namespace: point.id}
         for namespace in mine.keys() & theirs.keys():
-            step, last = (self._position(Place(namespace, named[namespace])) for named in (mine, theirs))
+            step, last = (self._position(CheckpointPlace(namespace, named[namespace])) for named in (mine, theirs))
             if step is None or last is None:
                 continue
             if step > last or (step == last and namespace == point.namespace):
                 return False
         return True
 
-    def _position(self, place: Place) -> int | None:
+    def _position(self, place: CheckpointPlace) -> int | None:
         """Where a checkpoint was first stored, also if it was deleted since; None if it never was."""
         found = self.positions.get(place)
         if found is not None:
             return found
         return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
-    def ancestors(self, place: Place) -> Iterator[Place]:
+    def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
         """The checkpoint's parent, its parent, and so on, as far as they are there."""
         seen = {place}
         while (saved := self.saved.get(place)) is not None and saved.parent is not None:
-            place = Place(place.namespace, saved.parent)
+            place = CheckpointPlace(place.namespace, saved.parent)
             if place in seen or place not in self.saved:
                 return
             seen.add(place)
             yield place
 
-    def records_of(self, place: Place) -> Iterator[Record]:
+    def records_of(self, place: CheckpointPlace) -> Iterator[PayloadRecord]:
         """Everything whose payload belongs to a checkpoint."""
         origins = [*self.superseded.get(place, ()), self.saved[place].record.origin] if place in self.saved else []
         yield from (self.records[origin] for origin in origins if origin in self.records)
         yield from self.writes.get(place, {}).values()
 
 
-def _record(event: Event, data: Mapping[str, Json]) -> Record:
-    place = Place(str(data.get("ns", "")), str(data["id"]))
+def _record(event: Event, data: Mapping[str, Json]) -> PayloadRecord:
+    place = CheckpointPlace(str(data.get("ns", "")), str(data["id"]))
     base, others = data.get("base"), cast("list[int]", data.get("with", []))
     sources = (base, *others) if isinstance(base, int) else ()
-    return Record(event, place, _number(data, "of") or event.version, sources)
+    return PayloadRecord(event, place, _number(data, "of") or event.version, sources)
 
 
 def _number(data: Mapping[str, Json], name: str) -> int:

@@ -10,12 +10,160 @@ share a payload, and erasing what one of them held leaves the other alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import ormsgpack
 
-from workpacket.runtime.langgraph.delta import Operation, patch_of, patched
+Operation = bytes | tuple[int, int]
+
+PIECE = 16  # the shortest text worth pointing at, and the width of the index
+NEAR = 96  # how far the text may have moved without the index being asked
+SMALL = 16 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
+REST = 8 * 1024
+MOST = 4096  # pieces of one patch: a text that is cut up finer is new
+SHORT, PATIENCE = 4096, 16  # so many pieces shorter than this, and the texts may be going side by side in the wrong way
+
+
+def patch_of(sources: Sequence[bytes], new: bytes, likely: Sequence[tuple[int, int]] = ()) -> list[Operation]:
+    """The patch that makes `new` from the sources, which count as one text.
+
+    `likely` says where a part of the new text begins, and where in the old one it began: parts that look alike, as
+    messages of one conversation do, are not taken for each other.
+    """
+    old = b"".join(sources)
+    if not old:
+        return [new] if new else []
+    return _Search(old, [len(source) for source in sources], new, likely).operations()
+
+
+def patched(sources: Sequence[bytes], patch: Sequence[Operation | Sequence[int]]) -> bytes:
+    old = b"".join(sources)
+    made: list[bytes] = []
+    for operation in patch:
+        if isinstance(operation, bytes):
+            made.append(operation)
+        else:
+            start, length = operation
+            made.append(old[start : start + length])
+    return b"".join(made)
+
+
+class _Search:
+    def __init__(self, old: bytes, lengths: Sequence[int], new: bytes, likely: Sequence[tuple[int, int]]) -> None:
+        self.old, self.new = old, new
+        self.lengths = lengths
+        begins = [(0, 0), *likely]
+        ends = [at for at, _ in likely] + [len(new)]
+        self.parts = [(at, expected, end) for (at, expected), end in zip(begins, ends, strict=True) if at < end]
+        self.index: dict[bytes, int] = {}
+        self.repeated: set[bytes] = set()
+        self.indexed = ""
+
+    def operations(self) -> list[Operation]:
+        found: list[Operation] = []
+        kept = 0  # up to where the new text is said already
+        for at, start, length in self._pieces():
+            if at > kept:
+                found.append(self.new[kept:at])
+            last = found[-1] if found else b""
+            if isinstance(last, tuple) and at == kept and sum(last) == start:
+                found[-1] = last[0], last[1] + length
+            else:
+                found.append((start, length))
+            kept = at + length
+        if kept < len(self.new):
+            found.append(self.new[kept:])
+        return found
+
+    def _pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Where in the new text a piece of the old one stands, which, and how long it is."""
+        count = 0
+        for begin, likely, end in self.parts:
+            at, expected, short, patience = begin, likely, 0, PATIENCE
+            while at + PIECE <= end and count < MOST:
+                count += 1
+                place = self._near(at, expected, end) or self._far(at, end)
+                if place is None:
+                    break
+                length = common(self.old, place[1], self.new, place[0], end)
+                short += length < SHORT
+                if short > patience and end - at > REST:  # of a short rest no better place is worth the search
+                    patience *= 2
+                    place, length = self._better(at, end, place, length)
+                at, start = place
+                yield at, start, length
+                at, expected = at + length, start + length
+
+    def _better(self, at: int, end: int, place: tuple[int, int], length: int) -> tuple[tuple[int, int], int]:
+        """Many short pieces: the texts go side by side, but shifted. What stands there once can tell by how much."""
+        other = self._far(at, min(end, at + SHORT), alone=True)
+        if other is not None:
+            reach = common(self.old, other[1], self.new, other[0], end)
+            if reach > 2 * length:
+                return other, reach
+        return place, length
+
+    def _near(self, at: int, expected: int, end: int) -> tuple[int, int] | None:
+        if self.new[at : at + PIECE] == self.old[expected : expected + PIECE]:
+            return at, expected
+        steps = range(1, min(NEAR, end - at - PIECE + 1))
+        for step in steps:  # as many bytes as before, but others: where a text repeats itself, only this is its place
+            if self.new[at + step : at + step + PIECE] == self.old[expected + step : expected + step + PIECE]:
+                return at + step, expected + step
+        for step in steps:
+            probe = self.new[at + step : at + step + PIECE]
+            start = self.old.find(probe, max(0, expected - NEAR), expected + 2 * NEAR)
+            if start >= 0:
+                return at + step, start
+        return None
+
+    def _far(self, at: int, end: int, *, alone: bool = False) -> tuple[int, int] | None:
+        self._make_index(everything=alone or end - at > REST)
+        position, misses, last = at, 0, end - PIECE
+        while position <= last:
+            piece = self.new[position : position + PIECE]
+            start = self.index.get(piece)
+            if start is not None and not (alone and piece in self.repeated):
+                while position > at and start > 0 and self.new[position - 1] == self.old[start - 1]:
+                    position, start = position - 1, start - 1
+                return position, start
+            misses += 1
+            position += 1 + (misses >> 12)  # text that is new through and through is not looked up byte by byte
+        return None
+
+    def _make_index(self, *, everything: bool) -> None:
+        wanted = "all" if everything or sum(self.lengths) <= SMALL else "small"
+        if self.indexed in {wanted, "all"}:
+            return
+        self.indexed = wanted
+        begin = 0
+        for length in self.lengths:
+            end = begin + (length if wanted == "all" else min(length, SMALL))
+            for start in range(begin, end - PIECE + 1, PIECE):
+                piece = self.old[start : start + PIECE]
+                if self.index.setdefault(piece, start) != start:
+                    self.repeated.add(piece)
+            begin += length
+
+
+def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
+    """How long both texts are the same from there. Doubling steps, so that the comparing is done by memcmp."""
+    most = min(len(old) - start, end - at)
+    known, step = 0, PIECE
+    same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
+    while known < most:
+        end = min(known + step, most)
+        if same(known, end):
+            known, step = end, step * 2
+        elif step == 1 or end - known == 1:
+            return known
+        else:
+            step = max(1, (end - known) // 2)
+            while step > 1 and not same(known, known + step):
+                step //= 2
+    return known
+
 
 Typed = tuple[str, bytes]
 WORTH_IT = 0.75  # a patch larger than this part of the whole is not used

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
+import hashlib
 import threading
+from abc import ABC
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from functools import partial
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
+import ormsgpack
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
@@ -19,16 +28,223 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.asynchronous import AsyncCalls
-from workpacket.runtime.langgraph.cleaning import Cleaner
-from workpacket.runtime.langgraph.contents import Contents
-from workpacket.runtime.langgraph.history import History, Saved
-from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, task_writes
-from workpacket.runtime.langgraph.records import OlderId, Place, stream_of, thread_of
+from workpacket.runtime.langgraph.contents import ThreadContents
+from workpacket.runtime.langgraph.history import CheckpointPlace, OlderId, Saved, ThreadHistory, stream_of, thread_of
+from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, patch_of, task_writes
 from workpacket.runtime.langgraph.thread import Pen, Thread
+from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.runtime import Settings
 from workpacket.runtime.stores.contract import Store
+
+T = TypeVar("T")
+Namespace = tuple[asyncio.AbstractEventLoop, str, str]  # of a thread, as one event loop writes to it
+
+QUIET = 5  # turns of the loop without a write: a task that waited for another begins its own within two
+LONGEST = 1000  # writes that a reader waits for: a run that never stops writing does not stop its readers
+
+
+class AsyncCalls(BaseCheckpointSaver[Any], ABC):
+    _writing: dict[Namespace, set[asyncio.Future[Any]]]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        await self._read(config)
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002  # LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        await self._read(config, None)
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (item := await asyncio.to_thread(next, found, None)) is not None:
+            yield item
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._write(config, lambda: self.put(config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._write(config, lambda: self.put_writes(config, writes, task_id, task_path))
+
+    async def _write(self, config: RunnableConfig, call: Callable[[], T]) -> T:
+        """The call in a thread. It is finished, and known to readers as under way, also if who asked is cancelled."""
+        asked, loop = config["configurable"], asyncio.get_running_loop()
+        space = loop, str(asked["thread_id"]), str(asked.get("checkpoint_ns", ""))
+        # As asyncio.to_thread does it; a task around that would cost each super-step another turn of the loop.
+        under_way = loop.run_in_executor(None, partial(copy_context().run, call))
+        self._writing.setdefault(space, set()).add(under_way)
+        under_way.add_done_callback(lambda done: self._is_written(space, done))
+        return await asyncio.shield(under_way)
+
+    def _is_written(self, space: Namespace, done: asyncio.Future[Any]) -> None:
+        self._writing[space].discard(done)
+        if not self._writing[space]:
+            del self._writing[space]
+        if not done.cancelled():
+            done.exception()  # of a cancelled run nobody else asks
+
+    async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
+        """Wait for what is about to be read. `namespace` is asked where the configuration has none, None for all."""
+        asked = {} if config is None else config["configurable"]
+        if not asked.get("checkpoint_id"):
+            thread, namespace = asked.get("thread_id"), asked.get("checkpoint_ns", namespace)
+            await self._written(None if thread is None else str(thread), namespace)
+
+    async def _written(self, thread: str | None = None, namespace: str | None = None) -> None:
+        """Wait until nothing more is on its way: into a namespace, a thread, or any of this event loop.
+
+        See the module docstring for the reason.
+        """
+        loop, quiet = asyncio.get_running_loop(), 0
+        for _ in range(LONGEST):
+            under_way = {
+                write
+                for space in tuple(self._writing)
+                if space[0] is loop and thread in {None, space[1]} and namespace in {None, space[2]}
+                for write in self._writing.get(space, ())
+            }
+            if under_way:
+                await asyncio.wait(under_way)
+                quiet = 0
+            elif quiet == QUIET:
+                return
+            else:
+                await asyncio.sleep(0)
+                quiet += 1
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await asyncio.to_thread(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._written(source_thread_id)
+        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        await self._read(config)
+        return await asyncio.to_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
+
+
+BY_NAME = "[redacted:name]"
+SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})
+
+
+class Cleaner(NamedTuple):
+    redactor: Redactor
+
+    def typed(self, value: Typed, known: Typed | None = None) -> Typed:
+        """The serialised value without secrets. `known` is what was kept of it before: only what is new is searched."""
+        kind, content = value
+        try:
+            if kind in SEARCHED and not any(self._is_secret(part) for part in self._new_parts(content, known)):
+                return kind, bytes(content)
+            if kind == "msgpack":
+                return kind, self._msgpack(content)
+            if kind in SEARCHED:
+                return kind, self._bytes(content)
+        except Exception as error:
+            raise RedactionFailed(f"a value could not be searched for secrets: {type(error).__name__}") from error
+        raise RedactionFailed(
+            f"what a serialiser calls {kind!r} can not be searched for secrets, so it is not stored",
+            hint="give the saver no serialiser that pickles or encrypts; encrypt the disk instead",
+        )
+
+    def _is_secret(self, part: bytes) -> bool:
+        text = part.decode("utf-8", "surrogateescape")
+        return self.redactor.clean_text(text) != text
+
+    def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
+        """What is not in `known`, and where two pieces of it meet, with as much around it as a secret may be long."""
+        if known is None:
+            yield bytes(content)
+            return
+        reach, end, at = self.redactor.longest, 0, 0
+        begin = 0
+        for operation in patch_of([known[1]], bytes(content)):
+            length, new = (len(operation), True) if isinstance(operation, bytes) else (operation[1], False)
+            around = max(0, at - reach), at + (length if new else 0) + reach
+            if around[0] > end:
+                yield content[begin:end]
+                begin = around[0]
+            end, at = max(end, around[1]), at + length
+        yield content[begin:end]
+        yield content[max(0, at - reach) :]
+
+    def name(self, text: str) -> str:
+        """The name under which a thread, namespace, checkpoint or task is kept: itself, unless it holds a secret."""
+        if self.redactor.clean_text(text) == text:
+            return text
+        return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+    def metadata(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Without the texts whose names say that they are secret. The rest is searched once it is serialised."""
+        return {name: _by_name(name, value) for name, value in values.items()}
+
+    def _msgpack(self, content: bytes) -> bytes:
+        opened = ormsgpack.unpackb(content, ext_hook=self._object, option=ormsgpack.OPT_NON_STR_KEYS)
+        return ormsgpack.packb(self._walk(opened), option=ormsgpack.OPT_NON_STR_KEYS)
+
+    def _object(self, code: int, content: bytes) -> ormsgpack.Ext:
+        """An object of LangGraph's is MessagePack again: names of what makes it, and what it is made from."""
+        return ormsgpack.Ext(code, self._msgpack(content))
+
+    def _bytes(self, content: bytes) -> bytes:
+        text = self.redactor.clean_text(content.decode("utf-8", "surrogateescape"))
+        return text.encode("utf-8", "surrogateescape")
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redactor.clean_text(value)
+        if isinstance(value, bytes):
+            return self._bytes(value)
+        if isinstance(value, list | tuple):
+            return [self._walk(item) for item in value]
+        if isinstance(value, dict):
+            return {self._key(key): self._walk(item) for key, item in value.items()}
+        return value
+
+    def _key(self, key: Any) -> Any:
+        return tuple(map(self._walk, key)) if isinstance(key, tuple) else self._walk(key)
+
+
+def _by_name(name: object, value: Any) -> Any:
+    if isinstance(value, str) and isinstance(name, str) and names_a_secret(name):
+        return BY_NAME
+    if isinstance(value, Mapping):
+        return {key: _by_name(key, item) for key, item in value.items()}
+    return value
+
 
 HELD = 256  # histories held at once
 
@@ -41,7 +257,7 @@ class ReadingSaver(AsyncCalls):
         chosen = settings or Settings()
         self.store = store
         self.cleaner = Cleaner(chosen.redactor)
-        self.pen = Pen(store, Contents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
+        self.pen = Pen(store, ThreadContents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._lock = threading.Lock()
         self._writing = {}
@@ -59,7 +275,7 @@ class ReadingSaver(AsyncCalls):
                 if place is None:
                     thread.seen_empty.add(self.cleaner.name(namespace))
             else:
-                place = Place(self.cleaner.name(namespace), self.cleaner.name(wanted))
+                place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(wanted))
                 if place in history.saved and place != head:
                     thread.branches.add(place)
             return self._tuple(thread, thread_id, place) if place in history.saved else None
@@ -120,14 +336,16 @@ class ReadingSaver(AsyncCalls):
             with thread.lock:
                 thread.restarts[space] += 1
 
-    def _is_before(self, thread: Thread, place: Place, point: Place | None, end: str | None) -> bool:
+    def _is_before(
+        self, thread: Thread, place: CheckpointPlace, point: CheckpointPlace | None, end: str | None
+    ) -> bool:
         if end is None:
             return True
         if point is None or point not in thread.history.positions:  # unknown here: its id says when it was made
             return place.id < end
         return thread.history.is_before(place, point, lambda one: self._parents(thread, one))
 
-    def _parents(self, thread: Thread, place: Place) -> Mapping[str, str]:
+    def _parents(self, thread: Thread, place: CheckpointPlace) -> Mapping[str, str]:
         """In which step of each enclosing graph a checkpoint was made, as its metadata says."""
         saved = thread.history.saved.get(place)
         if saved is None:
@@ -140,7 +358,7 @@ class ReadingSaver(AsyncCalls):
         cleaned = self.cleaner.typed(self.serde.dumps_typed(self.cleaner.metadata(values)))
         return cast("dict[str, Any]", self.serde.loads_typed(cleaned))
 
-    def _tuple(self, thread: Thread, thread_id: str, place: Place, *, older: bool = False) -> CheckpointTuple:
+    def _tuple(self, thread: Thread, thread_id: str, place: CheckpointPlace, *, older: bool = False) -> CheckpointTuple:
         saved = thread.history.saved[place]
         parts = self._parts(thread, saved)
         checkpoint = cast("Checkpoint", self.serde.loads_typed(parts.structure))
@@ -156,7 +374,9 @@ class ReadingSaver(AsyncCalls):
     def _parts(self, thread: Thread, saved: Saved) -> CheckpointParts:
         return checkpoint_parts(self.pen.contents.of(thread.history.records, saved.record))
 
-    def _pending(self, thread: Thread, place: Place, channels: set[str] | None = None) -> builtins.list[PendingWrite]:
+    def _pending(
+        self, thread: Thread, place: CheckpointPlace, channels: set[str] | None = None
+    ) -> builtins.list[PendingWrite]:
         """What tasks wrote after a checkpoint, in the order in which a super-step applies it."""
         kept: dict[tuple[str, str, int], tuple[str, Typed]] = {}
         for record in thread.history.writes.get(place, {}).values():
@@ -183,7 +403,7 @@ class ReadingSaver(AsyncCalls):
         with thread.lock:
             history = thread.catch_up()
             space = self.cleaner.name(namespace)
-            target = history.head(space) if wanted is None else Place(space, self.cleaner.name(wanted))
+            target = history.head(space) if wanted is None else CheckpointPlace(space, self.cleaner.name(wanted))
             for place in history.ancestors(target) if target is not None and left else ():
                 for write in reversed(self._pending(thread, place, left)):
                     found[write[1]]["writes"].append(write)
@@ -215,7 +435,7 @@ def named(config: RunnableConfig) -> tuple[str, str, str | None]:
     return str(asked["thread_id"]), str(asked.get("checkpoint_ns", "")), asked.get("checkpoint_id")
 
 
-def _place_of(history: History, checkpoint: str, space: str | None) -> Place | None:
+def _place_of(history: ThreadHistory, checkpoint: str, space: str | None) -> CheckpointPlace | None:
     """The checkpoint of this id, in whatever namespace; LangGraph names none when it asks what was before a step."""
     places = [place for place in history.positions if place.id == checkpoint]
     return next((place for place in places if place.namespace == space), places[0] if places else None)

@@ -10,7 +10,7 @@ What is deleted or pruned loses its payloads; the chain of hashes stays whole an
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from pathlib import Path
 from random import random
@@ -25,11 +25,23 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     get_serializable_checkpoint_metadata,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from workpacket.runtime.errors import RuntimeFault, StoreUnavailable, VersionConflict
+from workpacket.runtime.errors import RunBlocked, RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.deleting import all_but_latest, copied, everything, of_runs, remove
-from workpacket.runtime.langgraph.history import STRIDE, History, Record, Saved
+from workpacket.runtime.langgraph.history import (
+    CHECKPOINT,
+    DELETED,
+    STRIDE,
+    WRITES,
+    CheckpointPlace,
+    OlderId,
+    PayloadRecord,
+    Saved,
+    ThreadHistory,
+    run_mark,
+    thread_of,
+)
 from workpacket.runtime.langgraph.parcels import (
     CheckpointParts,
     Typed,
@@ -37,15 +49,124 @@ from workpacket.runtime.langgraph.parcels import (
     checkpoint_bytes,
     likely_places,
     packed,
+    renamed,
     task_writes,
     writes_bytes,
 )
 from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
-from workpacket.runtime.langgraph.records import CHECKPOINT, WRITES, OlderId, Place, run_mark, thread_of
 from workpacket.runtime.langgraph.thread import Thread
+from workpacket.runtime.records.events import NewEvent
 from workpacket.runtime.runtime import Runtime, Settings
 
-TRIES = 100  # how often a put may find that writes of tasks came first
+Parts = Callable[[Thread, Saved], CheckpointParts]
+TRIES = 100
+COUNTERS = "counters_since_delta_snapshot"  # LangGraph's word for the channels that it keeps as deltas
+
+
+def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: str) -> None:
+    """Delete the checkpoints that `choose` names, and the writes after them, and erase what they held."""
+    for _ in range(TRIES):
+        history = thread.catch_up()
+        doomed = choose()
+        if not doomed:
+            return thread.erase()
+        gone = {record.origin: record for place in doomed for record in history.records_of(place)}
+        kept = [r for r in history.records.values() if r.origin not in gone and not gone.keys().isdisjoint(r.sources)]
+        erased = sorted(record.event.version for record in (*gone.values(), *kept))
+        data: dict[str, Any] = {
+            "checkpoints": [list(place) for place in sorted(doomed)], "records": erased,
+            "reason": reason, "by": thread.pen.actor,
+        }  # fmt: skip
+        news = (*(_whole(thread, record) for record in kept), thread.pen.new(DELETED, data))
+        try:
+            thread.append(*news, expected=history.version)
+        except VersionConflict:
+            continue
+        for record in gone.values():
+            thread.pen.contents.forget(record)
+        return thread.erase()
+    raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times in a row", code="store_busy")
+
+
+def everything(thread: Thread) -> Set[CheckpointPlace]:
+    return set(thread.history.saved) | set(thread.history.writes)
+
+
+def of_runs(thread: Thread, marks: Set[str], parts: Parts, serde: SerializerProtocol) -> Set[CheckpointPlace]:
+    """The checkpoints of these runs. Refused if a checkpoint that stays could not be put together without them."""
+    history = thread.history
+    doomed = {place for place, saved in history.saved.items() if saved.run in marks}
+    for place in history.saved.keys() - doomed if doomed else ():
+        lost = doomed & set(_delta_ancestors(thread, place, parts, serde))
+        if lost:
+            raise RunBlocked(
+                f"{thread.stream}: checkpoint {place.id} needs what {min(lost).id} wrote to a delta channel",
+                code="thread_needs_run",
+                details={"stream": thread.stream, "checkpoint": place.id, "needed": min(lost).id},
+            )
+    return doomed
+
+
+def all_but_latest(thread: Thread, parts: Parts, serde: SerializerProtocol) -> Set[CheckpointPlace]:
+    kept = set(thread.history.heads.values())
+    for head in tuple(kept):
+        kept |= set(_delta_ancestors(thread, head, parts, serde))
+    return thread.history.saved.keys() - kept
+
+
+def _delta_ancestors(
+    thread: Thread, place: CheckpointPlace, parts: Parts, serde: SerializerProtocol
+) -> Iterator[CheckpointPlace]:
+    """The ancestors from which LangGraph would put the delta channels of a checkpoint together."""
+    own = parts(thread, thread.history.saved[place])
+    counters = serde.loads_typed(own.metadata).get(COUNTERS) or {}
+    left = set(counters) - set(own.channels)
+    for ancestor in thread.history.ancestors(place):
+        if not left:
+            return
+        yield ancestor
+        left -= set(parts(thread, thread.history.saved[ancestor]).channels)
+
+
+def _whole(thread: Thread, record: PayloadRecord) -> NewEvent:
+    """The record once more, resting on nothing."""
+    content = thread.pen.contents.of(thread.history.records, record)
+    values = record.event.values()
+    data = {name: values[name] for name in ("ns", "id", "parent", "run", "task") if name in values}
+    payload = packed(content, (), thread.pen.nonce()).payload
+    return thread.pen.new(record.event.type, {**data, "of": record.origin}, payload)
+
+
+def copied(source: Thread, target: Thread) -> None:
+    """Every record of the source, with payloads of its own, in one append."""
+    records = sorted(source.catch_up().records.values(), key=lambda record: record.origin)
+    there = target.catch_up()
+    if there.saved or there.writes:
+        raise VersionConflict(
+            f"{target.stream} holds checkpoints already; a thread is copied to a new one", code="thread_moved",
+            details={"stream": target.stream, "checkpoint": "", "parent": None, "head": None},
+        )  # fmt: skip
+    if not records:
+        return
+    target.erase()
+    place_of = {record.origin: there.version + number for number, record in enumerate(records, start=1)}
+    target.append(*(_copy(source, record, place_of) for record in records), expected=there.version)
+
+
+def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> NewEvent:
+    payload = source.pen.store.payload(record.event)
+    assert payload is not None  # each of these records has one, or reading it has raised
+    data = {name: value for name, value in record.event.values().items() if name != "of"}
+    parent = data.get("parent")
+    if isinstance(parent, int):
+        data["parent"] = place_of.get(parent, source.history.ids[parent])
+    if record.sources:
+        data["base"] = place_of[record.sources[0]]
+        if len(record.sources) > 1:
+            data["with"] = [place_of[origin] for origin in record.sources[1:]]
+    return source.pen.new(record.event.type, data, renamed(payload, source.pen.nonce()))
+
+
 DEEPEST = 4096  # patches until a checkpoint is kept whole again, if they have become as much as it is
 
 
@@ -91,7 +212,7 @@ class WorkpacketSaver(ReadingSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         thread_id, namespace, before = named(config)
-        place = Place(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
+        place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
         parent = None if before is None else self.cleaner.name(before)
         # LangGraph copies the first checkpoint of a thread as a second beginning, which it calls a fork.
         branches = isinstance(before, OlderId) or (before is None and metadata.get("source") == "fork")
@@ -102,7 +223,7 @@ class WorkpacketSaver(ReadingSaver):
                 history = thread.catch_up()
                 thread.erase()
                 thread.require_successor(place, parent, branches=branches)
-                base = None if parent is None else history.saved.get(Place(place.namespace, parent))
+                base = None if parent is None else history.saved.get(CheckpointPlace(place.namespace, parent))
                 content = self._content(thread, base, checkpoint, described, new_versions)
                 known = history.saved.get(place)
                 if known is not None and self.pen.contents.of(history.records, known.record) == content:
@@ -171,7 +292,7 @@ class WorkpacketSaver(ReadingSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         thread_id, namespace, wanted = named(config)
-        place = Place(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
+        place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(str(wanted)))
         task = self.cleaner.name(task_id)
         news = [
             Write(WRITES_IDX_MAP.get(channel, number), channel, self._typed(value))
@@ -247,7 +368,7 @@ class WorkpacketSaver(ReadingSaver):
             copied(source, target)
 
 
-def _sources(history: History, base: Saved, size: int) -> builtins.list[Record]:
+def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
     """What the next checkpoint is a patch on: nothing, if so many patches have become large beside the whole."""
     depth = base.depth + 1
     if depth >= DEEPEST and base.grown >= size:
@@ -257,5 +378,5 @@ def _sources(history: History, base: Saved, size: int) -> builtins.list[Record]:
     return [base.record, *history.writes.get(base.record.place, {}).values()]
 
 
-def _placed(place: Place) -> dict[str, Any]:
+def _placed(place: CheckpointPlace) -> dict[str, Any]:
     return {"ns": place.namespace, "id": place.id}

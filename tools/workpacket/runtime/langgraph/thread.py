@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import VersionConflict
 from workpacket.runtime.ids import Ids
-from workpacket.runtime.langgraph.contents import Contents
-from workpacket.runtime.langgraph.history import History
-from workpacket.runtime.langgraph.records import ERASED, KINDS, Place
+from workpacket.runtime.langgraph.contents import ThreadContents
+from workpacket.runtime.langgraph.history import ERASED, KINDS, CheckpointPlace, ThreadHistory
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
@@ -31,7 +30,7 @@ class Pen:
     """What every thread of a saver writes with."""
 
     store: Store
-    contents: Contents
+    contents: ThreadContents
     redactor: Redactor
     actor: str
     clock: Clock
@@ -51,15 +50,15 @@ class Thread:
     stream: str
     pen: Pen
     lock: threading.RLock = field(default_factory=threading.RLock)
-    history: History = field(default_factory=History)
+    history: ThreadHistory = field(default_factory=ThreadHistory)
     writer: str = ""
     seq: int = 0
-    branches: set[Place] = field(default_factory=set)  # older checkpoints that were asked for by their id
+    branches: set[CheckpointPlace] = field(default_factory=set)  # older checkpoints that were asked for by their id
     seen_empty: set[str] = field(default_factory=set)  # namespaces in which there was nothing when they were read
-    own: set[Place] = field(default_factory=set)  # heads that were put here
+    own: set[CheckpointPlace] = field(default_factory=set)  # heads that were put here
     restarts: Counter[str] = field(default_factory=Counter)  # by namespace, how often nothing was found before a point
 
-    def catch_up(self) -> History:
+    def catch_up(self) -> ThreadHistory:
         head = self.pen.store.head(self.stream)
         if head is None:
             if self.history.version:
@@ -106,7 +105,7 @@ class Thread:
             for digest in digests:
                 store.erase(digest)
 
-    def require_successor(self, place: Place, parent: str | None, *, branches: bool = False) -> None:
+    def require_successor(self, place: CheckpointPlace, parent: str | None, *, branches: bool = False) -> None:
         """Whether this checkpoint may be the next one of its namespace; see the module docstring.
 
         `branches` says that the caller names the parent as an older checkpoint, or asks for a second beginning.
@@ -114,7 +113,7 @@ class Thread:
         head = self.history.head(place.namespace)
         if place in self.history.saved or (head is None and parent is None):
             return
-        before = Place(place.namespace, parent) if parent is not None else None
+        before = CheckpointPlace(place.namespace, parent) if parent is not None else None
         if before == head or before in self.branches:
             return
         if branches and (before is None or before in self.history.saved):
@@ -132,14 +131,14 @@ class Thread:
             details={"stream": self.stream, "checkpoint": place.id, "parent": parent, "head": head and head.id},
         )
 
-    def put_done(self, place: Place, parent: str | None) -> None:
+    def put_done(self, place: CheckpointPlace, parent: str | None) -> None:
         """Remember what was put here, for the checks of those who put next."""
         self.own.add(place)
         if parent is None and self.restarts[place.namespace] > 0:
             self.restarts[place.namespace] -= 1
 
     def forget(self) -> None:
-        self.history, self.writer, self.own = History(), "", set()
+        self.history, self.writer, self.own = ThreadHistory(), "", set()
 
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:

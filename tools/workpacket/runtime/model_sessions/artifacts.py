@@ -13,14 +13,13 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import jcs_bytes
-from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.records.secret_rules import names_a_secret
+from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, RunState
 from workpacket.runtime.records.values import stored_text, value_of
-from workpacket.runtime.resuming.changes import HIDDEN
+from workpacket.runtime.resuming.observe import HIDDEN
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
 
@@ -60,7 +59,7 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
     elif artifact_step(artifact.id) not in recorder.state.steps:
         # Not by `run.step`, which a cancellation stops: what the session was in the middle of is kept all the same.
         data: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
-        recorder.record(Draft("step.completed", data, stored_text(artifact.body).encode("utf-8")))
+        recorder.record(RecordDraft("step.completed", data, stored_text(artifact.body).encode("utf-8")))
     run.checkpoint(cursor, name=artifact.id, kind=point_kind(kind))
 
 

@@ -13,14 +13,14 @@ from typing import cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, user_key
-from workpacket.runtime.attempts.recorder import Draft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.model_sessions.artifacts import LARGEST_INLINE, Artifact, artifact_id, artifact_step, point_kind
 from workpacket.runtime.model_sessions.record import behind_step, message_step, stream_of
 from workpacket.runtime.records.jcs import jcs_bytes
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.records.values import kept, stored_text
-from workpacket.runtime.resuming.observations import hashes_by_key
+from workpacket.runtime.resuming.observe import hashes_by_key
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 
@@ -40,7 +40,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         *_messages(stream, body),
         *(draft for call in _rows(body, "calls") for draft in _call(stream, call)),
         *_point(artifact),
-        Draft("run.stopped", {"code": "handed_over"}),
+        RecordDraft("run.stopped", {"code": "handed_over"}),
     ]
     recorder = Recorder(runtime.store, RunState(), stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
     recorder.begin(*drafts)
@@ -54,16 +54,16 @@ def _require_new(store: Store, stream: str) -> None:
         )
 
 
-def _begin(body: Mapping[str, Json], workdir: str) -> Draft:
+def _begin(body: Mapping[str, Json], workdir: str) -> RecordDraft:
     model = _text(body, "model")
     data: dict[str, Json] = {
         "name": "session", "packet": _text(body, "packet"), "inputs": dict(hashes_by_key({"model": model})),
         "scope": [], "code_version": "", "repository": "", "workdir": workdir, "budget": {},
     }  # fmt: skip
-    return Draft("run.started", data, stored_text({"inputs": {"model": model}}).encode("utf-8"))
+    return RecordDraft("run.started", data, stored_text({"inputs": {"model": model}}).encode("utf-8"))
 
 
-def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[Draft]:
+def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[RecordDraft]:
     tail = _rows(body, "tail")
     total = body.get("messages", len(tail))
     before = total - len(tail) if isinstance(total, int) else -1
@@ -75,13 +75,13 @@ def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[Draft]:
         yield _step(message_step(cast("int", one["seq"])), dict(one))
 
 
-def _step(step: str, value: Json) -> Draft:
+def _step(step: str, value: Json) -> RecordDraft:
     form = kept(value)
     data: dict[str, Json] = {"step": step, "args": {}, "result_hash": form.meaning, "ms": 0}
-    return Draft("step.completed", data, form.text.encode("utf-8"))
+    return RecordDraft("step.completed", data, form.text.encode("utf-8"))
 
 
-def _call(stream: str, call: Mapping[str, Json]) -> Iterator[Draft]:
+def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
     """The records that bring the call to where it was. Its key names it, whatever the store."""
     args_hash, status = _text(call, "args_hash"), _text(call, "status")
     if not args_hash.startswith(KEYED):
@@ -90,9 +90,9 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[Draft]:
     names = ("step", "kind", "target", "args_hash")
     data: dict[str, Json] = {"effect": effect, **{name: _text(call, name) for name in names}}
     data |= {name: call[name] for name in ("args", "target_hash") if call.get(name)}
-    yield Draft("effect.intended", data)
+    yield RecordDraft("effect.intended", data)
     if status not in {"intended", *_DONE}:
-        yield Draft("effect.started", data | {"attempt": 1})
+        yield RecordDraft("effect.started", data | {"attempt": 1})
     if status == "failed":
         failed: dict[str, Json] = {
             "effect": effect,
@@ -100,13 +100,15 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[Draft]:
             "definite": True,
             "error": "on another machine",
         }
-        yield Draft("effect.failed", failed)
+        yield RecordDraft("effect.failed", failed)
     elif status in {*_DONE, "retry", "compensate"}:
         choice = "mark_done" if status in _DONE else status
-        yield Draft("effect.resolved", {"effect": effect, "choice": choice, "note": "carried over from an artifact"})
+        yield RecordDraft(
+            "effect.resolved", {"effect": effect, "choice": choice, "note": "carried over from an artifact"}
+        )
 
 
-def _point(artifact: Artifact) -> Iterator[Draft]:
+def _point(artifact: Artifact) -> Iterator[RecordDraft]:
     """The artifact as the last checkpoint of the session."""
     body = artifact.body
     cursor: dict[str, Json] = {"artifact": artifact.id}
@@ -114,12 +116,12 @@ def _point(artifact: Artifact) -> Iterator[Draft]:
         cursor["inline"] = body
     else:
         stored: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
-        yield Draft("step.completed", stored, stored_text(body).encode("utf-8"))
+        yield RecordDraft("step.completed", stored, stored_text(body).encode("utf-8"))
     data: dict[str, Json] = {
         "id": artifact.id[:16], "name": artifact.id, "kind": point_kind(_text(body, "kind")), "counters": {},
         "preconditions": {},
     }  # fmt: skip
-    yield Draft("checkpoint", data, stored_text({"cursor": cursor}).encode("utf-8"))
+    yield RecordDraft("checkpoint", data, stored_text({"cursor": cursor}).encode("utf-8"))
 
 
 def _rows(body: Mapping[str, Json], name: str) -> list[Mapping[str, Json]]:

@@ -24,7 +24,7 @@ from typing import Literal
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.opening import orphans_of
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.model_sessions.artifacts import Artifact, is_artifact_step, last_valid
 from workpacket.runtime.model_sessions.record import (
@@ -39,8 +39,7 @@ from workpacket.runtime.model_sessions.record import (
 from workpacket.runtime.processes import is_certainly_dead
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.resuming.observations import Observations
-from workpacket.runtime.resuming.observe import read_state
+from workpacket.runtime.resuming.observe import Observations, read_state
 from workpacket.runtime.runtime import Choice, Runtime
 from workpacket.runtime.stores.contract import Store
 
@@ -85,7 +84,7 @@ class SessionReport:
         """The reason as an error, and once as an event of the log if that can still be written."""
         code, stream = self.session.reason, self.session.stream
         if code not in {"log_damaged", "newer_schema"}:
-            blocked = Draft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
+            blocked = RecordDraft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
             runtime._outsider(stream).record(blocked, key=f"blocked:{self.subject}")
         choices = f"decide: {', '.join(self.choices)}" if self.choices else ""
         return RunBlocked(f"{stream}: {'; '.join(self.details) or code}", code=code, hint=choices,

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import Recovery
-from workpacket.runtime.attempts.recorder import Draft
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.relay import Relayed
 from workpacket.runtime.errors import RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.model_sessions.artifacts import CheckpointKind, make_artifact, save_artifact
@@ -168,7 +168,7 @@ class OpenSession:
         if partial is not None and self.report is not None and self.report.partial_accepted:
             return self._keep("assistant", partial)
         self._model_run = ModelRun(self, partial or "")
-        session.recorder.record(Draft("step.started", {"step": step, "processes": []}))
+        session.recorder.record(RecordDraft("step.started", {"step": step, "processes": []}))
         answer = self._keep("assistant", function(self._model_run))
         self._model_run = None
         return answer

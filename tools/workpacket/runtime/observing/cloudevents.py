@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.json_text import text_encoder
+from workpacket.runtime.records.jcs import text_encoder
 from workpacket.runtime.stores.contract import Store
 
 SPEC_VERSION = "1.0"

@@ -51,7 +51,7 @@ class Job(NamedTuple):
     begun: bool
 
 
-class Waiting(NamedTuple):
+class QueueItem(NamedTuple):
     """A line of the queue. `reason` is why it waits again or is dead."""
 
     id: int
@@ -134,14 +134,14 @@ class Queue:
         """Let a dead job wait again, with all its tries."""
         return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
 
-    def jobs(self) -> tuple[Waiting, ...]:
+    def jobs(self) -> tuple[QueueItem, ...]:
         """Everything in the queue, in the order in which it was offered."""
         rows = self.store.access.rows(
             "SELECT id, stream, state, priority, tries, reason, detail FROM {s}.jobs "
             "WHERE project = %s AND queue = %s ORDER BY id",
             (self.store.project, self.name),
         )
-        return tuple(Waiting(*row) for row in rows)
+        return tuple(QueueItem(*row) for row in rows)
 
 
 def _claimed(row: Row, holder: str, seconds: float) -> Job | None:

@@ -16,14 +16,43 @@ from functools import partial
 from workpacket.runtime.attempts.session import Lent, stop_code
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
 from workpacket.runtime.processes import this_process
-from workpacket.runtime.queue.keeping import Keeper
 from workpacket.runtime.queue.offering import Job, Queue
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stop_reasons import reason_of
-from workpacket.runtime.stores.contract import Append, Appended
+from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
 from workpacket.runtime.stores.postgres.following import News
+
+
+class Keeper:
+    """`with Keeper(...)`: `held` is the lease that is renewed; None: none is."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        self.held: Lease | None = None
+        self._store = store
+        self._seconds = seconds
+        self._over = threading.Event()
+
+    def __enter__(self) -> Keeper:
+        threading.Thread(target=self._renew_until_over, name="workpacket-leases", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _renew_until_over(self) -> None:
+        while not self._over.wait(self._seconds / 3):
+            lease = self.held
+            try:
+                if lease is not None:
+                    self._store.renew(lease, self._seconds)
+            except LeaseLost:  # the next record is refused by the store and says so
+                if self.held is lease:
+                    self.held = None
+            except RuntimeFault:
+                continue  # the store was busy; there are two more tries before the lease ends
+
 
 Task = Callable[[Run], object]
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, PayloadErased
-from workpacket.runtime.records.json_text import quoted, value_in
+from workpacket.runtime.records.jcs import quoted, value_in
 from workpacket.runtime.records.values import address_of
 
 CHAIN_FORMAT = 1

@@ -10,9 +10,9 @@ from typing import Any
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.errors import RuntimeFault, StepFailed
-from workpacket.runtime.records.data_fields import members, text, texts
-from workpacket.runtime.records.json_text import storable
+from workpacket.runtime.records.jcs import storable
 from workpacket.runtime.records.kinds import Data
+from workpacket.runtime.records.state import members, text, texts
 from workpacket.runtime.records.values import stored_text
 
 ERROR_LENGTH = 2000

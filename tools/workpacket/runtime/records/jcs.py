@@ -12,10 +12,48 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from typing import Literal
+from json import encoder
+from typing import Any, Literal
 
 from workpacket.model.canonical import LARGEST_INTEGER, NotCanonical
-from workpacket.runtime.records.json_text import text_encoder
+
+quoted: Callable[[str], str] = encoder.encode_basestring
+"""One text as JSON, as Unicode."""
+
+
+def storable(text: str) -> str:
+    """The text with lone surrogates written as escapes: names of files may hold them, and no record can."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_read = json.JSONDecoder().raw_decode
+
+
+def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
+    """A function that writes compact JSON, as Unicode, of values that were looked over before."""
+    plain = json.JSONEncoder(
+        ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
+    )
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+    compiled = make(None, plain.default, encoder.encode_basestring, None, ":", ",", sort_keys, False, False)
+
+    def encode(value: object) -> str:
+        if isinstance(value, str | float):  # the C encoder knows only how to write what is inside a container
+            return plain.encode(value)
+        return "".join(compiled(value, 0))
+
+    return encode
+
+
+def value_in(text: str) -> Any:
+    """The value of a JSON text that we wrote: one value and nothing around it."""
+    value, end = _read(text)
+    if end != len(text):
+        raise ValueError("not the JSON text of one value")
+    return value
+
 
 SCHEME = "jcs-1"
 DEEPEST = 100

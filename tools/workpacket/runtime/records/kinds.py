@@ -24,7 +24,7 @@ Upcaster = Callable[[Data], Data]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """`upcasters[n]` turns the data of schema version n into those of n + 1; version 0 is a record without one."""
 
     type: str
@@ -47,12 +47,12 @@ class Kind:
             raise ValueError(f"{self.type}: no upcaster from schema version {sorted(missing)}")
 
 
-def _kind(name: str, public: str = "", *, scan: str = "", hashed: str = "", drop: str = "") -> Kind:
+def _kind(name: str, public: str = "", *, scan: str = "", hashed: str = "", drop: str = "") -> RecordKind:
     fields: dict[str, Sensitivity] = dict.fromkeys(public.split(), "public")
     fields |= dict.fromkeys(scan.split(), "scan")
     fields |= dict.fromkeys(hashed.split(), "hash")
     fields |= dict.fromkeys(drop.split(), "drop")
-    return Kind(name, fields)
+    return RecordKind(name, fields)
 
 
 def _named(data: Data) -> Data:
@@ -62,7 +62,7 @@ def _named(data: Data) -> Data:
 
 _EFFECT = "effect step kind args_hash args opaque target_hash"
 
-CORE: tuple[Kind, ...] = (
+CORE: tuple[RecordKind, ...] = (
     _kind(
         "run.started",
         "inputs scope code_version budget repository workdir fork_of carried_from base_commit",
@@ -77,7 +77,7 @@ CORE: tuple[Kind, ...] = (
     _kind("step.started", "step processes"),
     _kind("step.completed", "step args opaque version result_hash redactions ms tries maybe_repeated carried_from"),
     _kind("step.failed", "step try ms final maybe_repeated", scan="error raised"),
-    Kind(
+    RecordKind(
         "checkpoint",
         {
             "id": "public", "name": "scan", "kind": "public", "counters": "public", "preconditions": "scan",
@@ -110,10 +110,10 @@ CORE: tuple[Kind, ...] = (
     _kind("rolled_back", "had has"),
 )  # fmt: skip
 
-KINDS: Mapping[str, Kind] = {kind.type: kind for kind in CORE}
+KINDS: Mapping[str, RecordKind] = {kind.type: kind for kind in CORE}
 
 
-def current(event: Event, kinds: Mapping[str, Kind] = KINDS) -> Data:
+def current(event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> Data:
     """The data of an event as its newest schema has them; `NewerSchema` if a later version wrote it."""
     kind = kinds.get(event.type)
     if kind is None or event.type_version > kind.schema_version:

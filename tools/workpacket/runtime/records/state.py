@@ -8,20 +8,187 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.data_fields import members as _members
-from workpacket.runtime.records.data_fields import number as _number
-from workpacket.runtime.records.data_fields import optional_texts_by_key as _optional_texts
-from workpacket.runtime.records.data_fields import text as _text
-from workpacket.runtime.records.data_fields import texts as _list
-from workpacket.runtime.records.data_fields import texts_by_key as _texts
 from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.kinds import KINDS, Data, Kind, current
-from workpacket.runtime.records.milestones import Milestones
-from workpacket.runtime.records.questions import CHANGE, Question, still_open, take_in
-from workpacket.runtime.records.run_records import CheckpointRecord, EffectRecord, EffectStatus, Status, StepRecord
+from workpacket.runtime.records.kinds import KINDS, Data, RecordKind, current
+
+
+def text(data: Data, name: str) -> str:
+    return str(data.get(name, "") or "")
+
+
+def number(data: Data, name: str) -> int:
+    value = data.get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def texts_by_key(data: Data, name: str) -> dict[str, str]:
+    value = data.get(name)
+    return {key: str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def members(data: Data, name: str) -> Mapping[str, Json]:
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def optional_texts_by_key(data: Data, name: str) -> dict[str, str] | None:
+    """None if the record does not have the field: one from before there was such a field."""
+    return texts_by_key(data, name) if name in data else None
+
+
+def texts(data: Data, name: str) -> tuple[str, ...]:
+    value = data.get(name)
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+Status = Literal["none", "running", "stopped", "cancelled", "completed"]
+EffectStatus = Literal[
+    "intended", "started", "succeeded", "failed", "failed_unknown", "mark_done", "retry", "compensate"
+]
+
+
+class StepRecord(NamedTuple):
+    """A step that is done. `event` vouches for its result; with `redactions` the result could not be kept whole."""
+
+    key: str
+    args: Mapping[str, str]
+    version: str
+    redactions: int
+    event: Event
+
+
+class EffectRecord(NamedTuple):
+    """An effect as far as it is known. `event` is the last one about it; its payload is the receipt, if any.
+
+    `args` has the hash of each argument of an effect with a key; None: it was stored before these were. With
+    `redactions` the receipt is not what the effect returned; `unkept` says why there is none.
+    """
+
+    effect: str
+    step: str
+    kind: str
+    target: str
+    args_hash: str
+    status: EffectStatus
+    attempt: int
+    event: Event
+    args: Mapping[str, str] | None = None
+    target_hash: str = ""
+    redactions: int = 0
+    unkept: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name it was asked for by: the last part of its step, without the number."""
+        return self.step.rpartition("/")[2].partition("#")[0]
+
+    @property
+    def has_receipt(self) -> bool:
+        """Whether it is known to have happened and what is stored of its result may be handed out."""
+        return self.status in {"succeeded", "mark_done"} and not (self.redactions or self.unkept)
+
+
+class CheckpointRecord(NamedTuple):
+    """Everything up to `version` is durable; from here the next action is the cursor in the payload of `event`."""
+
+    id: str
+    name: str
+    kind: str
+    version: int
+    counters: Mapping[str, int]
+    preconditions: Mapping[str, Json]
+    token_hash: str
+    event: Event
+
+
+class Prepared(NamedTuple):
+    """A commit that was announced. `base` is the commit it was to follow, '' for none; the event holds the cursor."""
+
+    checkpoint: str
+    milestone_index: int
+    title: str
+    base: str
+    event: Event
+
+
+class Reached(NamedTuple):
+    """`changed` is false for a milestone that changed no file: then `commit` is the one that was there."""
+
+    checkpoint: str
+    milestone_index: int
+    commit: str
+    tree: str
+    changed: bool
+    version: int
+
+
+@dataclass(slots=True)
+class Milestones:
+    prepared: Prepared | None = None
+    reached: dict[int, Reached] = field(default_factory=dict)
+
+    @property
+    def last(self) -> Reached | None:
+        """The one that was reached last, which need not be the one with the highest number."""
+        return max(self.reached.values(), key=lambda one: one.version, default=None)
+
+    def apply(self, event: Event, data: Data) -> None:
+        checkpoint, index = text(data, "checkpoint"), number(data, "milestone_index")
+        if event.type == "checkpoint.prepared":
+            title, base = text(data, "milestone_title"), text(data, "base")
+            self.prepared = Prepared(checkpoint, index, title, base, event)
+            return
+        commit, tree = text(data, "commit"), text(data, "tree")
+        self.reached[index] = Reached(checkpoint, index, commit, tree, data.get("changed") is True, event.version)
+        if self.prepared is not None and self.prepared.checkpoint == checkpoint:
+            self.prepared = None
+
+
+CHANGE = "change"
+
+
+class Question(NamedTuple):
+    """What a person was asked. `event` holds what it is about; `before` was asked earlier at the same place.
+
+    `kind`: the program asked (`program`, `effect`), or the difference that kept the run from going on (`change`).
+    """
+
+    id: str
+    subject: str
+    text: str
+    kind: str
+    place: str
+    name: str
+    target: str
+    before: str
+    event: Event
+
+
+def take_in(
+    questions: dict[str, Question], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
+) -> None:
+    """Take in a question by its kind and place. The ids are numbers in the order in which questions came up."""
+    kind, place = where
+    subject = text(data, "subject")
+    known = questions.get(subject)
+    last = asked_at.pop(place, "")
+    before = last if last != subject else (known.before if known is not None else "")
+    id_ = known.id if known is not None else f"q{len(questions) + 1}"
+    words, name, target = text(data, "question"), text(data, "name"), text(data, "target")
+    questions[subject] = Question(id_, subject, words, kind, place, name, target, before, event)
+    asked_at[place] = subject
+
+
+def still_open(
+    questions: Mapping[str, Question], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
+) -> tuple[Question, ...]:
+    """The newest question of each place, if it has no answer; of changes, the one that the run was stopped by."""
+    newest = [questions[subject] for subject in asked_at.values() if subject not in answers]
+    return tuple(one for one in newest if one.kind != CHANGE or one.subject == blocked_on)
+
 
 __all__ = ["CheckpointRecord", "EffectRecord", "EffectStatus", "RunState", "Status", "StepRecord", "fold"]
 
@@ -68,7 +235,7 @@ class RunState:
     spent_ms: int = 0
     last_recorded_at: int = 0
 
-    def apply(self, event: Event, kinds: Mapping[str, Kind] = KINDS) -> None:
+    def apply(self, event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> None:
         data = current(event, kinds)
         reducer = _REDUCERS.get(event.type)
         if reducer is not None:
@@ -113,7 +280,7 @@ class RunState:
         return known or record.event.version > self.rolled_back_at
 
 
-def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState:
+def fold(events: Iterable[Event], kinds: Mapping[str, RecordKind] = KINDS) -> RunState:
     state = RunState()
     for event in events:
         state.apply(event, kinds)
@@ -123,14 +290,14 @@ def fold(events: Iterable[Event], kinds: Mapping[str, Kind] = KINDS) -> RunState
 def _started(state: RunState, event: Event, data: Data) -> None:
     state.status = "running"
     state.attempt, state.attempt_began = 1, event.version
-    state.name, state.packet = _text(data, "name"), _text(data, "packet")
-    state.code_version = _text(data, "code_version")
-    state.repository, state.workdir = _text(data, "repository"), _text(data, "workdir")
-    state.scope = _list(data, "scope")
-    state.inputs, state.inputs_said = _texts(data, "inputs"), event
-    state.base_commit = _text(data, "base_commit") if "base_commit" in data else None
-    state.allow_deps = _list(data, "allow_deps")
-    state.budget, state.fork_of = _members(data, "budget"), _members(data, "fork_of")
+    state.name, state.packet = text(data, "name"), text(data, "packet")
+    state.code_version = text(data, "code_version")
+    state.repository, state.workdir = text(data, "repository"), text(data, "workdir")
+    state.scope = texts(data, "scope")
+    state.inputs, state.inputs_said = texts_by_key(data, "inputs"), event
+    state.base_commit = text(data, "base_commit") if "base_commit" in data else None
+    state.allow_deps = texts(data, "allow_deps")
+    state.budget, state.fork_of = members(data, "budget"), members(data, "fork_of")
 
 
 def _attempt(state: RunState, event: Event, data: Data) -> None:
@@ -140,28 +307,30 @@ def _attempt(state: RunState, event: Event, data: Data) -> None:
     state.status = "running"
     state.stop_code = state.open_question = ""
     state.cancel_reason = None
-    state.attempt = _number(data, "attempt")
+    state.attempt = number(data, "attempt")
     if "scope" in data:
-        state.scope = _list(data, "scope")
-    if "inputs" in data and _texts(data, "inputs") != state.inputs:
-        state.inputs, state.inputs_said, state.inputs_changed_at = _texts(data, "inputs"), event, event.version
+        state.scope = texts(data, "scope")
+    if "inputs" in data and texts_by_key(data, "inputs") != state.inputs:
+        state.inputs, state.inputs_said, state.inputs_changed_at = texts_by_key(data, "inputs"), event, event.version
     if "allow_deps" in data:
-        state.allow_deps = _list(data, "allow_deps")
-    state.repository = _text(data, "repository") or state.repository
-    state.workdir = _text(data, "workdir") or state.workdir
-    state.budget = {**state.budget, **_members(data, "budget")}
+        state.allow_deps = texts(data, "allow_deps")
+    state.repository = text(data, "repository") or state.repository
+    state.workdir = text(data, "workdir") or state.workdir
+    state.budget = {**state.budget, **members(data, "budget")}
     if "code_version" in data:
-        state.code_version = _text(data, "code_version")
+        state.code_version = text(data, "code_version")
 
 
 def _step_started(state: RunState, _: Event, data: Data) -> None:
-    state.running[_text(data, "step")] = _list(data, "processes")
+    state.running[text(data, "step")] = texts(data, "processes")
 
 
 def _step(state: RunState, event: Event, data: Data) -> None:
-    key = _text(data, "step")
-    state.steps[key] = StepRecord(key, _texts(data, "args"), _text(data, "version"), _number(data, "redactions"), event)
-    state.spent_ms += _number(data, "ms")
+    key = text(data, "step")
+    state.steps[key] = StepRecord(
+        key, texts_by_key(data, "args"), text(data, "version"), number(data, "redactions"), event
+    )
+    state.spent_ms += number(data, "ms")
     state.tries.pop(key, None)
     state.failures.pop(key, None)
     state.in_flight.discard(key)
@@ -169,27 +338,27 @@ def _step(state: RunState, event: Event, data: Data) -> None:
 
 
 def _step_failed(state: RunState, event: Event, data: Data) -> None:
-    state.running.pop(_text(data, "step"), None)
+    state.running.pop(text(data, "step"), None)
     if data.get("final") is True:
-        state.tries.pop(_text(data, "step"), None)
-        state.failures[_text(data, "step")] = event
+        state.tries.pop(text(data, "step"), None)
+        state.failures[text(data, "step")] = event
     else:
-        state.tries[_text(data, "step")] = _number(data, "try")
-    state.spent_ms += _number(data, "ms")
+        state.tries[text(data, "step")] = number(data, "try")
+    state.spent_ms += number(data, "ms")
 
 
 def _checkpoint(state: RunState, event: Event, data: Data) -> None:
-    counters = {key: item for key, item in _members(data, "counters").items() if isinstance(item, int)}
-    id_, name, kind = (_text(data, field) for field in ("id", "name", "kind"))
-    preconditions, token = _members(data, "preconditions"), _text(data, "token_hash")
+    counters = {key: item for key, item in members(data, "counters").items() if isinstance(item, int)}
+    id_, name, kind = (text(data, field) for field in ("id", "name", "kind"))
+    preconditions, token = members(data, "preconditions"), text(data, "token_hash")
     state.checkpoints.append(CheckpointRecord(id_, name, kind, event.version, counters, preconditions, token, event))
 
 
 def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> None:
-    effect, step = _text(data, "effect"), _text(data, "step")
-    kind, target, args_hash = _text(data, "kind"), _text(data, "target"), _text(data, "args_hash")
-    args: Mapping[str, str] | None = _optional_texts(data, "args")
-    target_hash = _text(data, "target_hash")
+    effect, step = text(data, "effect"), text(data, "step")
+    kind, target, args_hash = text(data, "kind"), text(data, "target"), text(data, "args_hash")
+    args: Mapping[str, str] | None = optional_texts_by_key(data, "args")
+    target_hash = text(data, "target_hash")
     before = state.effects.get(effect)
     if before is not None:
         step, kind, target = step or before.step, kind or before.kind, target or before.target
@@ -199,17 +368,17 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
         state.effect_steps[step] = state.effect_steps.get(step, 0) + 1
         if before is not None:
             state.effect_steps[before.step] -= 1
-    attempt = _number(data, "attempt") or state.attempt
-    redactions, unkept = _number(data, "redactions"), _text(data, "unkept")
+    attempt = number(data, "attempt") or state.attempt
+    redactions, unkept = number(data, "redactions"), text(data, "unkept")
     state.effects[effect] = EffectRecord(
         effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept
     )
 
 
 def _effect_matched(state: RunState, _: Event, data: Data) -> None:
-    record = state.effects.get(_text(data, "effect"))
+    record = state.effects.get(text(data, "effect"))
     if record is not None:
-        facts = _texts(data, "args"), _text(data, "target_hash") or record.target_hash
+        facts = texts_by_key(data, "args"), text(data, "target_hash") or record.target_hash
         state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1])
 
 
@@ -226,43 +395,43 @@ def _effect_failed(state: RunState, event: Event, data: Data) -> None:
 
 
 def _effect_resolved(state: RunState, event: Event, data: Data) -> None:
-    _effect(state, event, data, cast("EffectStatus", _text(data, "choice")))
+    _effect(state, event, data, cast("EffectStatus", text(data, "choice")))
 
 
 def _asked(state: RunState, event: Event, data: Data) -> None:
-    kind, place = _text(data, "kind") or "program", _text(data, "place") or _text(data, "subject")
+    kind, place = text(data, "kind") or "program", text(data, "place") or text(data, "subject")
     take_in(state.questions, state.asked_at, event, data, (kind, place))
 
 
 def _confirmed(state: RunState, _: Event, data: Data) -> None:
-    state.confirmations[_text(data, "subject")] = _text(data, "answer")
+    state.confirmations[text(data, "subject")] = text(data, "answer")
 
 
 def _token(state: RunState, _: Event, data: Data) -> None:
-    state.tokens_spent.add(_text(data, "token_hash"))
+    state.tokens_spent.add(text(data, "token_hash"))
 
 
 def _cancel(state: RunState, _: Event, data: Data) -> None:
-    state.cancel_reason = _text(data, "reason")
+    state.cancel_reason = text(data, "reason")
 
 
 def _blocked(state: RunState, event: Event, data: Data) -> None:
-    state.blocks.append(_text(data, "code"))
-    state.open_question = _text(data, "subject")
+    state.blocks.append(text(data, "code"))
+    state.open_question = text(data, "subject")
     if state.open_question:
         take_in(state.questions, state.asked_at, event, {"question": data.get("code"), **data}, (CHANGE, CHANGE))
 
 
 def _stopped(state: RunState, _: Event, data: Data) -> None:
     state.status = "stopped"
-    state.stop_code = _text(data, "code")
-    state.in_flight |= set(_list(data, "in_flight"))
+    state.stop_code = text(data, "code")
+    state.in_flight |= set(texts(data, "in_flight"))
 
 
 def _cancelled(state: RunState, _: Event, data: Data) -> None:
     state.status = "cancelled"
     state.stop_code = "run_cancelled"
-    state.in_flight |= set(_list(data, "in_flight"))
+    state.in_flight |= set(texts(data, "in_flight"))
 
 
 def _completed(state: RunState, _: Event, __: Data) -> None:

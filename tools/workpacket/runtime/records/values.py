@@ -12,8 +12,7 @@ import json
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.jcs import ORDERED, hash_of, survey, surveyed_text
-from workpacket.runtime.records.json_text import text_encoder
+from workpacket.runtime.records.jcs import ORDERED, hash_of, survey, surveyed_text, text_encoder
 
 T = TypeVar("T")
 
@@ -27,7 +26,7 @@ class Codec(Protocol[T]):
     def decode(self, stored: Json) -> T: ...
 
 
-class Kept(NamedTuple):
+class StoredValue(NamedTuple):
     """The text that is kept for a value, its bytes, and the hash of what the value means."""
 
     text: str
@@ -35,13 +34,13 @@ class Kept(NamedTuple):
     meaning: str
 
 
-def kept(value: Json) -> Kept:
+def kept(value: Json) -> StoredValue:
     """How `value` is kept; `NotCanonical` if it would come back as something else."""
     form = survey(value)
     text = _encode(value)
     stored = text.encode("utf-8")
     canonical = stored if form == ORDERED else surveyed_text(value, form).encode("utf-8")
-    return Kept(text, stored, hash_of(canonical))
+    return StoredValue(text, stored, hash_of(canonical))
 
 
 def stored_text(value: Json) -> str:

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.changes import status
-from workpacket.git.commits import commit_with_trailer
+from workpacket.git.history import commit_with_trailer, holds_changes_of, status, taken_back, tree_of, trees_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor
-from workpacket.git.rewriting import holds_changes_of, taken_back, tree_of, trees_before
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import CheckpointRecord
-from workpacket.runtime.resuming.observations import GitRelation, Observations
+from workpacket.runtime.resuming.observe import GitRelation, Observations
 
 # What the runtime itself writes into a work tree: it is nobody's work and never committed.
 OWN_FOLDERS: Final = (".workpacket", ".runr", ".GOV/log")

@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import LogDamaged, NewerSchema, StoreCorrupt
+from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, RunState
-from workpacket.runtime.resuming.observations import Observations
+from workpacket.runtime.records.values import value_of
+from workpacket.runtime.resuming.questions import shown_short
 from workpacket.runtime.stores.contract import Store
+
+GitRelation = Literal["exact", "ahead", "content_equal", "rewritten", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    log_fault: str = ""
+    newer_schema: str = ""
+    lease_holder: str = ""
+    orphans: tuple[str, ...] = ()
+    name: str | None = None
+    packet: str | None = None
+    repository: str | None = None
+    workdir: str | None = None
+    code_version: str | None = None
+    git: GitRelation | None = None
+    foreign_changes: tuple[str, ...] | None = None
+    digests: Mapping[str, str] | None = None
+    inputs: Mapping[str, str] | None = None
+    scope: tuple[str, ...] | None = None
+    allow_deps: tuple[str, ...] | None = None
+    environment: Mapping[str, str] | None = None
+    budget: Mapping[str, Json] | None = None
+    now: int = 0
+    retry_token_hash: str = ""
+    checkpoint_wanted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePolicy:
+    """What the owner of the runs has decided beforehand."""
+
+    resume_cancelled: bool = False
+    allow_rewritten_history: bool = False
+    ignore_environment: tuple[str, ...] = ()
+
+
+def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
+    """One hash per key, so that a mismatch can name the keys that changed."""
+    return {key: jcs_hash(value) for key, value in values.items()}
+
+
+def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that were added, removed or have another hash, sorted."""
+    return tuple(sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key)))
 
 
 class Observer(Protocol):
@@ -64,3 +113,47 @@ class DigestObserver:
 
     def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
         return replace(seen, digests={**(seen.digests or {}), **self._digests}) if point else seen
+
+
+HIDDEN = "[not shown]"
+
+
+def shown_changes(
+    store: Store, state: RunState, present: Mapping[str, Json], redactor: Redactor
+) -> dict[str, dict[str, Json]]:
+    """For each changed key what it was and what it is; a key that is missing on one side is missing here too."""
+    recorded = _recorded(store, state)
+    shown: dict[str, dict[str, Json]] = {}
+    for key in changed_keys(state.inputs, hashes_by_key(present)):
+        sides = {"old": recorded, "new": present}
+        shown[key] = {side: _harmless(key, values[key], redactor) for side, values in sides.items() if key in values}
+    return shown
+
+
+def changed_lines(changes: Json | Mapping[str, Json]) -> list[str]:
+    """Each change with both of its sides."""
+    if not isinstance(changes, Mapping):
+        return []
+    rows = [(key, sides) for key, sides in changes.items() if isinstance(sides, Mapping)]
+    return [f"{key}: {_side(sides, 'old')} -> {_side(sides, 'new')}" for key, sides in rows]
+
+
+def _side(sides: Mapping[str, Json], which: str) -> str:
+    return shown_short(sides[which]) if which in sides else "absent"
+
+
+def _recorded(store: Store, state: RunState) -> Mapping[str, Json]:
+    """The inputs as they were said last; nothing if they were erased."""
+    try:
+        payload = store.payload(state.inputs_said) if state.inputs_said is not None else None
+    except RuntimeFault:
+        return {}
+    value = value_of(payload) if payload is not None else {}
+    inputs = value.get("inputs") if isinstance(value, Mapping) else {}
+    return inputs if isinstance(inputs, Mapping) else {}
+
+
+def _harmless(key: str, value: Json, redactor: Redactor) -> Json:
+    if names_a_secret(key):
+        return HIDDEN
+    return redactor.clean_value(value, json.dumps(value, ensure_ascii=False))[0]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.records.questions import CHANGE, Question
-from workpacket.runtime.records.state import EffectRecord, RunState
+from workpacket.runtime.records.state import CHANGE, EffectRecord, Question, RunState
 from workpacket.runtime.records.values import value_of
 from workpacket.runtime.stores.contract import Store
 

@@ -18,9 +18,8 @@ from typing import Any
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed, RunBlocked
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.step.asking import ask_at_terminal
 from workpacket.runtime.step.history import CONFIRMED, CONSUMED, History, identity_of, load_checkpoint
-from workpacket.runtime.step.judge import Judgement, Present, holds_secret_name, judge, shown_values
+from workpacket.runtime.step.judge import Judgement, Present, ask_at_terminal, holds_secret_name, judge, shown_values
 from workpacket.runtime.step.log import StepLog
 from workpacket.runtime.step.model import (
     CURSORS,

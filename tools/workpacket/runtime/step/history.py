@@ -13,7 +13,7 @@ from typing import Protocol
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, RunBlocked
-from workpacket.runtime.step.log import Log, StepLog
+from workpacket.runtime.step.log import LogContents, StepLog
 from workpacket.runtime.step.model import StepCheckpoint, checkpoint_of, is_checkpoint
 
 CONSUMED = "RetryTokenConsumed"
@@ -46,7 +46,7 @@ class History:
     damage: tuple[int, str] = (0, "")  # the last line that says nothing
 
     @classmethod
-    def of(cls, log: Log, step: Identified) -> History:
+    def of(cls, log: LogContents, step: Identified) -> History:
         history = cls(identity_of(step))
         for line in log.lines:
             if tuple(line.event.get(name) for name in ("mission_id", "run_id", "step_id")) == history.identity:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.records.secret_rules import names_a_secret
-from workpacket.runtime.resuming.changes import HIDDEN
+from workpacket.runtime.records.redaction import Redactor, names_a_secret
+from workpacket.runtime.resuming.observe import HIDDEN
 from workpacket.runtime.step.model import (
     ScopeRef,
     StepCheckpoint,
@@ -29,6 +29,20 @@ from workpacket.runtime.step.model import (
     hashes_of_keys,
     verify_input_hash,
 )
+
+YES = frozenset({"y", "yes"})
+
+
+def ask_at_terminal(question: str, _: str = "") -> bool | None:
+    """The answer of the person; None without a terminal, or if it ends instead of answering."""
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()):
+        return None
+    shown = "".join(character if character.isprintable() else "?" for character in question)
+    sys.stderr.write(f"{shown} [y/N] ")
+    sys.stderr.flush()
+    word = sys.stdin.readline()
+    return word.strip().casefold() in YES if word else None
+
 
 LONGEST_SHOWN = 400  # characters of a value that is kept to be shown
 

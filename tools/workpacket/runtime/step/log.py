@@ -31,7 +31,7 @@ _UNAVAILABLE = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full", errno.EROF
                 errno.EACCES: "store_read_only", errno.EPERM: "store_read_only"}  # fmt: skip
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     number: int
     event: Mapping[str, Json]
 
@@ -48,10 +48,10 @@ class Damage(NamedTuple):
         return f"line {self.number} {what} ({len(self.text)} bytes)"
 
 
-class Log(NamedTuple):
+class LogContents(NamedTuple):
     """What a log holds, in order; `tail` is what stands behind its last whole line."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LogLine, ...] = ()
     damaged: tuple[Damage, ...] = ()
     tail: bytes = b""
 
@@ -61,18 +61,20 @@ class StepLog:
         self.path = Path(path)
         self.quarantine = Path(f"{os.fspath(path)}.quarantine")
 
-    def read(self) -> Log:
+    def read(self) -> LogContents:
         """All of it. A log that does not exist is empty."""
         try:
             with self.path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
                 return parsed(file.read())
         except FileNotFoundError:
-            return Log()
+            return LogContents()
         except OSError as error:
             raise _unavailable(self.path, error) from error
 
-    def append(self, *events: Mapping[str, Json], unless: Callable[[Log], None] | None = None) -> tuple[Damage, ...]:
+    def append(
+        self, *events: Mapping[str, Json], unless: Callable[[LogContents], None] | None = None
+    ) -> tuple[Damage, ...]:
         """Write the events, all at once; gives what was quarantined before.
 
         `unless` is shown the log as it is while nobody else can write, and raises if the events may not be added.
@@ -131,8 +133,8 @@ class StepLog:
         return size - len(tail)
 
 
-def parsed(data: bytes) -> Log:
-    lines: list[Line] = []
+def parsed(data: bytes) -> LogContents:
+    lines: list[LogLine] = []
     damaged: list[Damage] = []
     *whole, tail = data.split(b"\n")
     for number, text in enumerate([*whole, tail], start=1):
@@ -140,13 +142,13 @@ def parsed(data: bytes) -> Log:
             continue
         event = _event(text)
         if event is not None:
-            lines.append(Line(number, event))
+            lines.append(LogLine(number, event))
             continue
         lost, glued = _glued(text)
         damaged.append(Damage(number, glued is not None or number > len(whole), lost))
         if glued is not None:
-            lines.append(Line(number, glued))
-    return Log(tuple(lines), tuple(damaged), tail)
+            lines.append(LogLine(number, glued))
+    return LogContents(tuple(lines), tuple(damaged), tail)
 
 
 def _event(text: bytes) -> Mapping[str, Json] | None:

@@ -12,55 +12,57 @@ from workpacket.runtime.stores.contract import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StoreProblem:
     """One thing that is wrong; `code` is a stop reason."""
 
     code: str
     message: str
 
 
-class Indexed(Store, Protocol):
+class IndexedStore(Store, Protocol):
     """A store that keeps its index apart from its events, so that the two can differ."""
 
     def index_kinds(self) -> tuple[str, ...]: ...
 
 
-def contents_of(store: Indexed) -> list[Problem]:
+def contents_of(store: IndexedStore) -> list[StoreProblem]:
     """Read every event and payload, and believe nothing."""
-    problems: list[Problem] = []
+    problems: list[StoreProblem] = []
     kept: list[Event] = []
     for head in store.heads():
         problems += stream_problems(store, head.stream, kept)
     return problems + _index(store, kept)
 
 
-def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[Problem]:
+def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[StoreProblem]:
     """What is wrong with one stream; its sound events are added to `kept`."""
-    problems: list[Problem] = []
+    problems: list[StoreProblem] = []
     try:
         for event in store.read(stream):
             if kept is not None:
                 kept.append(event)
             problems += _payload(store, event)
     except RuntimeFault as fault:
-        problems.append(Problem(fault.code, fault.message))
+        problems.append(StoreProblem(fault.code, fault.message))
     return problems
 
 
-def _payload(store: Store, event: Event) -> list[Problem]:
+def _payload(store: Store, event: Event) -> list[StoreProblem]:
     try:
         store.payload(event)
     except PayloadErased:
         return []  # on purpose
     except RuntimeFault as fault:
-        return [Problem(fault.code, fault.message)]
+        return [StoreProblem(fault.code, fault.message)]
     return []
 
 
-def _index(store: Indexed, events: list[Event]) -> list[Problem]:
+def _index(store: IndexedStore, events: list[Event]) -> list[StoreProblem]:
     wanted: set[IndexEntry] = set(index_of(events).values())
     kinds = {entry.kind for entry in wanted} | set(store.index_kinds())
     present = {entry for kind in kinds for entry in store.entries(kind)}
     if wanted == present:
         return []
-    return [Problem("store_corrupt", f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it")]
+    return [
+        StoreProblem("store_corrupt", f"the index differs from the log in {len(wanted ^ present)} entries; rebuild it")
+    ]

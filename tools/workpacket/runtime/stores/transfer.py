@@ -16,7 +16,7 @@ from typing import cast
 
 from workpacket.runtime.errors import LogDamaged, PayloadErased
 from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.json_text import text_encoder
+from workpacket.runtime.records.jcs import text_encoder
 from workpacket.runtime.stores.contract import Store
 
 _line = text_encoder(sort_keys=True)

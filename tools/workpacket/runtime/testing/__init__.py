@@ -16,8 +16,7 @@ import sys
 
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.stores.contract import Store
-from workpacket.runtime.testing.appends import Appends, Fences
-from workpacket.runtime.testing.contents import Indexes, Payloads, WholeStreams
+from workpacket.runtime.testing.appends import Appends, Fences, Indexes, Payloads, WholeStreams
 from workpacket.runtime.testing.stores import STREAM, ManualClock, OpensStores, Writer, refused
 
 __all__ = ["STREAM", "ManualClock", "StoreConformance", "Writer", "refused"]

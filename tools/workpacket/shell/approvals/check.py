@@ -14,8 +14,11 @@ gate refuses it when it is to be used, and `approvals list` shows it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 
+from workpacket.approvals.decide import decide
+from workpacket.approvals.instants import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.policy_files import POLICY_PATH, Trusted
@@ -23,25 +26,71 @@ from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
+from workpacket.git.history import line_times
+from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
-from workpacket.lifecycle.approval_terms import CONSUMING
+from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.model.events import ATTESTATIONS_FOLDER, LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.plan import digest
-from workpacket.shell.approvals.attestations import blob_id, logged_packets, read_file
-from workpacket.shell.approvals.backdated import backdated
+from workpacket.shell.approvals.envelopes import blob_id, logged_packets, read_file
+from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.matter import (
+from workpacket.shell.approvals.subject import (
     ACTIVATION_GATE,
     POLICY_MATTER,
     policy_files,
     refinement_of,
 )
-from workpacket.shell.approvals.sound_before import Memory, envelope_key, spoken_against
-from workpacket.shell.base.revision import tree_at
+from workpacket.shell.approvals.verdict_cache import Memory, envelope_key, spoken_against
+from workpacket.shell.base.revision import policy_at, tree_at
 from workpacket.text.source import Source
+from workpacket.value import replace
+
+
+def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Finding]:
+    """A finding for each event whose approvals counted by the time of its commit alone."""
+    if not approvals.base.commit:
+        return
+    latest = _latest(approvals.repository, approvals.base.commit, int(approvals.now.timestamp()))
+    # Of a commit that lies ahead of the clock, the clock decides until when it does.
+    approvals.by_clock |= max(latest.values(), default=0) > approvals.now.timestamp()
+    for event in events:
+        settled = approvals.settled(event)
+        if settled is None:
+            continue
+        commit, _, said = settled
+        later = datetime.fromtimestamp(latest[commit], UTC)
+        if later - said <= CLOCK_SKEW:
+            continue
+        for gate in gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy):
+            against = _only_then(approvals, event, gate, later)
+            if against:
+                what = f"{commit[:12]}, which brought it, says {write_instant(said)}, but a commit before it says"
+                message = f"{what} {write_instant(later)}, and by then: {', '.join(against)}"
+                yield Finding("use_backdated", "warning", event.path, 0, 0, message)
+
+
+def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime) -> list[str]:
+    """The codes of what stood against the gate `later`, if nothing did at the time of the event's own commit."""
+    if not approvals.verdict(event.packet, gate, event).met:
+        return []
+    facts = replace(approvals.facts(event.packet, gate, event), on_base_since=later)
+    return list(dict.fromkeys(refusal.code for refusal in decide(facts).unmet))
+
+
+@lru_cache(maxsize=16)
+def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
+    """For each commit of the line the latest time that it or one before it gives. What lies ahead of `now` is wrong."""
+    latest: dict[str, int] = {}
+    reached = 0
+    for each, time in line_times(repository, commit):
+        reached = max(reached, time if time <= now else 0)
+        latest[each] = max(reached, time)
+    return latest
+
 
 REFINEMENTS = ".GOV/refinements"
 PACKETS = ".GOV/task_packets"

@@ -27,32 +27,31 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval_terms import terms_of, written
-from workpacket.model.events import LOG_FOLDER, Event
+from workpacket.lifecycle.gates import terms_of, written
+from workpacket.model.events import LOG_FOLDER, LogEvent
 from workpacket.model.plan import Moment
-from workpacket.shell.approvals.attestations import (
+from workpacket.shell.approvals.envelope_index import others_than
+from workpacket.shell.approvals.envelopes import (
     read_attestations,
     read_file,
     read_packet_log,
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.claims import others_than
-from workpacket.shell.approvals.events import consumed_subjects, packet_log
-from workpacket.shell.approvals.legacy_uses import TokenHistory, legacy_uses, token_history
-from workpacket.shell.approvals.matter import Matter, Reader, matter_of, spec_in_force
-from workpacket.shell.approvals.parties import FirstAuthors, parties_of
-from workpacket.shell.approvals.uses import consumptions, policy_changes
-from workpacket.shell.base.committed import committed, committed_file
+from workpacket.shell.approvals.events import FirstAuthors, consumed_subjects, packet_log, parties_of
+from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
+from workpacket.shell.approvals.uses import TokenHistory, consumptions, legacy_uses, policy_changes, token_history
+from workpacket.shell.base.policy import judge_pin, remember
 from workpacket.shell.base.revision import (
     Base,
+    committed,
+    committed_file,
     find_base,
     first_seen,
     known_to,
     policy_at,
     unanchored,
 )
-from workpacket.shell.base.trust_file import judge_pin, remember
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.value import Value
 
@@ -135,12 +134,12 @@ class Approvals:
             self._logs[packet] = read_packet_log(self.tree, packet)
         return self._logs[packet]
 
-    def matter(self, packet: str, gate: str) -> Matter:
+    def matter(self, packet: str, gate: str) -> ApprovalSubject:
         """What would be approved now."""
         return matter_of(partial(read_file, self.tree), self.tree, packet, gate)
 
     def verdict(
-        self, packet: str, gate: str, consumer: Event | None = None, terms: Mapping[str, str] | None = None
+        self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
         """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
         if isinstance(self.pin, Refusal):
@@ -158,7 +157,7 @@ class Approvals:
         self,
         packet: str,
         gate: str,
-        consumer: Event | None = None,
+        consumer: LogEvent | None = None,
         *,
         terms: Mapping[str, str] | None = None,
         more: tuple[EnvelopeFile, ...] = (),
@@ -200,7 +199,7 @@ class Approvals:
         )
 
     def _tokens(
-        self, matter: Matter, packet: str, gate: str, consumer: Event | None, rules: GatePolicy | None
+        self, matter: ApprovalSubject, packet: str, gate: str, consumer: LogEvent | None, rules: GatePolicy | None
     ) -> tuple[LegacyUse, ...]:
         return legacy_uses(
             lambda: self.token_history,
@@ -213,11 +212,11 @@ class Approvals:
             consumer=consumer,
         )
 
-    def policy_commit(self, consumer: Event) -> str:
+    def policy_commit(self, consumer: LogEvent) -> str:
         """The commit whose policy decides about this event."""
         return self._place(consumer).policy_commit
 
-    def settled(self, event: Event) -> tuple[str, str, datetime] | None:
+    def settled(self, event: LogEvent) -> tuple[str, str, datetime] | None:
         """The base commit that brought the event, the name of the one before, and the time; None before that."""
         arrived = self.arrivals(event.packet).get(event.path)
         if arrived is None:
@@ -231,7 +230,7 @@ class Approvals:
         folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
         return first_seen(self.repository, self.base.commit, folder)
 
-    def _place(self, consumer: Event | None) -> Place:
+    def _place(self, consumer: LogEvent | None) -> Place:
         settled = self.settled(consumer) if consumer is not None else None
         if settled is None:
             return Place(self.base.commit, partial(read_file, self.tree), None)

@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
 
+from workpacket.approvals.facts import LegacyUse
+from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.policy_files import FOLDER
+from workpacket.approvals.statement import Subject
+from workpacket.documents.document import stem_of
+from workpacket.documents.refinement import Refinement
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_blobs
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.approval_terms import CONSUMING
-from workpacket.model.events import Event
+from workpacket.lifecycle.gates import CONSUMING
+from workpacket.model.events import LogEvent
+from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.events import earlier, gates_asked
-from workpacket.shell.approvals.policy_history import policy_states
-from workpacket.shell.base.revision import known_to, policy_at
+from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
+from workpacket.shell.base.revision import known_to, policy_at, tree_at
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.text.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.shell.approvals.facts import Approvals
+
+
+@lru_cache(maxsize=16)
+def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ...], tuple[str, ...]]:
+    """The states of the policy, as subjects, each with the commits of the base that brought it about."""
+    if not commit:
+        return {}
+    answer = run_git(
+        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--format=%H", "--end-of-options",
+        commit, "--", FOLDER,
+    )  # fmt: skip
+    states: dict[tuple[Subject, ...], tuple[str, ...]] = {}
+    for each in answer.text.split():
+        state = _state(repository, each)
+        states[state] = (*states.get(state, ()), each)
+    return states
+
+
+def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
+    entries = tree_at(repository, commit, FOLDER)
+    contents = read_blobs(repository, entries.values())
+    digests = {path: hashlib.sha256(contents[identity]).hexdigest() for path, identity in entries.items()}
+    return tuple(sorted(Subject(path, digest) for path, digest in digests.items()))
 
 
 def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
@@ -28,7 +69,7 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
     return used
 
 
-def consumptions(approvals: Approvals, log: Log, consumer: Event | None) -> Mapping[str, frozenset[str]]:
+def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
     """Which events used which nonce. An event of another packet cannot use one of this packet."""
     arrived = approvals.arrivals(consumer.packet) if consumer is not None else {}
     settled = arrived.get(consumer.path) if consumer is not None else None
@@ -44,3 +85,109 @@ def consumptions(approvals: Approvals, log: Log, consumer: Event | None) -> Mapp
             if said is not None and (event.type in CONSUMING or said.gate in gates):
                 used.setdefault(said.nonce, set()).add(event.id)
     return {nonce: frozenset(events) for nonce, events in used.items()}
+
+
+_FOLDERS = (".GOV/refinements", ".GOV/task_packets")
+_UNSIGNED = frozenset({"PENDING", "TODO"})
+# What git looks for, and what is taken out of the lines that it finds.
+_SEARCHED = "[a-z][0-9]{12}"
+_TOKEN = lazy_pattern(r"(?<![A-Za-z0-9])[a-z]+[0-9]{12}(?![A-Za-z0-9])")
+
+
+# For each token the packets in whose files it ever stood, each with the time of the commit that brought it.
+TokenHistory = Mapping[str, tuple[tuple[str, datetime], ...]]
+
+
+def legacy_uses(
+    read_history: Callable[[], TokenHistory],
+    matter: ApprovalSubject,
+    log: Log,
+    packet: str,
+    gate: str,
+    now: datetime,
+    *,
+    accepted: bool,
+    consumer: LogEvent | None,
+) -> tuple[LegacyUse, ...]:
+    """The token in the refinement of the packet, and every other packet in whose history the same token stands.
+
+    `accepted`: whether tokens count at all; history is not looked at for one that does not. A token was recorded by the
+    first commit that holds it, and at the latest when the event was written that rests on it.
+    """
+    if gate != ACTIVATION_GATE:
+        return ()
+    token = _token(matter)
+    if token is None:
+        return ()
+    seen = log.ancestry(consumer.parents if consumer is not None else log.heads)
+    shown = [
+        read_instant(event.at) for event in log.events if event.type == "refinement.presented" and event.id in seen
+    ]
+    presented = max((instant for instant in shown if instant is not None), default=None)
+    used = read_instant(consumer.at) if consumer is not None else None
+    latest = min(now, used or now)
+    if not accepted:
+        return (LegacyUse(token, packet, gate, latest, presented),)
+    found = read_history().get(token, ())
+    recorded = min((time for name, time in found if name == packet), default=latest)
+    others = {name for name, _ in found} - {packet}
+    elsewhere = tuple(LegacyUse(token, name, gate, recorded, None) for name in sorted(others))
+    return (LegacyUse(token, packet, gate, min(recorded, latest), presented), *elsewhere)
+
+
+def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
+    """The first that stands on no other packet: there it would look as if one had been copied."""
+    taken = {token for name, token in _uncommitted(tree) if name != packet}
+    free = next((token for token in tokens if token not in taken), None)
+    if free is None:
+        raise WorkpacketError(
+            "signature_minute_taken",
+            "the tokens of this minute and of the hour after it stand on other packets already",
+            hint="run the command again in a minute",
+        )
+    return free
+
+
+def _token(matter: ApprovalSubject) -> str | None:
+    """What stands where the user signs, if anything does."""
+    for path, data in matter.files:
+        signature = Refinement(Source.from_bytes(path, data)).signature
+        text = signature.value if signature is not None else ""
+        return text if text and not text.startswith("<") and text not in _UNSIGNED else None
+    return None
+
+
+def token_history(repository: Repository, tree: Tree) -> TokenHistory:
+    """All tokens that were ever added to files of packets, on any branch, and those of the work tree, in one pass."""
+    found: dict[str, dict[str, datetime]] = {}
+    if head_commit(repository) is not None:
+        answer = run_git(
+            repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
+            "-p", "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+        )  # fmt: skip
+        for block in answer.text.split("\x01")[1:]:
+            time, _, diff = block.partition("\n")
+            for name, token in _added(diff):
+                at = datetime.fromtimestamp(int(time), UTC)
+                packets = found.setdefault(token, {})
+                packets[name] = min(at, packets.get(name, at))
+    for name, token in _uncommitted(tree):
+        found.setdefault(token, {}).setdefault(name, datetime.max.replace(tzinfo=UTC))
+    return {token: tuple(packets.items()) for token, packets in found.items()}
+
+
+def _added(diff: str) -> Iterator[tuple[str, str]]:
+    name = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            name = stem_of(line.removeprefix("+++ ").rstrip("\t").strip('"'))
+        elif line.startswith("+"):
+            yield from ((name, token) for token in _TOKEN.findall(line))
+
+
+def _uncommitted(tree: Tree) -> Iterator[tuple[str, str]]:
+    for folder in _FOLDERS:
+        for file in sorted(tree.names(folder)):
+            data = read_file(tree, f"{folder}/{file}") if file.endswith(".md") else None
+            if data is not None:
+                yield from ((stem_of(file), token) for token in _TOKEN.findall(data.decode("utf-8", "replace")))

@@ -5,34 +5,145 @@ The clock is not looked at. What expires is judged as of the head commit, so the
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
+from workpacket.approvals.instants import write_instant
 from workpacket.approvals.policy_files import Trusted
-from workpacket.audit.facts import AuditFacts, Commit, Decision
-from workpacket.audit.standing import evidence_rows, named_files
+from workpacket.approvals.verify import Judged
+from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
 from workpacket.audit.tracing import proved_path
-from workpacket.git.changes import status
+from workpacket.git.history import status
+from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
-from workpacket.model.events import Actor
+from workpacket.git.revisions import default_branch, head_commit
+from workpacket.git.run import run_git
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import CONSUMING
+from workpacket.model.events import Actor, LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.plan import Moment
 from workpacket.model.reasons import Reason
-from workpacket.plans.facts import Facts, PacketFacts
 from workpacket.rules.specification import candidates
 from workpacket.shell.approvals.check import append_only, check_approvals
-from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.audit.decisions import decisions
-from workpacket.shell.audit.history import blobs, commits, last_changes, target_commit
+from workpacket.shell.approvals.facts import Approvals, open_approvals
+from workpacket.shell.base.revision import known_to
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.gathering import gather
-from workpacket.shell.judging.log_verifying import digest_here
+from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
+
+
+def decisions(approvals: Approvals) -> dict[str, list[SignedDecision]]:
+    """By packet; within one in the order in which they were issued."""
+    found: dict[str, dict[str, SignedDecision]] = {}
+    for packet, gate in sorted({(said.packet, said.gate) for said in approvals.claims.values()}):
+        here = found.setdefault(packet, {})
+        for consumer in (*_consumers(approvals, packet, gate), None):
+            for judged in approvals.verdict(packet, gate, consumer).judged:
+                # As of the event that rests on it; only if none does, as of now.
+                if judged.opened is not None and judged.name not in here and _is_about(judged, consumer):
+                    here[judged.name] = _decision(judged, consumer)
+    ordered = {packet: sorted(known.values(), key=_order) for packet, known in found.items()}
+    return {packet: known for packet, known in ordered.items() if known}
+
+
+def _order(decision: SignedDecision) -> tuple[str, str]:
+    return decision.issued_at, decision.envelope
+
+
+def _consumers(approvals: Approvals, packet: str, gate: str) -> Iterator[LogEvent]:
+    for event in approvals.log(packet).events:
+        if CONSUMING.get(event.type) == gate:
+            yield event
+
+
+def _is_about(judged: Judged, consumer: LogEvent | None) -> bool:
+    return consumer is None or judged.name.partition(".")[0] in consumer.attest
+
+
+def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
+    assert judged.opened is not None
+    said = judged.opened.statement
+    return SignedDecision(
+        gate=said.gate,
+        decision=said.decision,
+        approver=said.approver,
+        role=said.role,
+        key=judged.opened.signature.key.fingerprint,
+        issued_at=write_instant(said.issued_at),
+        expires_at=write_instant(said.expires_at),
+        envelope=judged.name.partition(".")[0],
+        used_by=consumer.id if consumer is not None else "",
+        refusals=tuple((refusal.code, refusal.message) for refusal in judged.refusals),
+    )
+
+
+_GOVERNED = ".GOV"
+
+
+def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
+    """Those of the commits that are in this clone; `target` is the commit of the branch that work is merged into."""
+    contents = read_objects(repository, sorted({each for each in wanted if each}))
+    held = known_to(repository, target, contents) if contents else frozenset()
+    return {identity: _commit(identity, data, identity in held) for identity, data in contents.items()}
+
+
+def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
+    text = data.decode("utf-8", "replace")
+    header, _, message = text.partition("\n\n")
+    fields = dict(line.partition(" ")[::2] for line in reversed(header.split("\n")))
+    author = fields.get("author", "").partition(" <")[0]
+    moment = fields.get("committer", "0 +0000").rsplit(" ", 2)[-2]
+    at = write_instant(datetime.fromtimestamp(int(moment), UTC)) if moment.isdecimal() else "1970-01-01T00:00:00Z"
+    return KnownCommit(identity, at, author, message.partition("\n")[0], on_target)
+
+
+def target_commit(repository: Repository, target: str) -> str:
+    """The commit of the target branch; without one that of the main branch, else the one checked out."""
+    names = (f"refs/heads/{target}", f"refs/remotes/origin/{target}", target) if target else ()
+    for name in names:
+        answer = run_git(
+            repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", check=False
+        )
+        if answer.status == 0:
+            return answer.text.strip()
+    branch = default_branch(repository)
+    return branch.commit if branch is not None else head_commit(repository) or ""
+
+
+def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]:
+    """The digests of files as commits hold them, by `<commit>:<path>`; None for one that is not there."""
+    wanted = sorted({name for name in names if "\n" not in name})
+    found = read_objects(repository, wanted)
+    return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
+
+
+def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
+    """For each governed file, and each of these, the last commit that touched it."""
+    if not head:
+        return {}
+    answer = run_git(
+        repository.root, "log", "--no-renames", "--name-only", "--format=%x01%ct %an", "-z", "--end-of-options", head,
+        "--", _GOVERNED, *also,
+    )  # fmt: skip
+    changes: dict[str, LastChange] = {}
+    for block in answer.text.split("\x01")[1:]:
+        header, *paths = block.replace("\n", "\0").split("\0")
+        moment, _, author = header.partition(" ")
+        at = write_instant(datetime.fromtimestamp(int(moment), UTC))
+        for path in paths:
+            if path:
+                changes.setdefault(path, LastChange(at, author))
+    return changes
+
 
 _NOBODY = Actor("nobody", "agent")
 # Before the first commit there is no date to judge by.
@@ -40,7 +151,7 @@ _BEGINNING = "1970-01-01T00:00:00Z"
 _SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
-class Gathered(Value):
+class AuditInput(Value):
     """The facts of the audit, those of the commands about the same packets, and the kinds of the files checked."""
 
     facts: AuditFacts
@@ -50,7 +161,7 @@ class Gathered(Value):
 
 def gather_audit(
     repository: Repository, cache: Cache, reasons: Mapping[str, Reason], progress: Callable[[int, int], None]
-) -> Gathered:
+) -> AuditInput:
     root = str(repository.root)
     head = head_commit(repository) or ""
     seen = commits(repository, [head], head).get(head)
@@ -79,13 +190,13 @@ def gather_audit(
         uncommitted=frozenset(entry.path for entry in status(repository, ".GOV", *named)),
         files_checked=len(files),
     )
-    return Gathered(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
+    return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
 
 
 class _Signed(Value):
     name: str
     findings: list[Finding]
-    decisions: Mapping[str, list[Decision]]
+    decisions: Mapping[str, list[SignedDecision]]
 
 
 def _signed(repository: Repository, now: str) -> _Signed:
@@ -128,7 +239,7 @@ def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
     return (path for packet in packets for _, path, _ in named_files(packet.log))
 
 
-def _commits(repository: Repository, facts: AuditFacts) -> dict[str, Commit]:
+def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit]:
     named = {
         event.text(key) or ""
         for packet in facts.packets.values()

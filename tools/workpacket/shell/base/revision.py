@@ -6,26 +6,121 @@ and never the change that is judged. What a commit holds cannot change, so it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
-from workpacket.approvals.policy_files import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
+from workpacket.approvals.policy_files import REVOKED_PATH, SIGNERS_PATH
 from workpacket.approvals.refusal import Refusal
+from workpacket.documents.stub import SPEC_POINTER
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import list_tree, missing_object
-from workpacket.git.references import commit_at
+from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.objects import list_tree, missing_object, read_objects
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, default_branch, is_ancestor
+from workpacket.git.revisions import commit_at, commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
-from workpacket.lifecycle.approval import ANCHORING
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.model.events import ATTESTATIONS_FOLDER
-from workpacket.shell.base.committed import OF_EVERY_JUDGEMENT, committed, read_ahead
-from workpacket.shell.base.line import base_line
 from workpacket.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
+
+_BEFORE = "^1"
+
+
+class BaseLine:
+    """`first_seen` says of each file which commit held it first, and that commit's time."""
+
+    def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
+        self._covered = paths
+        self.first_seen: dict[str, tuple[str, int]] = {}
+        self._places: dict[str, int] = {}
+        # Of each path, newest first: after how many newer commits it changed, and what it was from then on.
+        self._changed: dict[str, tuple[list[int], list[str]]] = {}
+        for place, (header, changes) in enumerate(changes_before(repository, commit, *paths, options=FIRST_PARENTS)):
+            identity, _, time = header.partition(" ")
+            self._places[identity] = place
+            for change in changes:
+                if change.letter == "A":
+                    # The log runs backwards, so what is met last was first.
+                    self.first_seen[change.path] = (identity, int(time))
+                places, blobs = self._changed.setdefault(change.path, ([], []))
+                places.append(place)
+                blobs.append(change.blob)
+
+    def knows(self, revision: str, path: str) -> bool:
+        """Whether it can tell what `revision`, a commit that changed some of the paths or the one before it, held."""
+        covered = any(path == each or path.startswith(f"{each}/") for each in self._covered)
+        return covered and revision.removesuffix(_BEFORE) in self._places
+
+    def blob(self, revision: str, path: str) -> str:
+        """The id of what `revision` holds at the path, '' where it holds no file."""
+        place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
+        places, blobs = self._changed.get(path, ([], []))
+        found = bisect_left(places, place)
+        return blobs[found] if found < len(places) else ""
+
+
+@lru_cache(maxsize=16)
+def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
+    """The line that ends at `commit`; what a commit holds cannot change, so it is read once in a process."""
+    return BaseLine(repository, commit, paths)
+
+
 _MANY = 4096
+# The policy, and the pointer to the specification: whoever asks for one of them will ask for the others.
+OF_EVERY_JUDGEMENT = (POLICY_PATH, ".GOV/policy/allowed_signers", ".GOV/policy/revoked_keys", SPEC_POINTER)
+# Objects that git is asked for with one call: so many specifications fit into memory at the same time.
+_AT_ONCE = 500
+# What was read ahead: by the name of the object, None for one that is not there.
+_READ: dict[Repository, dict[str, bytes | None]] = {}
+
+
+@lru_cache(maxsize=_MANY)
+def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """The files that the commit holds, of those named; do not change the answer, others get the same."""
+    if not commit:
+        return {}
+    names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
+    known: Mapping[str, bytes | None] = _READ.get(repository, {})
+    found: Mapping[str, bytes | None]
+    found = known if names.keys() <= known.keys() else read_objects(repository, names)
+    return {path: data for name, path in names.items() if (data := found.get(name)) is not None}
+
+
+def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
+    """Read many files (`<commit>:<path>`) with few calls of git, for `committed` to find.
+
+    What `line` knows of is asked for by the id of its contents.
+    """
+    known = _READ.setdefault(repository, {})
+    wanted = {name: name for name in names if name not in known and "\n" not in name}
+    for name in wanted if line is not None else ():
+        revision, _, path = name.partition(":")
+        if line is not None and line.knows(revision, path):
+            wanted[name] = line.blob(revision, path)
+    asked = list(dict.fromkeys(filter(None, wanted.values())))
+    # One specification stands in a thousand commits, and is kept once.
+    found, same = dict[str, bytes](), dict[bytes, bytes]()
+    for start in range(0, len(asked), _AT_ONCE):
+        read = read_objects(repository, asked[start : start + _AT_ONCE])
+        found.update((name, same.setdefault(data, data)) for name, data in read.items())
+    for name, identity in wanted.items():
+        if identity not in found and identity not in ("", name):
+            raise missing_object(identity, name)
+        known[name] = found.get(identity)
+
+
+def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
+    return committed(repository, commit, (path,)).get(path)
+
+
 # What every judgement asks for, and one call of git tells.
 _LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
 # Above this number of commits in question it is quicker to list the whole history once.

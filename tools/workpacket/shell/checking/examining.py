@@ -4,28 +4,61 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from workpacket.documents.reading import kind_named, read_document
-from workpacket.model.findings import Confidence, Finding
+from workpacket.model.findings import Confidence, Edit, Finding, Fix
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import examine, placed_finding
-from workpacket.shell.checking.rows import dump_findings
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
-from workpacket.text.fault import Fault
-from workpacket.text.source import Source
+from workpacket.text.source import Fault, Source
+
+
+def dump_findings(findings: Iterable[Finding]) -> str:
+    rows = [
+        [
+            finding.code,
+            finding.line,
+            finding.column,
+            finding.message,
+            finding.hint,
+            finding.confidence,
+            finding.end_line,
+            finding.end_column,
+            _fix_row(finding.fix),
+        ]
+        for finding in findings
+    ]
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def load_findings(path: str, text: str) -> list[Finding]:
+    """The findings of `dump_findings`; their severity is set by grading."""
+    return [
+        Finding(code, "error", path, line, column, message, hint, _fix(fix), confidence, end_line, end_column)
+        for code, line, column, message, hint, confidence, end_line, end_column, fix in json.loads(text)
+    ]
+
+
+def _fix_row(fix: Fix | None) -> list[object] | None:
+    return [fix.safe, fix.title, [[edit.start, edit.end, edit.text] for edit in fix.edits]] if fix else None
+
+
+def _fix(row: tuple[bool, str, list[tuple[int, int, str]]] | None) -> Fix | None:
+    return Fix(tuple(Edit(*edit) for edit in row[2]), row[0], row[1]) if row else None
+
 
 # Below this many files, starting another process costs more than it saves.
 WORTH_A_PROCESS = 300
 _BATCH = 50
 
 
-class Row(NamedTuple):
+class FileResult(NamedTuple):
     """One examined file: what the cache keeps. Findings and summary are JSON texts."""
 
     path: str
@@ -34,17 +67,17 @@ class Row(NamedTuple):
     summary: str
 
 
-def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> Row:
+def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> FileResult:
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source, lanes)
     findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
-    return Row(path, source.digest, dump_findings(findings), text)
+    return FileResult(path, source.digest, dump_findings(findings), text)
 
 
-def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> Row:
+def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
     """Examines one file. That it cannot be read, or is too large, is a finding."""
     if kind == UNKNOWN_KIND:
         return unreadable(path, "is of no known kind")
@@ -63,7 +96,7 @@ def _confidences() -> dict[str, Confidence]:
     return {rule.code(): rule.confidence for rule in RULES}
 
 
-def unreadable(path: str, problem: str) -> Row:
+def unreadable(path: str, problem: str) -> FileResult:
     return _row_of(path, unreadable_finding(path, problem))
 
 
@@ -79,9 +112,9 @@ def too_large(path: str, limit: int) -> Finding:
     return Finding("limit_size", "error", path, 0, 0, message)
 
 
-def _row_of(path: str, finding: Finding) -> Row:
+def _row_of(path: str, finding: Finding) -> FileResult:
     # No digest: nothing is known of the bytes, so nothing is kept.
-    return Row(path, "", dump_findings([finding]), "")
+    return FileResult(path, "", dump_findings([finding]), "")
 
 
 def as_finding(source: Source, fault: Fault) -> Finding:
@@ -91,7 +124,7 @@ def as_finding(source: Source, fault: Fault) -> Finding:
 
 def examine_files(
     root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
-) -> Iterator[Row]:
+) -> Iterator[FileResult]:
     """Examines files, in several processes when that pays. `progress` is told the number done."""
     files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
@@ -111,7 +144,7 @@ def examine_files(
             progress(done)
 
 
-def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]) -> list[Row]:
+def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]) -> list[FileResult]:
     return [examine_file(root, path, kind, lanes) for path, kind in files]
 
 

@@ -2,29 +2,86 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from workpacket.documents.packet import Packet
+from workpacket.documents.stub import Stub
+from workpacket.lifecycle.activation import carried_over
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
+from workpacket.model.reason_tables.gate import REASONS
 from workpacket.model.reasons import Reason
 from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across, references, wanted_files
 from workpacket.rules.files import FileFact, Files
-from workpacket.rules.repository import Repository
-from workpacket.rules.settings import Settings, grade, settings_findings, unused_finding
+from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
 from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.cache import RACY_NS, Cache, Result
-from workpacket.shell.checking.carrying import not_carried_over
-from workpacket.shell.checking.examining import digest_of, examine_files, unreadable
-from workpacket.shell.checking.rows import load_findings
-from workpacket.shell.judging.log_verifying import look_at_logs
+from workpacket.shell.checking.examining import digest_of, dump_findings, examine_files, load_findings, unreadable
+from workpacket.shell.governed_files import find_governed
+from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
+from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
+
+_SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
+# Before the path of a packet, in the cache: no document has such a path.
+_KEPT = "carried over: "
+
+
+class Pair(Value):
+    """A stub and the packet that was made from it."""
+
+    id: str
+    stub: Source
+    packet: Source
+
+    @property
+    def digest(self) -> str:
+        both = (hashlib.sha256(source.encode()).digest() for source in (self.stub, self.packet))
+        return hashlib.sha256(b"".join(both)).hexdigest()
+
+
+def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Finding]:
+    """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
+    pairs = {(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
+    known = cache.results(list(pairs))
+    texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
+    cache.remember_results((*key, text, "") for key, text in texts.items() if key not in known)
+    return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
+
+
+def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Of these files, the packets that were made from a stub, and stubs of such: id, path of stub and of packet."""
+    chosen, governed = frozenset(paths), find_governed(root)
+    for name, stub in governed.stubs.items():
+        packet = governed.packets.get(name, "")
+        asked = packet and not chosen.isdisjoint((stub, packet))
+        if asked and any(event.type == "activated" for event in governed.log(name).events):
+            yield name, stub, packet
+
+
+def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
+    """What cannot be read has a finding of its own."""
+    for wp_id, *both in paths:
+        try:
+            stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)
+        except OSError:
+            continue
+        yield Pair(wp_id, stub, packet)
+
+
+def _missing(pair: Pair) -> Iterator[Finding]:
+    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
+        yield Finding(unmet.code, _SEVERITY, unmet.path, 0, 0, unmet.message, hint=unmet.command)
+
 
 # A document may point at a specification much longer than any document.
 _REFERENCE_LIMIT = 32 * 1024 * 1024
@@ -55,7 +112,7 @@ def check(
     whole: bool,
     cache: Cache,
     reasons: Mapping[str, Reason],
-    settings: Settings,
+    settings: CheckSettings,
     progress: Callable[[int, int], None],
     now: str = "",
 ) -> Checked:
@@ -79,7 +136,7 @@ def check(
     rests_on_people = False
     if whole:
         logs = look_at_logs(root, now)
-        repository = Repository(summaries, logs.lanes, lanes, logs.passed)
+        repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
         findings += [*logs.findings, *across(repository, RULES)]
         findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
         facts.paths.extend((LOG_STATE, CHECKPOINTS_STATE, *logs.named))
@@ -97,7 +154,7 @@ def check(
     return Checked(graded, facts.paths, passing=passing, rests_on_people=rests_on_people)
 
 
-def _made_from_stubs(repository: Repository, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
     stubs, packets = repository.work.stubs, repository.work.packets
     for name in activated:
@@ -165,18 +222,18 @@ def _at_rest(
             yield found.path, found.state, digest
 
 
-class Gathered(Value):
+class CheckInput(Value):
     files: Files
     paths: list[str]
 
 
-def gather_files(root: str, wanted: Iterable[tuple[str, bool]]) -> Gathered:
+def gather_files(root: str, wanted: Iterable[tuple[str, bool]]) -> CheckInput:
     """Looks at the files that documents refer to."""
     texts: dict[str, bool] = {}
     for path, text in wanted:
         texts[path] = texts.get(path, False) or text
     facts = {path: _fact(root, path, text) for path, text in texts.items()}
-    return Gathered(Files(facts), sorted(texts))
+    return CheckInput(Files(facts), sorted(texts))
 
 
 def _fact(root: str, path: str, text: bool) -> FileFact:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from workpacket.documents.lockfiles.leave import Leave
+from workpacket.documents.lockfiles.allowlist import Leave
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.dependency_policy import dependency_leave
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.lifecycle.policy import POLICY_PATH, dependency_leave
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 

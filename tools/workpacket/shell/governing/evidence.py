@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.changes import hidden_paths, status
+from workpacket.git.history import hidden_paths, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, head_commit
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.evidence_policy import EvidencePolicy
+from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.rules.evidence import ran_nothing
-from workpacket.shell.governing.kept_output import end_of, keep_output
-from workpacket.shell.governing.proof_process import Ended, run_limited
+from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own, same_work
 from workpacket.value import Value

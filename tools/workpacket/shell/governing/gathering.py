@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
-from workpacket.documents.register_text import BOARD_PATH, REGISTRY_PATH
+from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
 from workpacket.documents.spec_pointer import SpecPointer
-from workpacket.documents.stub_text import SPEC_POINTER
+from workpacket.documents.stub import SPEC_POINTER
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
-from workpacket.plans.facts import Facts, PacketFacts
-from workpacket.shell.approvals.asking import Question, Said, added_questions, ask
+from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
@@ -121,9 +121,9 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
-    from workpacket.plans.refinement_faults import refinement_faults
     from workpacket.rules.engine import examine, placed_finding
     from workpacket.rules.refinement_rules import REFINEMENT_RULES
+    from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.shipped_schemas import schemas
 
     faults = examine(refinement, REFINEMENT_RULES, schemas())

@@ -12,21 +12,59 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.history import status
 from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects
-from workpacket.git.repository import Repository
+from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.ledger.log import read_log
+from workpacket.lifecycle.board_sync import KEEPING_BOTH
+from workpacket.lifecycle.facts import PACKETS, STUBS, Facts, PacketFacts
+from workpacket.lifecycle.merge import Versions, drawn, drawn_alike, is_drawn, named_twice
 from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
 from workpacket.model.events import LOG_FOLDER, Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
-from workpacket.plans.conflicts import KEEPING_BOTH
-from workpacket.plans.facts import PACKETS, STUBS, Facts, PacketFacts
-from workpacket.plans.merging import Versions, drawn, drawn_alike, is_drawn, named_twice
 from workpacket.shell.base.policy import lifecycle_of
 from workpacket.shell.moment import moment
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+_MARK = b"<<<<<<< "
+
+
+class Unmerged(Value):
+    """`operation` is what git is in the middle of. Files that hold no mark of a conflict any more are `settled`."""
+
+    operation: str
+    settled: tuple[str, ...]
+    contradicting: tuple[str, ...]
+
+    @property
+    def then(self) -> str:
+        """What is to be typed next."""
+        if self.contradicting:
+            return f"settle by hand what is left in {', '.join(self.contradicting)}"
+        added = f"git add {' '.join(self.settled)} && " if self.settled else ""
+        return f"{added}git {self.operation} --continue"
+
+
+def unmerged(repository: Repository) -> Unmerged | None:
+    """None unless git is in the middle of something."""
+    operation = operation_in_progress(repository)
+    if not operation:
+        return None
+    waiting = sorted({entry.path for entry in status(repository, ".GOV") if entry.unmerged})
+    marked = {path for path in waiting if _is_marked(repository, path)}
+    return Unmerged(operation, tuple(path for path in waiting if path not in marked), tuple(sorted(marked)))
+
+
+def _is_marked(repository: Repository, path: str) -> bool:
+    try:
+        return _MARK in read_bytes(str(repository.root), path, REGISTER.size)
+    except FileNotFoundError:
+        return False  # deleted on one side: that the file is gone is an answer
 
 
 class Merged(Value):

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator
 from workpacket import __version__
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.ledger.append import Writer
-from workpacket.ledger.fold import fold
-from workpacket.ledger.log import Log
-from workpacket.ledger.state import PacketState, Run
-from workpacket.lifecycle.linking import link_unmet
+from workpacket.ledger.fold import LinkedRun, PacketState, fold
+from workpacket.ledger.log import EventWriter, Log
+from workpacket.lifecycle.gates import link_unmet
+from workpacket.lifecycle.run_links import Ending, close_plan, link_plan
 from workpacket.model.events import Actor
-from workpacket.plans.linking import Ending, close_plan, link_plan
 from workpacket.shell import moment
 from workpacket.shell.governed_files import GovernedFiles, packets_that_say
 from workpacket.shell.transactions.transaction import writing
@@ -49,8 +47,12 @@ def link(repository: Repository, actor: Actor, packet: str, run: str, store: str
 
 
 def close(
-    repository: Repository, actor: Actor, packet: str, is_it: Callable[[Run], bool], ending: Callable[[], Ending | None]
-) -> tuple[Run, ...]:
+    repository: Repository,
+    actor: Actor,
+    packet: str,
+    is_it: Callable[[LinkedRun], bool],
+    ending: Callable[[], Ending | None],
+) -> tuple[LinkedRun, ...]:
     """Close the open links that are meant, if under the lock the run has still ended; the runs that were closed."""
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
@@ -71,6 +73,6 @@ def _log(repository: Repository, packet: str) -> Log:
     return governed.log(packet)
 
 
-def _writer(actor: Actor) -> Writer:
+def _writer(actor: Actor) -> EventWriter:
     now = moment.moment()
-    return Writer(actor, now.now, now.tx, f"workpacket {__version__}")
+    return EventWriter(actor, now.now, now.tx, f"workpacket {__version__}")

@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterable, Mapping
 
 import workpacket
-from workpacket.plans.beginning import Seen
-from workpacket.plans.dialects import MISSIONS
-from workpacket.plans.editors import schema_paths
-from workpacket.plans.starting import Package
+from workpacket.git.repository import Repository
+from workpacket.git.worktrees import is_ignored
+from workpacket.lifecycle.init import FOLDERS, GITIGNORE, ExistingFiles
+from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.limits import MARKDOWN
+from workpacket.text.limits import DATA, MARKDOWN
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(workpacket.__file__)), "starter")
 # One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
 SHIPPED = os.path.join(_FOLDER, "shipped.sha256")
 
 
-def read_package(instructions: str, skills: Mapping[str, str]) -> Package:
+def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
     """`instructions` and `skills` follow from the commands, of which only the command line knows."""
-    return Package(
+    return StarterTexts(
         gov_just=gov_just(),
         pre_commit=_read("pre-commit.yaml"),
         workflow=_read("workflow.yml"),
@@ -45,7 +45,7 @@ def read_shipped() -> dict[str, frozenset[str]]:
     return {path: frozenset(digests) for path, digests in found.items()}
 
 
-def look_around(root: str, paths: Iterable[str]) -> Seen:
+def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
     """What stands at these paths. What lies behind a link is not ours to judge: it is there, and no regular file."""
     files: dict[str, bytes | None] = {}
     for path in paths:
@@ -53,7 +53,7 @@ def look_around(root: str, paths: Iterable[str]) -> Seen:
             files[path] = None
         elif os.path.lexists(os.path.join(root, path)):
             files[path] = _bytes(root, path)
-    return Seen(files, os.path.isdir(os.path.join(root, MISSIONS)))
+    return ExistingFiles(files, os.path.isdir(os.path.join(root, MISSIONS)))
 
 
 def _bytes(root: str, path: str) -> bytes | None:
@@ -72,3 +72,14 @@ def _schema(kind: str) -> str:
 def _read(name: str) -> str:
     with open(os.path.join(_FOLDER, name), encoding="utf-8", newline="") as stream:
         return stream.read()
+
+
+def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
+    """The bytes of `.gitignore`, None if there is none, and the folders. A file that is a link is somebody else's."""
+    try:
+        before = read_bytes(str(repository.root), GITIGNORE, DATA.size)
+    except FileNotFoundError:
+        before = None
+    except OSError:
+        return None, ()
+    return before, tuple(folder for folder in FOLDERS if not is_ignored(repository, f"{folder}/x"))

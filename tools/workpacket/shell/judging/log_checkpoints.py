@@ -15,10 +15,9 @@ from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
-from workpacket.git.changes import status
+from workpacket.git.history import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
-from workpacket.ledger.append import Writer, next_event
 from workpacket.ledger.checkpoints import (
     CHECKPOINTS_FOLDER,
     Checkpoint,
@@ -27,15 +26,14 @@ from workpacket.ledger.checkpoints import (
     judge_checkpoints,
     signature_path,
 )
-from workpacket.ledger.log import Log
+from workpacket.ledger.log import EventWriter, Log, next_event
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import LOG_FOLDER, Actor, Event
+from workpacket.model.events import LOG_FOLDER, Actor, LogEvent
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
+from workpacket.shell.base.policy import judge_pin
 from workpacket.shell.base.revision import Base, find_base, first_seen, policy_at, unanchored
-from workpacket.shell.base.trust_file import judge_pin
-from workpacket.shell.keys.own_key import OwnKey
-from workpacket.shell.keys.ssh_keygen import sign
+from workpacket.shell.keys.own_key import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 
 
@@ -49,13 +47,13 @@ class Judge:
         assert read is not None, now
         self._now = read
 
-    def __call__(self, event: Event) -> Vouching:
+    def __call__(self, event: LogEvent) -> Vouching:
         armored = self._files.get(signature_path(event.id))
         if armored is None:
             return Vouching(fault="log_checkpoint_unsigned", message="there is no signature of it")
         return self.signed(event, armored)
 
-    def signed(self, event: Event, armored: bytes) -> Vouching:
+    def signed(self, event: LogEvent, armored: bytes) -> Vouching:
         commit, judged = self._settled(signature_path(event.id))
         message = self._files.get(event.path) or event.encode()
         return judge_signature(message, armored, self._trusted(commit), read_instant(event.at), judged)
@@ -80,7 +78,7 @@ class Judge:
 
 def make_checkpoint(
     repository: Repository, logs: Mapping[str, Log], judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
-) -> list[Event]:
+) -> list[LogEvent]:
     """Sign and write what is due at HEAD; the events, none if somebody vouches for everything already.
 
     What would not count is not written.
@@ -93,10 +91,10 @@ def make_checkpoint(
         hint = "a checkpoint says what a commit holds: git commit, then: workpacket log checkpoint"
         raise WorkpacketError("work_uncommitted", what, hint=hint)
     checkpoints = judge_checkpoints(logs, judge)
-    writer = Writer(actor, now.now, now.tx, tool)
+    writer = EventWriter(actor, now.now, now.tx, tool)
     log = logs.get(CHECKPOINT_LOG)
     after = [log.by_id[head] for head in log.heads] if log is not None else []
-    events: list[Event] = []
+    events: list[LogEvent] = []
     for happening in checkpoints_due(logs, checkpoints, commit):
         events.append(next_event(writer, CHECKPOINT_LOG, happening, after=after))
         after = events[-1:]
@@ -106,7 +104,7 @@ def make_checkpoint(
     return events
 
 
-def _signature(judge: Judge, event: Event, key: OwnKey) -> FileChange:
+def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     armored = armor(sign(event.encode(), key.path, CHECKPOINT_NAMESPACE)).encode()
     vouching = judge.signed(event, armored)
     if not vouching.by:
@@ -118,7 +116,7 @@ def _signature(judge: Judge, event: Event, key: OwnKey) -> FileChange:
 
 
 def _write(
-    repository: Repository, log: Log | None, events: Sequence[Event], signatures: Sequence[FileChange], now: Moment
+    repository: Repository, log: Log | None, events: Sequence[LogEvent], signatures: Sequence[FileChange], now: Moment
 ) -> None:
     folder = f"{LOG_FOLDER}/{CHECKPOINT_LOG}"
     seen = FolderSeen(folder, frozenset(f"{identity}.json" for identity in (log.by_id if log is not None else ())))

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.refusal import Refused
-from workpacket.shell.keys.ssh_keygen import find_ssh_keygen, run_openssh
+from workpacket.approvals.refusal import RefusalError
+from workpacket.shell.keys.own_key import find_ssh_keygen, run_openssh
 from workpacket.value import Value
 
 # Signatures in this namespace are refused by every gate.
@@ -128,7 +128,7 @@ def _read_line(line: str) -> PublicKey | None:
     kind, _, rest = line.partition(" ")
     try:
         return read_key_fields(kind, rest.partition(" ")[0])
-    except Refused:
+    except RefusalError:
         return None
 
 

@@ -18,7 +18,7 @@ from workpacket.shell.transactions.journal import JournalDamaged, Record, Stage,
 from workpacket.shell.transactions.locks import WAIT, writer_at_work, writer_lock
 from workpacket.shell.transactions.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
 from workpacket.shell.transactions.storage import platform_storage
-from workpacket.shell.transactions.workspace import Workspace, open_workspace
+from workpacket.shell.transactions.workspace import TransactionFolders, open_workspace
 from workpacket.value import Value
 
 _ASIDE_FOLDER: Final = ("workpacket", "set-aside")
@@ -64,7 +64,7 @@ def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[
         return decided
 
 
-def finish_pending(workspace: Workspace) -> tuple[Recovered, ...]:
+def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
     """Finish, without asking, what can be finished without asking; WorkpacketError `third_state` for the rest."""
     with changing_nothing():
         pending = workspace.journal.pending()
@@ -76,7 +76,7 @@ def finish_pending(workspace: Workspace) -> tuple[Recovered, ...]:
     return tuple(_finish(workspace, tx, stage) for tx, stage in pending if stage != "draft")
 
 
-def _drop_draft(workspace: Workspace, tx: str) -> None:
+def _drop_draft(workspace: TransactionFolders, tx: str) -> None:
     """A draft that is not whole was never staged: it is made durable before the first file is staged."""
     try:
         record = workspace.journal.read(tx, "draft")
@@ -87,7 +87,7 @@ def _drop_draft(workspace: Workspace, tx: str) -> None:
     workspace.journal.remove(tx, "draft")
 
 
-def _finish(workspace: Workspace, tx: str, stage: Stage) -> Recovered:
+def _finish(workspace: TransactionFolders, tx: str, stage: Stage) -> Recovered:
     record = _read(workspace, tx, stage)
     way: Wanted = "new" if stage == "intent" else "old"
     try:
@@ -100,7 +100,7 @@ def _finish(workspace: Workspace, tx: str, stage: Stage) -> Recovered:
     return Recovered(tx, record.command, way, ())
 
 
-def _decide(workspace: Workspace, tx: str, stage: Stage, way: Wanted) -> Recovered:
+def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -> Recovered:
     journal = workspace.journal
     record = _read(workspace, tx, stage)
     there: Stage = "intent" if way == "new" else "back"
@@ -116,7 +116,7 @@ def _decide(workspace: Workspace, tx: str, stage: Stage, way: Wanted) -> Recover
     return Recovered(tx, record.command, way, aside)
 
 
-def _set_aside(workspace: Workspace, record: Record) -> tuple[str, ...]:
+def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]:
     """Keep the strange versions, each under a name that nothing else has; where they are, below the git directory."""
     found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
     if not found:
@@ -133,7 +133,7 @@ def _set_aside(workspace: Workspace, record: Record) -> tuple[str, ...]:
     return tuple("/".join((*folder, name)) for name in names)
 
 
-def _described(workspace: Workspace, tx: str, stage: Stage) -> Unfinished:
+def _described(workspace: TransactionFolders, tx: str, stage: Stage) -> Unfinished:
     record = _read(workspace, tx, stage)
     paths = tuple(entry.path for entry in record.entries)
     with changing_nothing():
@@ -141,7 +141,7 @@ def _described(workspace: Workspace, tx: str, stage: Stage) -> Unfinished:
     return Unfinished(tx, record.command, stage, paths, third)
 
 
-def _read(workspace: Workspace, tx: str, stage: Stage) -> Record:
+def _read(workspace: TransactionFolders, tx: str, stage: Stage) -> Record:
     try:
         with changing_nothing():
             return workspace.journal.read(tx, stage)

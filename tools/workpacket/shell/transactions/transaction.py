@@ -23,8 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.operations import operation_in_progress
-from workpacket.git.repository import Repository
+from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.held import Held, look
 from workpacket.shell.transactions.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
@@ -34,14 +33,14 @@ from workpacket.shell.transactions.recovery import Recovered, finish_pending
 from workpacket.shell.transactions.rolling import ThirdState, clear, roll, stage
 from workpacket.shell.transactions.safe_paths import Tree, split_path
 from workpacket.shell.transactions.storage import platform_storage
-from workpacket.shell.transactions.workspace import Workspace, open_workspace
+from workpacket.shell.transactions.workspace import TransactionFolders, open_workspace
 from workpacket.value import Value
 
 
 class Transaction(Value):
     """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
 
-    workspace: Workspace
+    workspace: TransactionFolders
     held: Held
     finished: tuple[Recovered, ...] = ()
 

@@ -14,7 +14,7 @@ from workpacket.shell.transactions.storage import Folder, Storage
 from workpacket.value import Value
 
 
-class Workspace(Value):
+class TransactionFolders(Value):
     work_tree: Tree
     git_dir: Tree
 
@@ -24,12 +24,12 @@ class Workspace(Value):
 
 
 @contextmanager
-def open_workspace(repository: Repository, storage: Storage) -> Iterator[Workspace]:
+def open_workspace(repository: Repository, storage: Storage) -> Iterator[TransactionFolders]:
     with (
         Tree(storage, _top(storage, repository.root)) as work_tree,
         Tree(storage, _top(storage, repository.git_dir)) as git_dir,
     ):
-        yield Workspace(work_tree, git_dir)
+        yield TransactionFolders(work_tree, git_dir)
 
 
 def _top(storage: Storage, path: Path) -> Folder:

@@ -45,7 +45,7 @@ _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", 
 _COLLISIONS = 3  # how often two may insert the same at the same moment; after that it is no coincidence
 
 
-class Access:
+class PostgresAccess:
     """`patience` is for how many seconds a server that is away is waited for."""
 
     def __init__(self, address: Address, *, patience: float = 30.0, connections: int = 8) -> None:

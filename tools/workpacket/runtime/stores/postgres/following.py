@@ -13,7 +13,7 @@ from contextlib import suppress
 import psycopg
 
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.stores.postgres.access import Access, Connection, is_lent
+from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess, is_lent
 
 FOLLOWED = 60.0  # seconds for which a stream is announced after somebody said that they follow it
 POLL = 0.5  # seconds between two looks where there are no notifications
@@ -26,7 +26,7 @@ class News:
     `poll`: after how many seconds at the latest one looks again where there are no notifications.
     """
 
-    def __init__(self, access: Access, channel: str, only: str | None = None, *, poll: float = POLL) -> None:
+    def __init__(self, access: PostgresAccess, channel: str, only: str | None = None, *, poll: float = POLL) -> None:
         self._access = access
         self._poll = poll
         self._listen = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
@@ -75,7 +75,7 @@ class News:
 class Follower:
     """Waits for a stream to grow. The server announces only streams that somebody follows."""
 
-    def __init__(self, access: Access, project: int, stream: str) -> None:
+    def __init__(self, access: PostgresAccess, project: int, stream: str) -> None:
         self._access = access
         self._asked = (project, stream, FOLLOWED)
         self._news: News | None = None

@@ -11,11 +11,348 @@ from __future__ import annotations
 from psycopg import sql
 
 from workpacket.runtime.errors import NewerSchema, StoreUnavailable
-from workpacket.runtime.stores.postgres.access import Access, Connection
-from workpacket.runtime.stores.postgres.functions import ACCESS, APPENDS, LEASES
-from workpacket.runtime.stores.postgres.jobs import JOBS
-from workpacket.runtime.stores.postgres.keeping import KEEPING
-from workpacket.runtime.stores.postgres.tables import GUARDS, TABLES, row_security
+from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess
+from workpacket.runtime.stores.postgres.functions import ACCESS, APPENDS, DEFINER, LEASES
+
+TABLES = (
+    """CREATE TABLE {s}.projects(
+        id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE)""",
+    # level: 1 reads, 2 writes, 3 erases and removes
+    """CREATE TABLE {s}.members(
+        project integer NOT NULL REFERENCES {s}.projects, role name NOT NULL,
+        level integer NOT NULL CHECK (level BETWEEN 1 AND 3), PRIMARY KEY (project, role))""",
+    # Each life of a server process has a number. Tokens of leases begin anew far above those of the life before, so
+    # that a token that was handed out and then lost with a crash or a failover is never handed out again.
+    """CREATE TABLE {s}.lives(number integer NOT NULL UNIQUE, began timestamptz PRIMARY KEY)""",
+    # state: 'live', 'removed' by retention, 'arriving' while a restore goes on
+    """CREATE TABLE {s}.streams(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project integer NOT NULL, name text COLLATE "C" NOT NULL,
+        state text NOT NULL DEFAULT 'live', version bigint NOT NULL DEFAULT 0,
+        hash bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex'), fence bigint NOT NULL DEFAULT 0,
+        writer text NOT NULL DEFAULT '', writer_seq bigint NOT NULL DEFAULT 0,
+        token bigint NOT NULL DEFAULT 0, holder text NOT NULL DEFAULT '', request text NOT NULL DEFAULT '',
+        ends timestamptz NOT NULL DEFAULT '-infinity', followed timestamptz NOT NULL DEFAULT '-infinity',
+        UNIQUE (project, name)) WITH (fillfactor = 50)""",
+    """CREATE TABLE {s}.events(
+        stream bigint NOT NULL, version bigint NOT NULL, project integer NOT NULL, type text NOT NULL,
+        type_version integer NOT NULL, occurred_at bigint NOT NULL, recorded_at bigint NOT NULL, actor text NOT NULL,
+        writer text COLLATE "C" NOT NULL, writer_seq bigint NOT NULL, key text COLLATE "C", fence bigint NOT NULL,
+        data text NOT NULL, payload bytea, previous bytea NOT NULL, hash bytea NOT NULL,
+        PRIMARY KEY (stream, version))""",
+    # Only where a writer begins: an index of every sequence number would cost each append a page. The function
+    # `append` keeps the numbers unique and gapless behind the lock of the stream.
+    """CREATE UNIQUE INDEX event_writer ON {s}.events(project, writer) WHERE writer_seq = 1""",
+    """CREATE UNIQUE INDEX event_key ON {s}.events(stream, key) WHERE key IS NOT NULL""",
+    # By stream, although the address would do: a result that all runs share must not make them wait for each other.
+    """CREATE TABLE {s}.payloads(
+        stream bigint NOT NULL, digest bytea NOT NULL, project integer NOT NULL, bytes bytea, erased text,
+        PRIMARY KEY (stream, digest))""",
+    """CREATE TABLE {s}.entries(
+        stream bigint NOT NULL, kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL,
+        project integer NOT NULL, version bigint NOT NULL, status text COLLATE "C" NOT NULL,
+        PRIMARY KEY (stream, kind, key))""",
+    """CREATE INDEX entry_version ON {s}.entries(stream, kind, version)""",
+    """CREATE INDEX entry_status ON {s}.entries(project, kind, status)""",
+    # state: 'waiting', 'delayed' until `due`, 'claimed' for as long as the lease `token` of its stream is in force,
+    # 'dead' with a reason. What is finished is gone from here: the run itself says how it ended.
+    """CREATE TABLE {s}.jobs(
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project integer NOT NULL,
+        queue text COLLATE "C" NOT NULL, stream text COLLATE "C" NOT NULL, request text NOT NULL,
+        priority integer NOT NULL, lane text COLLATE "C", lane_limit integer NOT NULL,
+        state text COLLATE "C" NOT NULL DEFAULT 'waiting', due timestamptz NOT NULL,
+        tries integer NOT NULL DEFAULT 0, max_tries integer NOT NULL, token bigint NOT NULL DEFAULT 0,
+        reason text NOT NULL DEFAULT '', detail text NOT NULL DEFAULT '', offered_at timestamptz NOT NULL,
+        UNIQUE (project, queue, stream)) WITH (fillfactor = 70)""",
+    """CREATE INDEX job_waiting ON {s}.jobs(project, queue, priority DESC, id) WHERE state = 'waiting'""",
+    """CREATE INDEX job_delayed ON {s}.jobs(project, queue, due) WHERE state = 'delayed'""",
+    """CREATE INDEX job_claimed ON {s}.jobs(project, queue, lane) WHERE state = 'claimed'""",
+)
+
+GUARDS = (
+    """CREATE FUNCTION {s}.refuse_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, {s}, pg_temp
+    AS $$ BEGIN RAISE EXCEPTION 'events are never changed' USING ERRCODE = 'insufficient_privilege'; END $$""",
+    # The last event of a removed stream stays as its tombstone.
+    """CREATE FUNCTION {s}.refuse_removal() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, {s}, pg_temp
+    AS $$ BEGIN
+        IF EXISTS (SELECT FROM streams WHERE id = OLD.stream AND state = 'removed' AND version > OLD.version) THEN
+            RETURN OLD;
+        END IF;
+        RAISE EXCEPTION 'events are never deleted' USING ERRCODE = 'insufficient_privilege';
+    END $$""",
+    """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON {s}.events
+        FOR EACH ROW EXECUTE FUNCTION {s}.refuse_change()""",
+    """CREATE TRIGGER events_stay BEFORE DELETE ON {s}.events FOR EACH ROW EXECUTE FUNCTION {s}.refuse_removal()""",
+    """CREATE TRIGGER events_all_stay BEFORE TRUNCATE ON {s}.events
+        FOR EACH STATEMENT EXECUTE FUNCTION {s}.refuse_change()""",
+)
+
+SHARED_BY_PROJECTS = ("streams", "events", "payloads", "entries", "jobs")
+
+
+def row_security() -> tuple[str, ...]:
+    """A role sees the rows of the projects it belongs to and no others. The subquery is evaluated once a query."""
+    mine = "ANY (ARRAY(SELECT {s}.my_projects()))"
+    statements: list[str] = []
+    for table, column in (("projects", "id"), *((table, "project") for table in SHARED_BY_PROJECTS)):
+        statements.append(f"ALTER TABLE {{s}}.{table} ENABLE ROW LEVEL SECURITY")
+        statements.append(f"CREATE POLICY mine ON {{s}}.{table} FOR SELECT USING ({column} = {mine})")
+    return tuple(statements)
+
+
+JOBS = (
+    f"""CREATE FUNCTION {{s}}.offer_1(
+        p_project integer, p_queue text, p_stream text, p_request text, p_priority integer, p_lane text,
+        p_lane_limit integer, p_delay double precision, p_max_tries integer) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE at timestamptz := moment();
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        INSERT INTO jobs(project, queue, stream, request, priority, lane, lane_limit, state, due, max_tries, offered_at)
+            VALUES (p_project, p_queue, p_stream, p_request, p_priority, p_lane, p_lane_limit,
+                CASE WHEN p_delay > 0 THEN 'delayed' ELSE 'waiting' END, at + make_interval(secs => p_delay),
+                p_max_tries, at)
+            ON CONFLICT DO NOTHING;
+        IF FOUND AND p_delay <= 0 THEN
+            PERFORM pg_notify('workpacket_jobs', p_project || ' ' || p_queue);
+        END IF;
+        RETURN FOUND;
+    END $$""",
+    # The lease of a run is given up with the job, in one transaction.
+    """CREATE FUNCTION {s}.give_up(p_project integer, p_stream text, p_token bigint) RETURNS void LANGUAGE plpgsql
+    AS $$ BEGIN
+        UPDATE streams SET ends = least(ends, moment())
+            WHERE project = p_project AND name = p_stream AND token = p_token;
+    END $$""",
+    # Jobs whose time has come, and jobs whose worker has lost its lease, wait again.
+    f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE at timestamptz := moment();
+    BEGIN
+        UPDATE jobs SET state = 'waiting' WHERE id IN (
+            SELECT id FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'delayed' AND due <= at
+            FOR UPDATE SKIP LOCKED);
+        UPDATE jobs SET state = CASE WHEN tries < max_tries THEN 'waiting' ELSE 'dead' END, reason = 'worker_lost',
+            detail = 'its worker ended without a word' WHERE id IN (
+            SELECT j.id FROM jobs j LEFT JOIN streams s ON s.project = j.project AND s.name = j.stream
+            WHERE j.project = p_project AND j.queue = p_queue AND j.state = 'claimed'
+            AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at)
+            FOR UPDATE OF j SKIP LOCKED);
+    END $$""",
+    # Without `p_in_lanes` a job of a lane whose turn it is is left alone, and with it all that come after it.
+    """CREATE FUNCTION {s}.claim_next(
+        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_in_lanes boolean,
+        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
+        OUT tries_allowed integer, OUT begun boolean)
+    LANGUAGE plpgsql AS $$
+    DECLARE
+        j {s}.jobs; taken record; full_lanes text[] := ARRAY[]::text[]; passed bigint[] := ARRAY[]::bigint[];
+    BEGIN
+        LOOP
+            SELECT * INTO j FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'waiting'
+                AND (lane IS NULL OR lane <> ALL (full_lanes)) AND id <> ALL (passed)
+                ORDER BY priority DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED;
+            EXIT WHEN NOT FOUND OR (j.lane IS NOT NULL AND NOT p_in_lanes);
+            IF j.lane IS NOT NULL THEN
+                -- Who claims in a lane claims alone in it, so the count below is right until the commit; which
+                -- therefore must not wait for a disk.
+                IF NOT pg_try_advisory_xact_lock(hashtextextended(p_project || ' ' || p_queue || ' ' || j.lane, 0))
+                    OR (SELECT count(*) FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
+                        AND lane = j.lane) >= j.lane_limit
+                THEN
+                    -- Look once which others are full too, so that a thousand of them are passed over in one go.
+                    IF cardinality(full_lanes) = 0 THEN
+                        SELECT coalesce(array_agg(lane), full_lanes) INTO full_lanes FROM (
+                            SELECT lane FROM jobs WHERE project = p_project AND queue = p_queue AND state = 'claimed'
+                            AND lane IS NOT NULL GROUP BY lane HAVING count(*) >= min(lane_limit)) f;
+                    END IF;
+                    full_lanes := full_lanes || j.lane; CONTINUE;
+                END IF;
+            END IF;
+            SELECT * INTO taken FROM take_lease(p_project, j.stream, p_holder, p_seconds, NULL, '');
+            IF taken.outcome <> 'taken' THEN  -- somebody works on the run without the queue
+                passed := passed || j.id; CONTINUE;
+            END IF;
+            UPDATE jobs SET state = 'claimed', token = taken.number, tries = tries + 1 WHERE id = j.id;
+            job := j.id; stream := j.stream; request := j.request; number := taken.number; try := j.tries + 1;
+            tries_allowed := j.max_tries; begun := taken.begun;
+            RETURN;
+        END LOOP;
+    END $$""",
+    # The job `p_done` is finished in the same transaction: one commit a job.
+    f"""CREATE FUNCTION {{s}}.claim_1(
+        p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
+        OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
+        OUT tries_allowed integer, OUT begun boolean)
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE j jobs;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        PERFORM set_config('synchronous_commit', 'off', true);
+        IF p_done IS NOT NULL THEN
+            DELETE FROM jobs WHERE id = p_done AND project = p_project AND state = 'claimed' AND token = p_done_token
+                RETURNING * INTO j;
+            IF FOUND THEN PERFORM give_up(p_project, j.stream, p_done_token); END IF;
+        END IF;
+        SELECT c.* INTO job, stream, request, number, try, tries_allowed, begun
+            FROM claim_next(p_project, p_queue, p_holder, p_seconds, true) c;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.settle_1(
+        p_project integer, p_job bigint, p_token bigint, p_state text, p_delay double precision, p_reason text,
+        p_detail text, p_untried boolean) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE j jobs;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        IF p_state = 'done' THEN
+            PERFORM set_config('synchronous_commit', 'off', true);
+            DELETE FROM jobs WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token
+                RETURNING * INTO j;
+        ELSE
+            UPDATE jobs SET state = p_state, due = moment() + make_interval(secs => p_delay), reason = p_reason,
+                detail = p_detail, tries = tries - p_untried::integer
+                WHERE id = p_job AND project = p_project AND state = 'claimed' AND token = p_token RETURNING * INTO j;
+        END IF;
+        IF NOT FOUND THEN RETURN false; END IF;
+        PERFORM give_up(p_project, j.stream, p_token);
+        IF p_state = 'waiting' THEN
+            PERFORM pg_notify('workpacket_jobs', p_project || ' ' || j.queue);
+        END IF;
+        RETURN true;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.revive_1(p_project integer, p_job bigint) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 2);
+        UPDATE jobs SET state = 'waiting', tries = 0 WHERE id = p_job AND project = p_project AND state = 'dead';
+        RETURN FOUND;
+    END $$""",
+)
+
+
+KEEPING = (
+    # Only the owner of the schema makes a project, and keeps it.
+    f"""CREATE FUNCTION {{s}}.open_project_1(p_name text) RETURNS integer LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE project integer;
+    BEGIN
+        SELECT id INTO project FROM projects WHERE name = p_name;
+        IF project IS NULL AND pg_has_role(session_user, current_user, 'MEMBER') THEN
+            INSERT INTO projects(name) VALUES (p_name) ON CONFLICT DO NOTHING;
+            SELECT id INTO project FROM projects WHERE name = p_name;
+            INSERT INTO members VALUES (project, current_user, 3) ON CONFLICT DO NOTHING;
+        END IF;
+        IF project IS NULL OR project NOT IN (SELECT my_projects()) THEN
+            RAISE EXCEPTION 'the role % belongs to no project %', session_user, p_name
+                USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        RETURN project;
+    END $$""",
+    # Who asks again because the answer was lost is told what was done: `request` is the same then.
+    f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea, p_request text) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 3);
+        UPDATE payloads SET bytes = NULL, erased = p_request
+            WHERE project = p_project AND digest = p_digest AND bytes IS NOT NULL;
+        RETURN FOUND
+            OR EXISTS (SELECT FROM payloads WHERE project = p_project AND digest = p_digest AND erased = p_request);
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.remove_1(p_project integer, p_stream text, p_head bytea, p_request text) RETURNS boolean
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE s streams;
+    BEGIN
+        PERFORM require_level(p_project, 3);
+        SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream FOR UPDATE;
+        IF s.version IS NULL OR s.version = 0 OR s.hash <> p_head THEN RETURN false; END IF;
+        IF s.state = 'removed' THEN RETURN s.request = p_request; END IF;
+        UPDATE streams SET state = 'removed', ends = '-infinity', request = p_request WHERE id = s.id;
+        DELETE FROM events WHERE stream = s.id AND version < s.version;
+        DELETE FROM entries WHERE stream = s.id;
+        DELETE FROM payloads WHERE stream = s.id;
+        RETURN true;
+    END $$""",
+    # A restore is one transaction of three calls; until the last of them nobody can see the stream or add to it. 0 is
+    # the answer to who asks again after all of it was done.
+    f"""CREATE FUNCTION {{s}}.arrive_1(p_project integer, p_stream text, p_request text) RETURNS bigint
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE s streams;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        INSERT INTO streams(project, name, state, request) VALUES (p_project, p_stream, 'arriving', p_request)
+            ON CONFLICT DO NOTHING RETURNING * INTO s;
+        IF s.id IS NULL THEN
+            UPDATE streams SET state = 'arriving', request = p_request WHERE project = p_project AND name = p_stream
+                AND version = 0 AND state = 'live' RETURNING * INTO s;
+        END IF;
+        IF s.id IS NULL THEN
+            RETURN (SELECT 0 FROM streams WHERE project = p_project AND name = p_stream AND state = 'live'
+                AND version > 0 AND request = p_request);
+        END IF;
+        RETURN s.id;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.bring_1(
+        p_project integer, p_stream bigint, p_versions bigint[], p_types text[], p_type_versions integer[],
+        p_occurred bigint[], p_recorded bigint[], p_actors text[], p_writers text[], p_seqs bigint[],
+        p_event_keys text[], p_fences bigint[], p_data text[], p_payloads bytea[], p_previous bytea[],
+        p_hashes bytea[], p_kinds text[], p_keys text[], p_statuses text[]) RETURNS void
+    LANGUAGE plpgsql {DEFINER} AS $$
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        PERFORM FROM streams WHERE id = p_stream AND project = p_project AND state = 'arriving';
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'no stream is arriving' USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        FOR i IN 1 .. cardinality(p_versions) LOOP
+            INSERT INTO events VALUES (p_stream, p_versions[i], p_project, p_types[i], p_type_versions[i],
+                p_occurred[i], p_recorded[i], p_actors[i], p_writers[i], p_seqs[i], p_event_keys[i], p_fences[i],
+                p_data[i],
+                p_payloads[i], p_previous[i], p_hashes[i]);
+            IF p_payloads[i] IS NOT NULL THEN
+                INSERT INTO payloads VALUES (p_stream, p_payloads[i], p_project, NULL) ON CONFLICT DO NOTHING;
+            END IF;
+            IF p_kinds[i] IS NOT NULL THEN
+                INSERT INTO entries VALUES (p_stream, p_kinds[i], p_keys[i], p_project, p_versions[i], p_statuses[i])
+                    ON CONFLICT (stream, kind, key) DO UPDATE SET version = excluded.version, status = excluded.status;
+            END IF;
+        END LOOP;
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.bring_payloads_1(p_project integer, p_stream bigint, p_digests bytea[], p_bytes bytea[])
+    RETURNS void LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 2);
+        UPDATE payloads p SET bytes = b.bytes FROM unnest(p_digests, p_bytes) AS b(digest, bytes)
+            WHERE p.stream = p_stream AND p.project = p_project AND p.digest = b.digest
+            AND EXISTS (SELECT FROM streams WHERE id = p_stream AND project = p_project AND state = 'arriving');
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.arrived_1(p_project integer, p_stream bigint) RETURNS void
+    LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
+        PERFORM require_level(p_project, 2);
+        UPDATE streams s SET state = 'live', version = e.version, hash = e.hash, writer = e.writer,
+            writer_seq = e.writer_seq, fence = (SELECT max(fence) FROM events WHERE stream = p_stream)
+        FROM (SELECT * FROM events WHERE stream = p_stream ORDER BY version DESC LIMIT 1) e
+        WHERE s.id = p_stream AND s.project = p_project AND s.state = 'arriving';
+    END $$""",
+    f"""CREATE FUNCTION {{s}}.reindex_1(
+        p_project integer, p_stream text, p_head bigint, p_kinds text[], p_keys text[], p_versions bigint[],
+        p_statuses text[]) RETURNS boolean LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE s streams;
+    BEGIN
+        PERFORM require_level(p_project, 2);
+        SELECT * INTO s FROM streams WHERE project = p_project AND name = p_stream AND state = 'live' FOR UPDATE;
+        IF s.version IS DISTINCT FROM p_head THEN RETURN false; END IF;
+        DELETE FROM entries WHERE stream = s.id;
+        INSERT INTO entries SELECT s.id, i.kind, i.key, p_project, i.version, i.status
+            FROM unnest(p_kinds, p_keys, p_versions, p_statuses) AS i(kind, key, version, status);
+        RETURN true;
+    END $$""",
+    # Appends to a stream that somebody follows are announced: NOTIFY makes commits wait for each other.
+    f"""CREATE FUNCTION {{s}}.follow_1(p_project integer, p_stream text, p_seconds double precision) RETURNS bigint
+    LANGUAGE plpgsql {DEFINER} AS $$
+    DECLARE found bigint;
+    BEGIN
+        PERFORM require_level(p_project, 1);
+        PERFORM set_config('synchronous_commit', 'off', true);
+        UPDATE streams SET followed = clock_timestamp() + make_interval(secs => p_seconds)
+            WHERE project = p_project AND name = p_stream RETURNING id INTO found;
+        RETURN found;
+    END $$""",
+)
+
 
 _FIRST: tuple[str, ...] = (*TABLES, *GUARDS, *ACCESS, *APPENDS, *LEASES, *KEEPING, *JOBS, *row_security())
 
@@ -23,7 +360,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def prepare_schema(access: Access) -> None:
+def prepare_schema(access: PostgresAccess) -> None:
     """Make the schema if there is none; else require that it is of this version."""
     present = schema_version(access)
     if present == 0:
@@ -33,7 +370,7 @@ def prepare_schema(access: Access) -> None:
     require_version(access, present)
 
 
-def require_version(access: Access, present: int) -> None:
+def require_version(access: PostgresAccess, present: int) -> None:
     if present > SCHEMA_VERSION:
         raise NewerSchema(f"{access.address.shown} has schema {present}; this version knows {SCHEMA_VERSION}")
     if present < SCHEMA_VERSION:
@@ -44,7 +381,7 @@ def require_version(access: Access, present: int) -> None:
         )
 
 
-def schema_version(access: Access) -> int:
+def schema_version(access: PostgresAccess) -> int:
     """0 if there is no schema."""
     (found,) = access.one("SELECT to_regclass(%s) IS NOT NULL", (_table(access, "schema_migrations"),))
     if not found:
@@ -53,12 +390,12 @@ def schema_version(access: Access) -> int:
     return int(version)
 
 
-def migrate(access: Access, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
+def migrate(access: PostgresAccess, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
     """Bring the schema to the last of the migrations; how many were made."""
     return access.doing(lambda connection: _migrate(access, connection, migrations))
 
 
-def _migrate(access: Access, connection: Connection, migrations: tuple[tuple[str, ...], ...]) -> int:
+def _migrate(access: PostgresAccess, connection: Connection, migrations: tuple[tuple[str, ...], ...]) -> int:
     with connection.transaction():
         connection.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended('workpacket ' || %s, 0))", (access.address.schema,)
@@ -87,5 +424,5 @@ def _migrate(access: Access, connection: Connection, migrations: tuple[tuple[str
     return len(migrations) - int(present)
 
 
-def _table(access: Access, name: str) -> str:
+def _table(access: PostgresAccess, name: str) -> str:
     return sql.Identifier(access.address.schema, name).as_string(None)

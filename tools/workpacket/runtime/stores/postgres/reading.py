@@ -13,7 +13,7 @@ from workpacket.runtime.errors import LogDamaged
 from workpacket.runtime.records.events import Chain, Event, require_intact, require_payload
 from workpacket.runtime.records.index import IndexEntry, entry_of
 from workpacket.runtime.stores.contract import Head, Lease
-from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.access import PostgresAccess
 from workpacket.runtime.stores.postgres.following import Follower
 from workpacket.runtime.stores.postgres.migrations import prepare_schema
 from workpacket.runtime.stores.postgres.url import address_of_url
@@ -52,7 +52,7 @@ _LEASE = (
 
 class ReadablePostgres:
     def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
-        self.access = Access(address_of_url(url), patience=patience, connections=connections)
+        self.access = PostgresAccess(address_of_url(url), patience=patience, connections=connections)
         try:
             self.access.open()
             prepare_schema(self.access)

@@ -25,8 +25,21 @@ from workpacket.runtime.stores.admission import (
 )
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.postgres.access import Connection, Row
-from workpacket.runtime.stores.postgres.arrays import number_array, text_array
 from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+
+
+def text_array(values: Iterable[str | None]) -> str:
+    """Text, or anything whose text PostgreSQL can read."""
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def number_array(values: Iterable[int]) -> str:
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
 
 _APPEND: LiteralString = (
     "SELECT * FROM {s}.append_1(%s, %s, %s, %b, %s, %s, %s, %s, %s, %s, %s, %s, "

@@ -23,7 +23,7 @@ from workpacket.runtime.errors import (
     StoreUnavailable,
 )
 from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, prepare_folder
-from workpacket.runtime.stores.sqlite.schema import (
+from workpacket.runtime.stores.sqlite.rows import (
     APPLICATION_ID,
     LARGEST_VERSION,
     SCHEMA_VERSION,

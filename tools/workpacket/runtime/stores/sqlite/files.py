@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
-from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT
+from workpacket.runtime.stores.sqlite.rows import LARGEST_VERSION, STREAM_SHIFT
 
 # Locks or durability of these are not what the store rests on.
 UNSUITABLE = frozenset(

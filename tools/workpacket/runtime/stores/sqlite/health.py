@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workpacket.runtime.errors import RuntimeFault, StoreCorrupt, StoreUnavailable
-from workpacket.runtime.stores.health import Problem, contents_of
+from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import file_system_of, sync_folder
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -16,34 +16,34 @@ from workpacket.runtime.stores.sqlite.store import SQLiteStore
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 
 
-def examine(store: SQLiteStore) -> tuple[Problem, ...]:
+def examine(store: SQLiteStore) -> tuple[StoreProblem, ...]:
     """Read everything and believe nothing. Slow on purpose; `doctor` and `runs verify` call it."""
-    problems: list[Problem] = []
+    problems: list[StoreProblem] = []
     try:
         with store.access.reading as db:
             problems += _pages(db)
             problems += _anchor(store.access)
         problems += contents_of(store)
     except RuntimeFault as fault:
-        problems.append(Problem(fault.code, fault.message))
+        problems.append(StoreProblem(fault.code, fault.message))
     return tuple(problems)
 
 
-def _pages(db: sqlite3.Connection) -> list[Problem]:
+def _pages(db: sqlite3.Connection) -> list[StoreProblem]:
     lines = [str(line) for (line,) in db.execute("PRAGMA integrity_check(20)")]
-    return [] if lines == ["ok"] else [Problem("store_corrupt", line) for line in lines]
+    return [] if lines == ["ok"] else [StoreProblem("store_corrupt", line) for line in lines]
 
 
-def _anchor(access: Access) -> list[Problem]:
+def _anchor(access: Access) -> list[StoreProblem]:
     lost = access.acknowledged_and_gone()
-    return [Problem("store_rolled_back", lost)] if lost else []
+    return [StoreProblem("store_rolled_back", lost)] if lost else []
 
 
-def suitability(path: Path) -> tuple[Problem, ...]:
+def suitability(path: Path) -> tuple[StoreProblem, ...]:
     """What a person should know about the place of the store, although it works."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
-        return (Problem("storage_unsuitable", f"{path.parent} is on {kind}: the store is gone after a restart"),)
+        return (StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}: the store is gone after a restart"),)
     return ()
 
 

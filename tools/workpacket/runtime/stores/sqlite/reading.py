@@ -12,18 +12,20 @@ from workpacket.runtime.records.index import IndexEntry, entry_of, index_of, typ
 from workpacket.runtime.stores.contract import Head, Lease
 from workpacket.runtime.stores.sqlite.access import Access
 from workpacket.runtime.stores.sqlite.rows import (
+    LARGEST_VERSION,
     LEASE_COLUMNS,
     STREAM_COLUMNS,
+    STREAM_SHIFT,
     LeaseRow,
     StreamRow,
     checked_entry,
     checked_lease,
     checked_stream,
+    place_of,
     read_lease,
     read_stream,
     require_whole_directory,
 )
-from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT, place_of
 from workpacket.runtime.ticks import Clock, SystemClock, boot_id
 
 FETCH = 1000

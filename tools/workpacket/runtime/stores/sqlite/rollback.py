@@ -20,8 +20,15 @@ from workpacket.runtime.records.jcs import jcs_text
 from workpacket.runtime.stores.admission import events_to_store
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.sqlite.files import Reached, name_digest
-from workpacket.runtime.stores.sqlite.rows import STREAM_COLUMNS, StreamRow, checked_stream
-from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT, place_of, row_crc
+from workpacket.runtime.stores.sqlite.rows import (
+    LARGEST_VERSION,
+    STREAM_COLUMNS,
+    STREAM_SHIFT,
+    StreamRow,
+    checked_stream,
+    place_of,
+    row_crc,
+)
 
 if TYPE_CHECKING:
     from workpacket.runtime.stores.sqlite.store import SQLiteStore

@@ -3,12 +3,109 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from workpacket.runtime.errors import StoreCorrupt
 from workpacket.runtime.records.index import IndexEntry
-from workpacket.runtime.stores.sqlite.schema import row_crc
+
+APPLICATION_ID = 0x57_50_52_54  # "WPRT": tells other tools whose file this is
+SCHEMA_VERSION = 3
+STREAM_SHIFT = 32
+LARGEST_VERSION = (1 << STREAM_SHIFT) - 1
+
+_FIRST = (
+    """CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE schema_migrations(version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)""",
+    """CREATE TABLE streams(
+        name TEXT PRIMARY KEY, id INTEGER NOT NULL, version INTEGER NOT NULL, hash TEXT NOT NULL,
+        fence INTEGER NOT NULL, removed INTEGER NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL,
+        crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE events(
+        position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
+        type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL, recorded_at INTEGER NOT NULL,
+        actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT, fence INTEGER NOT NULL,
+        data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE UNIQUE INDEX event_version ON events(stream, version)""",
+    # Only where a writer begins: an index of every sequence number would cost each append a page. The store itself
+    # keeps the numbers unique and gapless, inside the transaction.
+    """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
+    """CREATE UNIQUE INDEX event_key ON events(stream, key) WHERE key IS NOT NULL""",
+    """CREATE TABLE payloads(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, bytes BLOB)""",
+    """CREATE TABLE leases(
+        name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, ends INTEGER NOT NULL,
+        boot TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE entries(
+        kind TEXT NOT NULL, stream INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
+        status TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY(kind, stream, key)) WITHOUT ROWID""",
+    """CREATE INDEX entry_version ON entries(kind, stream, version)""",
+    """CREATE TABLE removing(stream INTEGER PRIMARY KEY)""",
+    """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
+    """CREATE TRIGGER events_stay BEFORE DELETE ON events
+        WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.stream)
+        BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
+)
+
+_SECOND = (
+    """ALTER TABLE events RENAME TO unplaced""",
+    """CREATE TABLE events(
+        position INTEGER PRIMARY KEY, type TEXT NOT NULL, type_version INTEGER NOT NULL, occurred_at INTEGER NOT NULL,
+        recorded_at INTEGER NOT NULL, actor TEXT NOT NULL, writer TEXT NOT NULL, writer_seq INTEGER NOT NULL, key TEXT,
+        fence INTEGER NOT NULL, data TEXT NOT NULL, payload TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+    f"""INSERT INTO events SELECT stream << {STREAM_SHIFT} | version, type, type_version, occurred_at, recorded_at,
+        actor, writer, writer_seq, key, fence, data, payload, previous, hash FROM unplaced ORDER BY stream, version""",
+    """DROP TABLE unplaced""",
+    """CREATE UNIQUE INDEX event_writer ON events(writer) WHERE writer_seq = 1""",
+    f"""CREATE UNIQUE INDEX event_key ON events(position >> {STREAM_SHIFT}, key) WHERE key IS NOT NULL""",
+    """CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
+    f"""CREATE TRIGGER events_stay BEFORE DELETE ON events
+        WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.position >> {STREAM_SHIFT})
+        BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
+    # Every effect writes two entries, and nobody asks for the newest of them; the others are few.
+    """DROP INDEX entry_version""",
+    """CREATE INDEX entry_version ON entries(kind, stream, version) WHERE kind <> 'effects'""",
+)
+
+# Each effect wrote two entries, a page each, for a question that is asked of unfinished runs only. It is answered from
+# their events now.
+_THIRD = ("""DELETE FROM entries WHERE kind = 'effects'""",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
+
+
+def place_of(stream_id: int, version: int) -> int:
+    """Where an event stands in the table of events."""
+    return stream_id << STREAM_SHIFT | version
+
+
+def row_crc(*columns: str | int) -> int:
+    return zlib.crc32(repr(columns).encode("utf-8", "surrogatepass"))
+
+
+def migrate(connection: sqlite3.Connection, applied_at: int) -> None:
+    """Bring the file to SCHEMA_VERSION inside the transaction the caller has begun."""
+    present = schema_version(connection)
+    for version, statements in enumerate(MIGRATIONS[present:], start=present + 1):
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("INSERT INTO schema_migrations VALUES(?, ?)", (version, applied_at))
+        connection.execute(f"PRAGMA user_version = {version:d}")
+    if present == 0:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        connection.execute("INSERT INTO meta VALUES('streams', 0, ?)", (row_crc("streams", 0),))
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def application_id(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA application_id").fetchone()
+    return int(number)
 
 
 class StreamRow(NamedTuple):

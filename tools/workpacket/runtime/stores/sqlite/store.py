@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, verified
@@ -24,23 +25,54 @@ from workpacket.runtime.stores.admission import (
     require_version,
 )
 from workpacket.runtime.stores.contract import Append, Appended, Lease
-from workpacket.runtime.stores.sqlite.access import empty_log
+from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
-from workpacket.runtime.stores.sqlite.remembered import Remembered
 from workpacket.runtime.stores.sqlite.rollback import Loss, accept_loss, lost_under
 from workpacket.runtime.stores.sqlite.rows import (
+    LARGEST_VERSION,
     STREAM_COLUMNS,
+    STREAM_SHIFT,
     LeaseRow,
     StreamRow,
     add_stream,
     checked_stream,
+    place_of,
     put_entry,
     put_lease,
     put_stream,
     read_lease,
 )
-from workpacket.runtime.stores.sqlite.schema import LARGEST_VERSION, STREAM_SHIFT, place_of
 from workpacket.runtime.ticks import Clock
+
+
+class Known(NamedTuple):
+    """One stream and its lease, as they are if the stamp is still the same."""
+
+    row: StreamRow
+    lease: LeaseRow | None
+    stamp: tuple[int, int]
+
+
+class Remembered:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._known: Known | None = None
+
+    def stamp(self) -> tuple[int, int]:
+        """Asked once in a write transaction: while it lasts, nobody else commits."""
+        (version,) = self._access.db.execute("PRAGMA data_version").fetchone()
+        return version, self._access.undone
+
+    def about(self, stream: str, stamp: tuple[int, int]) -> Known | None:
+        known = self._known
+        return known if known is not None and known.row.name == stream and known.stamp == stamp else None
+
+    def put(self, row: StreamRow, lease: LeaseRow | None, stamp: tuple[int, int]) -> None:
+        self._known = Known(row, lease, stamp)
+
+    def forget(self) -> None:
+        self._known = None
+
 
 _INSERT = f"INSERT INTO events(position, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _FIRST_OF_WRITER = "SELECT position FROM events WHERE writer = ? AND writer_seq = 1"

@@ -1,0 +1,127 @@
+"""What a log says that time, or a later change, has made doubtful; for `check` and for the audit.
+
+- a file that the log holds by digest, a verdict's report or a refinement that was approved, is no longer that file;
+- the evidence of a submission says that nothing ran, or not how it ended;
+- a run was never closed, although the work on its packet has ended;
+- a waiver of work that still goes on has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from workpacket.ledger.fold import PacketState, fold
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.review import Report, is_vouched_for, report_of
+from workpacket.model.events import LogEvent
+from workpacket.model.findings import Finding
+from workpacket.model.lanes import lane_of_token
+from workpacket.model.reason_tables.audit import BY_CODE
+from workpacket.rules.evidence import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
+
+# The digest of a file as it is now, None if it is not there.
+DigestOf = Callable[[str], str | None]
+
+_TELLING: Final = frozenset(
+    {"activated", "evidence.recorded", "overridden", "run.linked", "submitted", "verdict.given", "waived"}
+)
+
+
+def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
+    """The files that the log rests on now, with the digest that it gives: event, path, SHA-256.
+
+    Of verdicts and activations the latest counts. A refinement with a signature is judged by what was signed.
+    """
+    latest: dict[str, LogEvent] = {}
+    for event in log.events:
+        if event.type in {"activated", "verdict.given"}:
+            latest[event.type] = event
+    for event in latest.values():
+        key = "report" if event.type == "verdict.given" else "refinement"
+        file = event.data.get(key)
+        if isinstance(file, Mapping) and not (key == "refinement" and event.attest):
+            yield event, str(file["path"]), str(file["sha256"])
+
+
+def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Finding]:
+    """Everything of this kind in one log; `reports` are those of the verdicts in all logs."""
+    if not any(event.type in _TELLING for event in log.events):
+        return
+    yield from _changed_files(log, digest_of, reports)
+    yield from _evidence_faults(log)
+    state = fold(log)
+    yield from _zombies(state)
+    yield from _expired(state, now)
+
+
+def may_expire(log: Log, now: str) -> bool:
+    """Whether the log holds a waiver that is still to expire: then an answer of today may be another tomorrow."""
+    return any((event.text("expires_at") or "") > now for event in log.events if event.type in {"overridden", "waived"})
+
+
+def unfinished(lane: str) -> bool:
+    """Whether work in this lane goes on, or may. Of a lane nobody knows it is taken to."""
+    known = lane_of_token(lane)
+    return known is None or known.unfinished
+
+
+def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
+    """The evidence that an event brings."""
+    rows = event.data.get("evidence")
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> Iterator[Finding]:
+    for event, path, expected in named_files(log):
+        present = digest_of(path)
+        report = report_of(event)
+        if present == expected or (report is not None and is_vouched_for(report, present, reports)):
+            continue
+        what = "is gone" if present is None else "is not what it was then"
+        code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"
+        yield audit_finding(
+            code, path, 0, f"{event.type} of {log.packet} at {event.at} rests on this file, which {what}"
+        )
+
+
+def _evidence_faults(log: Log) -> Iterator[Finding]:
+    for event in log.events:
+        for row in evidence_rows(event):
+            criterion = str(row["criterion"])[:100]
+            if row["result"] != "met" or not row.get("command"):
+                continue
+            if "exit_code" not in row:
+                message = f"{criterion!r} is called met by a command whose exit code is not recorded"
+                yield _of_rule(EvidenceExitCodeMissing, event.path, message)
+            if nothing := ran_nothing(str(row.get("log_tail", ""))):
+                message = f"{criterion!r} is called met, but the log says {nothing!r}"
+                yield _of_rule(EvidenceRanNothing, event.path, message)
+
+
+def _of_rule(rule: type[EvidenceExitCodeMissing] | type[EvidenceRanNothing], path: str, message: str) -> Finding:
+    return Finding(rule.code(), rule.severity, path, 1, 1, message, hint=rule.reason().remedy)
+
+
+def _zombies(state: PacketState) -> Iterator[Finding]:
+    if unfinished(state.lane):
+        return
+    for run in state.open_runs:
+        message = f"the run {run.run} was never closed, and {state.packet} is {state.lane}"
+        yield audit_finding("run_zombie", run.linked.path, 1, message)
+
+
+def _expired(state: PacketState, now: str) -> Iterator[Finding]:
+    if not unfinished(state.lane):
+        return
+    for event in state.waivers:
+        end = event.text("expires_at") or ""
+        if end <= now:
+            message = f"the waiver of {event.text('rule')} for {state.packet} expired at {end}"
+            yield audit_finding("waiver_expired", event.path, 1, message)
+
+
+def audit_finding(code: str, path: str, line: int, message: str) -> Finding:
+    """A finding of the table of the audit, with the remedy of its code."""
+    reason = BY_CODE[code]
+    return Finding(code, reason.severity, path, line, 1 if line else 0, message, hint=reason.remedy)

@@ -1,0 +1,181 @@
+"""What the commands about runs share: the store, runs by a part of their id, answers as text or JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, usage
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository, find_repository
+from workpacket.model.canonical import Json
+from workpacket.model.events import LOG_FOLDER
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.failure import failure_finding, render_failure
+from workpacket.report.json_report import render_envelope
+from workpacket.report.runs import next_line
+from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.runtime import Runtime, Settings
+from workpacket.runtime.stores.contract import Store, Witness
+from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of
+from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.place import VARIABLE, server_url, store_path
+from workpacket.runtime.stores.postgres.door import require_driver
+
+if TYPE_CHECKING:
+    from workpacket.bridges.run_links import RunLinks
+
+
+def open_runtime(
+    *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
+    lease_seconds: float = 30.0, promise: bool = False,
+) -> Runtime:  # fmt: skip
+    """The runtime of this place. Commands that only look make no store where there is none."""
+    repository = _repository(needed=promise)
+    observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
+    witness = _witness(repository)
+    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
+    if not create and not server_url() and not store_path(Path.cwd()).exists():
+        return Runtime(MemoryStore(), settings)
+    return Runtime.open(None, settings)
+
+
+def require_server(arguments: Arguments) -> str:
+    """The URL of the server, for what a file has not: queues, rights."""
+    url = server_url()
+    if not url:
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} has to name a server: postgresql://...")
+    require_driver()
+    return url
+
+
+def server_runtime(arguments: Arguments, *, lease_seconds: float = 30.0) -> Runtime:
+    require_server(arguments)
+    return open_runtime(create=True, lease_seconds=lease_seconds)
+
+
+def _repository(*, needed: bool) -> Repository | None:
+    try:
+        return find_repository(Path.cwd())
+    except WorkpacketError:
+        if needed:
+            raise
+        return None
+
+
+def _witness(repository: Repository | None) -> Witness | None:
+    """Who tells the logs of runs, where there are any."""
+    if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
+        return None
+    return CommandLinks(repository)
+
+
+class CommandLinks:
+    """`bridges.run_links` for a command: imported when a run of a packet begins or ends, which most calls do not see.
+
+    `left` is what could not be written.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.left: list[WorkpacketError] = []
+
+    def links(self) -> RunLinks:
+        from workpacket.bridges.run_links import RunLinks
+
+        return RunLinks(self.repository, self.left.append)
+
+    def begins(self, store: Store, stream: str, packet: str) -> None:
+        self.links().begins(store, stream, packet)
+
+    def ended(self, store: Store, stream: str, packet: str) -> None:
+        self.links().ended(store, stream, packet)
+
+
+def with_links(runtime: Runtime, status: int) -> int:
+    """Say what could not be written into the logs; the exit status, which is not 0 then."""
+    witness = runtime.settings.witness
+    for left in witness.left if isinstance(witness, CommandLinks) else ():
+        sys.stdout.flush()
+        sys.stderr.write(f"note: {escape(left.message)} ({left.code})\n  -> {escape(left.hint)}\n")
+        status = status or catalogue()[left.code].exit_code
+    return status
+
+
+def run_named(runtime: Runtime, word: str) -> str:
+    """The id of the run: as given, or the only one that begins so."""
+    if runtime.store.head(word) is not None:
+        return word
+    found = [head.stream for head in runtime.store.heads(word, limit=4)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise WorkpacketError("checkpoint_missing", f"{word!r} could be {', '.join(found)}", hint="name one of them")
+    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
+
+
+def examine_any(store: Store) -> tuple[StoreProblem, ...]:
+    """All that is wrong with the store, by the one who knows its kind."""
+    if server_url():
+        return tuple(contents_of(cast(IndexedStore, store)))
+    from workpacket.runtime.stores.sqlite.health import examine
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+    return examine(cast(SQLiteStore, store))
+
+
+def one_run(runtime: Runtime, arguments: Arguments) -> str:
+    if len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "name one run")
+    return run_named(runtime, arguments.words[0])
+
+
+def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status: int = 0, then: str = "") -> int:
+    """Print the answer in the form that was asked for, with the line that says what to do next."""
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope(arguments.command.name, status, [], {**data, "next": then}))
+        return status
+    sys.stdout.write(text)
+    if then:
+        sys.stdout.write(next_line(then, style_of(arguments)))
+    return status
+
+
+def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
+    """A stop reason as the answer: what stopped, the facts, the usual choice, and the exit status of its code."""
+    reason = catalogue()[fault.code]
+    hint = fault.hint or reason.remedy
+    shown = WorkpacketError(fault.code, fault.message, hint=hint)
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"facts": fault.details, "next": hint}
+        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [failure_finding(shown)], data))
+    else:
+        sys.stdout.flush()
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        sys.stderr.write(render_failure(shown, style_of(arguments)._replace(colour=colour)))
+    return reason.exit_code
+
+
+def moment_of(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def number_of(arguments: Arguments, option: str, default: float) -> float:
+    """The value of an option that takes a number from 0 upwards."""
+    word = arguments.value(option)
+    if not word:
+        return default
+    try:
+        number = float(word)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise usage(arguments.command, "invalid_value", f"--{option} takes a number, not {word!r}")
+    return number

@@ -1,0 +1,146 @@
+"""What the commands of the lifecycle share: naming a packet, carrying out, saying what was done and what is next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from workpacket.cli.options import Arguments, Option, usage
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import current_branch
+from workpacket.lifecycle.drafts import Answer, Planned, Refused
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import standing_unmet
+from workpacket.lifecycle.transitions import Unmet
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
+from workpacket.model.findings import Finding
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.shell.approvals.gate_queries import Question
+from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governing.commanding import Carried, carry_out, here
+from workpacket.shell.identity import KINDS, acting
+
+Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
+
+ACTING = (
+    Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+    Option("kind", "what kind of actor that is", choices=KINDS),
+)
+REASON = Option("reason", "why, in words", value="TEXT")
+
+
+def actor_of(arguments: Arguments, repository: Repository) -> Actor:
+    return acting(repository, arguments.value("as"), arguments.value("kind"))
+
+
+def required(arguments: Arguments, name: str) -> str:
+    """The value of an option that the command cannot do without."""
+    value = arguments.value(name).strip()
+    if not value:
+        raise usage(arguments.command, "missing_argument", f"it needs --{name}")
+    return value
+
+
+def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
+    """The positional words, exactly as many as wanted."""
+    if len(arguments.words) < count:
+        raise usage(arguments.command, "missing_argument", f"it needs {what}")
+    if len(arguments.words) > count:
+        raise usage(arguments.command, "unexpected_argument", f"it takes {what} and nothing else")
+    return arguments.words
+
+
+def packet_command(
+    arguments: Arguments,
+    decide: Decide,
+    *,
+    also: Sequence[str] = (),
+    words: int = 1,
+    questions: Sequence[Question] = (),
+) -> int:
+    """Carry out a command about the packet named first; `also` are further packets whose facts it needs.
+
+    `questions` are those that its gate puts to the approvals.
+    """
+    repository = here()
+    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+    actor = actor_of(arguments, repository)
+    command, branch = arguments.command.name, current_branch(repository) or ""
+
+    def decide_here(facts: Facts) -> Answer:
+        packet = packet_of(facts, name)
+        unmet = standing_unmet(facts, packet, command, branch)
+        return Refused(name, unmet) if unmet else decide(facts, packet)
+
+    return conclude(arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions))
+
+
+def packet_of(facts: Facts, name: str) -> PacketFacts:
+    """The packet that was there when it was named; an error if it is gone since, or is called so only by the disk."""
+    packet = facts.packets.get(name)
+    if packet is None:
+        raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+    return packet
+
+
+def conclude(arguments: Arguments, carried: Carried) -> int:
+    """Say what came of it; the exit status."""
+    answer = carried.answer
+    if isinstance(answer, Refused):
+        return refuse(arguments, answer.packet, answer.unmet)
+    if arguments.flag("json"):
+        changed: list[Json] = list(carried.changed)
+        notes: list[Json] = list(answer.notes)
+        data: dict[str, Json] = {**answer.data, "changed": changed, "notes": notes, "next": answer.then}
+        sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
+        return exits.OK
+    for done in carried.finished:
+        print(f"note: an interrupted {escape(done.command)} was finished first")
+    if answer.shown:
+        print("\n".join(escape(line) for line in answer.shown.split("\n")))
+    print(escape(answer.said))
+    for note in answer.notes:
+        print(f"  - {escape(note)}")
+    _say_next(answer)
+    return exits.OK
+
+
+def _say_next(answer: Planned) -> None:
+    if answer.then:
+        print(f"next: {escape(answer.then)}")
+
+
+def refuse(arguments: Arguments, packet: str, unmet: Sequence[Unmet], data: Mapping[str, Json] | None = None) -> int:
+    """Every unmet condition with the command that supplies it; exit status 3."""
+    if arguments.flag("json"):
+        findings = [Finding(u.code, "error", u.path, u.line, 0, u.message, u.command) for u in unmet]
+        rows: list[Json] = [unmet_json(one) for one in unmet]
+        after = unmet[0].command if unmet else ""
+        said: dict[str, Json] = {**(data or {}), "id": packet, "unmet": rows, "next": after}
+        sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, findings, said))
+        return exits.REFUSED
+    count = "1 condition is" if len(unmet) == 1 else f"{len(unmet)} conditions are"
+    sys.stderr.write(f"refused: {escape(arguments.command.name)} {escape(packet)}: {count} not met\n")
+    sys.stderr.write("".join(unmet_lines(unmet)))
+    if unmet:
+        sys.stderr.write(f"next: {escape(unmet[0].command)}\n")
+    return exits.REFUSED
+
+
+def unmet_lines(unmet: Sequence[Unmet]) -> list[str]:
+    lines = []
+    for number, one in enumerate(unmet, 1):
+        place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
+        lines.append(f"  {number}. {escape(one.message)}{place} ({one.code})\n")
+        if one.command:
+            lines.append(f"     -> {escape(one.command)}\n")
+    return lines
+
+
+def unmet_json(one: Unmet) -> Json:
+    return {"code": one.code, "message": one.message, "command": one.command, "path": one.path, "line": one.line}

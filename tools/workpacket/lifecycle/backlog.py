@@ -1,0 +1,180 @@
+"""The backlog: a new stub, its technical refinement, and that refinement shown to the user."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from workpacket.documents.anchor_name import names_passage
+from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
+from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.stub import SPEC_POINTER, StubText, render_stub
+from workpacket.ledger.log import join_events
+from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.facts import STUBS, Facts, PacketFacts
+from workpacket.lifecycle.gates import ACTIVATION_GATE
+from workpacket.lifecycle.moves import move, project
+from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId
+from workpacket.value import Value, replace
+
+_OPEN = "TODO"
+
+
+class NewStub(Value):
+    """What the new stub is to say. `source` is what it was made from: (kind, name)."""
+
+    id: WorkPacketId
+    what: str = ""
+    why: str = ""
+    roadmap_pointer: str = ""
+    acceptance: Sequence[str] = ()
+    in_scope: Sequence[str] = ()
+    out_of_scope: Sequence[str] = ()
+    dependencies: Sequence[str] = ()
+    risks: Sequence[str] = ()
+    anchors: Sequence[str] = ()
+    source: tuple[str, str] = ("template", "stub")
+
+
+def new(facts: Facts, intent: NewStub) -> Answer:
+    """Write a stub, its board entry, its row and the beginning of its log."""
+    name = intent.id.text
+    taken = {known.casefold(): known for known in facts.known}
+    if intent.id.key in taken:
+        command = f"workpacket why {taken[intent.id.key]}"
+        return Refused(name, (Unmet("packet_exists", f"there is {taken[intent.id.key]} already", command),))
+    text = render_stub(
+        StubText(
+            wp_id=intent.id,
+            created_at=facts.moment.now,
+            roadmap_pointer=intent.roadmap_pointer or _OPEN,
+            what=intent.what or _OPEN,
+            why=intent.why or _OPEN,
+            anchors=intent.anchors,
+            in_scope=intent.in_scope or (_OPEN,),
+            out_of_scope=intent.out_of_scope,
+            acceptance_criteria=intent.acceptance or (_OPEN,),
+            dependencies=intent.dependencies,
+            risks=intent.risks,
+        )
+    )
+    packet = PacketFacts(intent.id, join_events(name, ()))
+    facts = _with(facts, packet)
+    draft = Draft("new", facts)
+    path = f"{STUBS}/{name}.md"
+    draft.put(path, None, text)
+    kind, source = intent.source
+    move(draft, packet, "created", "STUB", {"base": intent.id.base, "source": {"kind": kind, "name": source}})
+    project(draft, {name: "STUB"}, notes=() if len(list(facts.revisions(intent.id))) > 1 else ("stub",))
+    said = f"{name} is a stub of the backlog: {path}"
+    return Planned(draft.plan(), said, f"edit {path}, then: workpacket refine {name}", {"id": name, "path": path})
+
+
+def _with(facts: Facts, packet: PacketFacts) -> Facts:
+    return replace(facts, packets={**facts.packets, packet.id.text: packet})
+
+
+def refine(facts: Facts, packet: PacketFacts) -> Answer:
+    """Write the scaffold of the refinement; where there is one, pin the specification as it is now."""
+    name = packet.id.text
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
+    if unmet:
+        return Refused(name, unmet)
+    spec = facts.specification
+    if facts.spec_pointer is None or spec is None:
+        return Refused(name, (specification_missing(facts),))
+    draft = Draft("refine", facts)
+    pinned: Json = {"path": spec.path, "sha256": spec.digest}
+    found = packet.refinement
+    if found is None:
+        stub = packet.stub
+        candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
+        # What says that there is none is no name of a passage, and nobody shall sign it as one.
+        anchors = [anchor for anchor in candidates if names_passage(anchor)]
+        text = render_refinement(
+            RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
+        )
+        draft.put(packet.refinement_path, None, text)
+        said = f"{packet.refinement_path} pins {spec.path}; fill it in"
+    else:
+        edits = list(_pinning(found, facts))
+        draft.edit(found.source, edits)
+        said = f"{found.path} " + ("pins the present version of" if edits else "pins already") + f" {spec.path}"
+    after = draft.file(packet.refinement_path, packet.refinement_source)
+    assert after is not None
+    recorded = packet.state.refinement
+    now: Json = {"path": packet.refinement_path, "sha256": after.digest}
+    if recorded is None or recorded.data.get("refinement") != now:
+        draft.happened(packet, "refinement.recorded", {"refinement": now, "spec": pinned})
+    then = f"edit {packet.refinement_path}, then: workpacket refine {name} --present"
+    return Planned(draft.plan(), said, then, {"id": name, "path": packet.refinement_path, "specification": spec.path})
+
+
+def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
+    spec, pointer = facts.specification, facts.spec_pointer
+    target, digest = found.spec_target, found.spec_digest
+    if spec is None or pointer is None or target is None or digest is None:
+        return []
+    if digest.value.lower() in {spec.digest, spec.sha1} and found.spec_path == spec.path:
+        return []
+    wanted = ((found.first_line(target), f"{pointer.path} -> {spec.path}"), (found.first_line(digest), spec.digest))
+    return [run.replaced_by(words).edit for run, words in wanted if run is not None]
+
+
+def specification_missing(facts: Facts) -> Unmet:
+    if facts.spec_pointer is None:
+        message = f"{SPEC_POINTER} is missing: it names the specification in force"
+        return Unmet("spec_pointer_missing", message, f"write the path of the specification into {SPEC_POINTER}")
+    target = SpecPointer(facts.spec_pointer).target
+    named = target.value if target is not None else "no file"
+    message = f"{SPEC_POINTER} names {named}, which cannot be read"
+    return Unmet("specification_unreadable", message, f"correct {SPEC_POINTER}", SPEC_POINTER)
+
+
+def presented_block(refinement: Refinement) -> str:
+    """What is shown to the user: the whole refinement but the fields in which the user answers."""
+    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
+    placed = refinement.placed_section("metadata")
+    lines = {
+        refinement.source.line_and_column(field.key_span[0])[0]
+        for field in (placed.fields if placed is not None else ())
+        if field.name in answers
+    }
+    kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
+    return "\n".join(kept)
+
+
+def block_digest(refinement: Refinement) -> str:
+    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def present(facts: Facts, packet: PacketFacts) -> Answer:
+    """Value that the technical refinement block was shown, by its digest; the command prints it."""
+    name = packet.id.text
+    unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
+    refinement = packet.refinement
+    if refinement is None:
+        unmet.append(Unmet("refinement_missing", f"{name} has no refinement", f"workpacket refine {name}"))
+    if unmet or refinement is None:
+        return Refused(name, tuple(unmet))
+    faults = facts.refinement_faults.get(name, ())
+    for fault in faults:
+        message = f"{fault.message} ({fault.code})"
+        unmet.append(Unmet("refinement_incomplete", message, f"edit {fault.path}:{fault.line}", fault.path, fault.line))
+    if unmet:
+        return Refused(name, tuple(unmet))
+    draft = Draft("refine", facts)
+    draft.rests_on(refinement.path, refinement.source)
+    pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
+    shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
+    draft.happened(packet, "refinement.presented", shown)
+    then = (
+        f"the user reads it and types in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
+        f"then: just create-task-packet {name}"
+    )
+    block = presented_block(refinement)
+    said = f"the refinement of {name} was presented"
+    return Planned(draft.plan(), said, then, {"id": name, "block": block}, shown=block)

@@ -1,0 +1,197 @@
+"""Conflicts that git has written into a document, and that the log settles.
+
+On board and registry both sides have moved entries that stand beside each other: the lines of both are taken, and
+drawing from the log takes away what then stands twice. In a packet it is the status, where both sides say something
+else and nothing but that. Every other conflict is between people, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
+from workpacket.documents.task_board import TaskBoard
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.claims import claim, release
+from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import in_force, project_registry
+from workpacket.lifecycle.projections import (
+    Placement,
+    board_edits,
+    board_of,
+    lane_named,
+    missing_sections,
+    status_edits,
+)
+from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
+from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, lane_retired, leaving
+from workpacket.model.event_types import FORKED
+from workpacket.model.findings import Edit
+from workpacket.model.lanes import ACTIVE_TOKEN
+from workpacket.text.edits import apply_edits
+from workpacket.text.source import Source
+from workpacket.value import replace
+
+# Of these, lines that both sides wrote are all kept: an entry that then stands twice is put right from the log.
+KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
+
+_CONFLICT = lazy_pattern(
+    r"^<{7}(?: [^\r\n]*)?(?:\r\n|\n|\r)(?P<ours>.*?)"
+    r"(?:^\|{7}(?: [^\r\n]*)?(?:\r\n|\n|\r).*?)?"
+    r"^={7}(?:\r\n|\n|\r)(?P<theirs>.*?)"
+    r"^>{7}(?: [^\r\n]*)?(?:\r\n|\n|\r|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_MARKS = lazy_pattern(r"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \r]|$)", re.MULTILINE)
+_STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.MULTILINE)
+
+
+def without_conflicts(source: Source) -> Source:
+    """The document without those of git's conflicts that the log settles: see `KEEPING_BOTH`, and a packet's status."""
+    if "<<<<<<<" not in source.text:
+        return source
+    return apply_edits(source, _settled_conflict(source))
+
+
+def _settled_conflict(source: Source) -> Iterator[Edit]:
+    both = source.path in KEEPING_BOTH
+    for conflict in _CONFLICT.finditer(source.text):
+        ours, theirs = conflict["ours"], conflict["theirs"]
+        if _MARKS.search(ours) or _MARKS.search(theirs):
+            continue  # a heading underlined with seven signs, or a conflict in a conflict: nobody can tell them apart
+        if both:
+            mine = set(ours.splitlines())
+            added = (line for line in theirs.splitlines(keepends=True) if line.rstrip("\r\n") not in mine)
+            yield Edit(conflict.start(), conflict.end(), ours + "".join(added))
+        elif _STATUS.sub(r"\1", ours) == _STATUS.sub(r"\1", theirs):
+            yield Edit(conflict.start(), conflict.end(), ours)
+
+
+def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
+    """Make the projections say what the logs say.
+
+    Packets without a log, forked ones, those whose log does not hold together, and those in a lane that the policy no
+    longer has, are left as they are.
+    """
+    command = "board sync" if board else "registry sync"
+    found, facts = facts, _settled(facts, board=board, registry=registry)
+    draft = Draft(command, facts, during_merge=True)
+    for before, after in _sources(found, facts):
+        draft.put(before.path, before, after.text)
+    lanes, packets = facts.policy.lanes, sorted(facts.packets.items())
+    sound = [(name, packet) for name, packet in packets if packet.state.sound]
+    stand = {name: packet for name, packet in sound if packet.lane not in {"", FORKED}}
+    known = {name: packet for name, packet in stand.items() if lanes.lane(packet.lane) is not None}
+    if board:
+        for packet in known.values():
+            if packet.packet is not None:
+                draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(packet.lane, lanes)))
+        _sync_board(draft, known)
+    if registry:
+        bases = dict.fromkeys(packet.id.base for packet in known.values())
+        rows = [row for base in bases if (row := in_force(facts, base, {}, {})) is not None]
+        project_registry(draft, rows)
+    plan = draft.plan()
+    changed = [change.path for change in plan.changes]
+    said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
+    damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
+    left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
+    left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
+    return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
+
+
+def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
+    """The facts without the conflicts of a merge that the log settles, in the documents that are to be drawn."""
+    sources = {name: packet.packet_source for name, packet in facts.packets.items() if board}
+    settled = {
+        name: replace(facts.packets[name], packet_source=after)
+        for name, before in sources.items()
+        if before is not None and (after := without_conflicts(before)) is not before
+    }
+    return replace(
+        facts,
+        packets={**facts.packets, **settled} if settled else facts.packets,
+        board=without_conflicts(facts.board) if board and facts.board is not None else facts.board,
+        registry=without_conflicts(facts.registry) if registry and facts.registry is not None else facts.registry,
+    )
+
+
+def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
+    """The documents from which conflicts were taken, before and after."""
+    pairs = [(found.board, settled.board), (found.registry, settled.registry)]
+    pairs += [(found.packets[name].packet_source, packet.packet_source) for name, packet in settled.packets.items()]
+    for before, after in pairs:
+        if before is not None and after is not None and before is not after:
+            yield before, after
+
+
+def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
+    facts = draft.facts
+    board = board_of(facts.board, BOARD_PATH, facts.policy.lanes)
+    if facts.board is None:
+        draft.put(BOARD_PATH, None, board.source.text)
+    draft.edit(board.source, missing_sections(board))
+    whole = draft.file(BOARD_PATH, facts.board) or board.source
+    placements = [
+        Placement(name, lane_named(packet.lane, board.lanes), _remark(packet))
+        for name, packet in known.items()
+        if not (packet.lane in {"SUPERSEDED", "ABANDONED"} and _is_off_board(whole, name))
+    ]
+    draft.edit(board.source, board_edits(TaskBoard(whole, board.lanes), placements))
+
+
+def _is_off_board(board: Source, name: str) -> bool:
+    """Whether the board does not name it at all: what is archived need not come back to it."""
+    return f"[{name}]" not in board.text
+
+
+def _remark(packet: PacketFacts) -> str | None:
+    """What the entry has to say: of a blocked packet, why."""
+    if packet.lane != "BLOCKED" or not packet.state.latest_moves:
+        return None
+    reason = packet.state.latest_moves[-1].text("reason")
+    return " ".join(reason.split()) if reason else None
+
+
+def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
+    """The packets whose entry says another lane than the log: packet, that lane, line."""
+    lanes = facts.policy.lanes
+    board = TaskBoard(facts.board, lanes) if facts.board is not None else None
+    seen: set[str] = set()
+    for entry in board.entries if board is not None else ():
+        packet = facts.packets.get(entry.wp_id.value)
+        token = entry.lane_token
+        if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lanes.lane(token) is None:
+            continue
+        seen.add(entry.wp_id.value)
+        if packet.lane not in {"", FORKED, token}:
+            yield packet, token, entry.line
+
+
+def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
+    """The move that leads to `lane`, if it needs nothing but a reason; else the command that it needs."""
+    name = packet.id.text
+    lanes = facts.policy.lanes
+    rows = [row for row in leaving(packet.lane, lanes) if row.target == lane]
+    commands = [row.command for row in rows]
+    if packet.lane == "BLOCKED" and lane == packet.state.came_from:
+        return unblock(facts, packet, reason=reason)
+    moves: Mapping[str, Callable[[], Answer]] = {
+        "claim": lambda: claim(facts, packet, branch=branch, worktree=""),
+        "release": lambda: release(facts, packet, reason=reason),
+        "block": lambda: block(facts, packet, reason=reason, until="what the reason names is settled"),
+        "abandon": lambda: abandon(facts, packet, reason=reason),
+        "reopen": lambda: reopen(facts, packet, reason=reason),
+        ADVANCE: lambda: advance(facts, packet, reason=reason),
+    }
+    for command in commands:
+        if command in moves:
+            return moves[command]()
+    if not rows:
+        message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
+        return Refused(name, (Unmet("wrong_lane", message, forward_command(name, packet.lane, lanes)),))
+    typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
+    message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
+    return Refused(name, (Unmet("hand_edit_not_adoptable", message, typed),))

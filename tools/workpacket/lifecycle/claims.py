@@ -1,0 +1,136 @@
+"""Who does the work: prepare, claim, renew, release, handover."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime, timedelta
+
+from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
+from workpacket.lifecycle.moves import added_unmet, move, project
+from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.model.canonical import Json
+
+_PREPARED_IN = ("READY_FOR_DEV", "IN_PROGRESS", "FAIL")
+
+
+def prepare(
+    facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
+) -> Answer:
+    """Record where and by whom the work is to be done; branch and work tree are made by the shell before."""
+    name = packet.id.text
+    unmet = prepare_unmet(facts, packet)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("prepare", facts)
+    said: dict[str, Json] = {"assignee": assignee, "branch": branch, "base_commit": base_commit}
+    said |= {"worktree": worktree} if worktree else {}
+    said |= {"base_packet": base_packet} if base_packet else {}
+    draft.happened(packet, "prepared", said)
+    where = f" in {worktree}" if worktree else ""
+    then = f"workpacket claim {name} --as {assignee}"
+    return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
+
+
+def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+    row = transition("claim")
+    if packet.lane in _PREPARED_IN and packet.state.sound:
+        return ()
+    return move_unmet(packet.state, row, facts.policy.lanes)
+
+
+def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet, ...]:
+    """Everything that keeps the actor from claiming."""
+    unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
+    if unmet:
+        return unmet
+    dependencies = packet.dependencies()
+    lanes = {name: _dependency_lane(facts, name) for name in dependencies}
+    claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
+    found = claim_unmet(packet.state, claim, dependencies, lanes, facts.policy, facts.moment.now)
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    return (*left, *added_unmet(facts, packet, transition("claim")))
+
+
+def _dependency_lane(facts: Facts, name: str) -> str:
+    """The lane of a dependency; of a base, the best lane among its revisions."""
+    if facts.lane_of(name):
+        return facts.lane_of(name)
+    lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
+    return next((lane for lane in facts.policy.satisfied_by if lane in lanes), lanes[-1] if lanes else "")
+
+
+def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> Answer:
+    name = packet.id.text
+    unmet = claim_refusal(facts, packet, branch)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("claim", facts)
+    lease = _lease(facts)
+    where = packet.state.assignment.branch or branch
+    place: dict[str, Json] = {"branch": where}
+    place |= {"worktree": worktree} if worktree else {}
+    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
+    project(draft, {name: "IN_PROGRESS"})
+    said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
+    tree = worktree or packet.state.assignment.worktree
+    enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
+    then = f"{enter}, then: do the work there and commit it, then: workpacket submit {name} --prove N=COMMAND"
+    return Planned(draft.plan(), said, then, {"id": name, **lease})
+
+
+def _into(tree: str, target: str) -> str:
+    """Into another work tree, whose log has to learn of the claim: there, no command would believe the holder."""
+    place = shlex.quote(tree)
+    return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
+
+
+def _lease(facts: Facts) -> dict[str, Json]:
+    ends = datetime.fromisoformat(facts.moment.now) + timedelta(hours=facts.policy.lease_hours)
+    return {
+        "holder": facts.actor.id,
+        "lease": facts.moment.tx,
+        "expires_at": ends.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def renew(facts: Facts, packet: PacketFacts) -> Answer:
+    """The holder goes on: the same lease, a later end."""
+    name, state = packet.id.text, packet.state
+    unmet = move_unmet(state, transition("release"), facts.policy.lanes) or holder_unmet(
+        state, facts.actor.id, facts.moment.now
+    )
+    lease = state.lease
+    if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
+        command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
+        unmet = (Unmet("lease_ended", f"the lease of {name} has ended; somebody else may take it", command),)
+    if unmet or lease is None:
+        return Refused(name, unmet)
+    draft = Draft("claim", facts)
+    renewed = {**_lease(facts), "lease": lease.lease or facts.moment.tx}
+    draft.happened(packet, "lease.renewed", renewed)
+    said = f"{facts.actor.id} holds {name} until {renewed['expires_at']}"
+    return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name, **renewed})
+
+
+def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> Answer:
+    """Give the packet back; with `to`, hand it over to somebody."""
+    name, state = packet.id.text, packet.state
+    row = transition("handover" if to else "release")
+    unmet = move_unmet(state, row, facts.policy.lanes) or (
+        *holder_unmet(state, facts.actor.id, facts.moment.now),
+        *added_unmet(facts, packet, row),
+    )
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft(row.command, facts)
+    data: dict[str, Json] = {"reason": reason, **({"to": to} if to else {})}
+    holder = state.lease.holder if state.lease is not None else ""
+    data |= {"holder": holder} if holder else {}
+    move(draft, packet, row.event, row.target, data)
+    project(draft, {name: row.target})
+    said = f"{name} is handed over to {to}" if to else f"{name} is ready for dev again"
+    then = f"workpacket claim {name}" + (f" --as {to}" if to else "")
+    notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
+    return Planned(draft.plan(), said, then, {"id": name}, notes)

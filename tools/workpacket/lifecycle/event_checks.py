@@ -1,0 +1,186 @@
+"""Judging a change: whether every move between base and head is a legal one, and its gate was passed.
+
+An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
+the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
+there. Whether people approved it is judged where all approvals are (`shell.approval_check`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.gates import unfinished_runs
+from workpacket.lifecycle.review import Report, is_vouched_for, report_of
+from workpacket.lifecycle.transitions import is_legal, transitions
+from workpacket.model.events import LogEvent
+from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.value import Value
+
+# Where a packet that is taken over late may stand, since nobody works on it there.
+_HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
+
+_DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
+
+# The digest of a file as it is at head, None if it is not there.
+DigestOf = Callable[[str], str | None]
+
+
+class EventObjection(Value):
+    """One objection to an event."""
+
+    code: str
+    event: LogEvent
+    message: str
+
+
+class Around(Value):
+    """What the gates of claim and merge look at outside of the log that is judged.
+
+    `dependencies` are the packets that the claimed one waits for, with whether they ever stood in a lane that counts as
+    done; `waived` the conditions that an approved waiver lifts; `contained` says whether a commit is part of head.
+    """
+
+    dependencies: Mapping[str, bool]
+    waived: frozenset[str]
+    contained: Callable[[LogEvent], bool]
+
+
+def judge_change(
+    log: Log,
+    known: frozenset[str],
+    digest_of: DigestOf,
+    around: Callable[[], Around],
+    *,
+    governed: bool,
+    reports: Sequence[Report],
+    lanes: LaneTable = BUILT_IN,
+) -> Iterator[EventObjection]:
+    """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
+
+    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
+    its policy.
+    """
+    holders: set[str] = set()
+    for event in log.events:
+        holders |= {event.text("holder") or ""}
+        if event.id not in known and event.moves_lane:
+            yield from _illegal(log, event, lanes)
+            yield from _placed_by_hand(log, event, governed=governed)
+            yield from _ungated(event, holders, digest_of, around, reports)
+            yield from _past_runs(log, event, around)
+
+
+def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
+    """A verdict, or a merge, while a run was at work of which its writer could know."""
+    if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
+        return
+    for unmet in unfinished_runs(fold(log.as_of(event.parents))):
+        if unmet.code not in around().waived:
+            yield EventObjection("move_without_gate", event, f"{unmet.message} when {event.type} was written")
+
+
+def _illegal(log: Log, event: LogEvent, lanes: LaneTable) -> Iterator[EventObjection]:
+    came_from = _blocked_in(log, event) if event.type == "unblocked" else None
+    if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
+        what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
+        message = f"{what}, which is no transition{_between(event, lanes)}"
+        yield EventObjection("move_illegal", event, message)
+
+
+def _between(event: LogEvent, lanes: LaneTable) -> str:
+    """What a move goes around, or names, that the policy of the base has, or has not."""
+    unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
+    if unknown:
+        return f": the policy of the base has no lane {unknown[0]}"
+    row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
+    way = lanes.way
+    if row is None or event.lane_from not in way or event.lane_to not in way:
+        return ""
+    left_out = [
+        token for token in way[way.index(event.lane_from) + 1 : way.index(event.lane_to)] if lanes.is_added(token)
+    ]
+    return f": it leaves out {', '.join(left_out)}" if left_out else ""
+
+
+def _placed_by_hand(log: Log, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
+    """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
+    if event.type == "adopted" and governed and event.lane_to not in _HARMLESS:
+        message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
+        yield EventObjection("move_illegal", event, message)
+    if event.type == "fork.resolved":
+        lanes = {log.by_id[move].lane_to for move in event.texts("moves") if move in log.by_id}
+        if event.lane_to not in lanes:
+            yield EventObjection("move_illegal", event, f"none of the moves that it settles leads to {event.lane_to}")
+
+
+def _blocked_in(log: Log, event: LogEvent) -> str | None:
+    """The lane in which the packet was when it was blocked last before this event."""
+    before = log.ancestry(event.parents)
+    blocks = [other for other in log.events if other.id in before and other.lane_to == "BLOCKED"]
+    return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
+
+
+def _ungated(
+    event: LogEvent, holders: set[str], digest_of: DigestOf, around: Callable[[], Around], reports: Sequence[Report]
+) -> Iterator[EventObjection]:
+    gates: Mapping[str, Callable[[], Sequence[str]]] = {
+        "activated": lambda: _activation(event, digest_of),
+        "claimed": lambda: _claim(around()),
+        "submitted": lambda: _submission(event),
+        "verdict.given": lambda: _verdict(event, holders, digest_of, reports),
+        "merged": lambda: _merge(event, around()),
+    }
+    gate = gates.get(event.type)
+    for message in gate() if gate is not None else ():
+        yield EventObjection("move_without_gate", event, message)
+
+
+def _activation(event: LogEvent, digest_of: DigestOf) -> list[str]:
+    refinement = event.data["refinement"]
+    assert isinstance(refinement, Mapping)
+    if digest_of(str(refinement["path"])) != refinement["sha256"]:
+        return [f"{refinement['path']} is not the refinement that was approved"]
+    return []
+
+
+def _claim(around: Around) -> list[str]:
+    if around.waived & _DEPENDENCY:
+        return []
+    return [f"{name}, on which it depends, was never done" for name, done in around.dependencies.items() if not done]
+
+
+def _merge(event: LogEvent, around: Around) -> list[str]:
+    commit = event.text("commit") or ""
+    return [] if around.contained(event) else [f"neither {commit[:12]} nor the same change is part of this history"]
+
+
+def _submission(event: LogEvent) -> list[str]:
+    rows = event.data["evidence"]
+    assert isinstance(rows, list)
+    failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and _failed(row)]
+    found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
+    return [*found, *(f"{path} is outside of the scope" for path in event.texts("outside_scope"))]
+
+
+def _failed(row: Mapping[str, object]) -> bool:
+    """Whatever the row calls it: a command that ended with another code than 0, or was stopped, proved nothing."""
+    ended_badly = row.get("exit_code", 0) != 0 or row.get("limit") == "time"
+    return row["result"] == "not_met" or (row["result"] == "met" and ended_badly)
+
+
+def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
+    return any(isinstance(r, Mapping) and r["criterion"] == criterion and not _failed(r) for r in rows)
+
+
+def _verdict(event: LogEvent, holders: set[str], digest_of: DigestOf, reports: Sequence[Report]) -> list[str]:
+    found = []
+    if event.actor.id in holders:
+        found.append(f"{event.actor.id} judged work that they held")
+    report = report_of(event)
+    if report is not None and not is_vouched_for(report, digest_of(report.path), reports):
+        found.append(f"the report {report.path} is not the one that came with the verdict")
+    if report is None and event.text("verdict") != "CHANGES":
+        found.append("the verdict came without a report")
+    return found

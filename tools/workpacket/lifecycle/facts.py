@@ -1,0 +1,133 @@
+"""What a command knows about the repository before it plans anything; gathered by the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from workpacket.documents.packet import Packet
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.stub import Stub
+from workpacket.documents.summary import WorkSummary
+from workpacket.ledger.fold import PacketState, fold
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.events import Actor
+from workpacket.model.findings import Finding
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.plan import Moment
+from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from workpacket.approvals.decide import Verdict
+
+STUBS = ".GOV/task_packets/stubs"
+PACKETS = ".GOV/task_packets"
+REFINEMENTS = ".GOV/refinements"
+
+
+class PacketFacts(Value):
+    """One packet: its files as they are, None for one that is not there, and its log.
+
+    With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart.
+    """
+
+    id: WorkPacketId
+    log: Log
+    stub_source: Source | None = None
+    packet_source: Source | None = None
+    refinement_source: Source | None = None
+    stub_says: WorkSummary | None = None
+    packet_says: WorkSummary | None = None
+
+    @cached_property
+    def state(self) -> PacketState:
+        return fold(self.log)
+
+    @cached_property
+    def stub(self) -> Stub | None:
+        return Stub(self.stub_source) if self.stub_source is not None else None
+
+    @cached_property
+    def packet(self) -> Packet | None:
+        return Packet(self.packet_source) if self.packet_source is not None else None
+
+    @cached_property
+    def refinement(self) -> Refinement | None:
+        return Refinement(self.refinement_source) if self.refinement_source is not None else None
+
+    @property
+    def stub_path(self) -> str:
+        return self.stub_source.path if self.stub_source is not None else f"{STUBS}/{self.id}.md"
+
+    @property
+    def packet_path(self) -> str:
+        return self.packet_source.path if self.packet_source is not None else f"{PACKETS}/{self.id}.md"
+
+    @property
+    def refinement_path(self) -> str:
+        return self.refinement_source.path if self.refinement_source is not None else f"{REFINEMENTS}/{self.id}.md"
+
+    @property
+    def lane(self) -> str:
+        """The lane that the log says; '' without one."""
+        return self.state.lane
+
+    def dependencies(self) -> Sequence[str]:
+        """The packets that it waits for: what the packet says, else what its stub says."""
+        named = self._named_in("packet") or self._named_in("stub")
+        return [name for name in named if name.startswith("WP-")]
+
+    def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
+        says = self.packet_says if kind == "packet" else self.stub_says
+        # A document that calls itself something else may name this very packet, which is not a dependency here.
+        if says is not None and says["id"] == self.id.text:
+            return [mention[0] for mention in says["depends"]]
+        document = self.packet if kind == "packet" else self.stub
+        if document is None:
+            return []
+        return [mention[0] for mention in document.mentions(document.dependency_texts(), self.id.text)]
+
+    @property
+    def risk(self) -> str:
+        """What the packet says of its risk; '' if nothing, or if there is only a stub."""
+        if self.packet_says is not None:
+            return self.packet_says["risk"]
+        text = self.packet.risk_tier if self.packet is not None else None
+        return text.value if text is not None else ""
+
+
+class Facts(Value):
+    """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
+
+    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate
+    that the command passes what the approvals layer says of it, `approved` the waivers that it accepts.
+    """
+
+    moment: Moment
+    actor: Actor
+    tool: str
+    policy: LifecyclePolicy
+    packets: Mapping[str, PacketFacts]
+    known: frozenset[str]
+    board: Source | None = None
+    registry: Source | None = None
+    spec_pointer: Source | None = None
+    specification: Source | None = None
+    refinement_faults: Mapping[str, Sequence[Finding]] = NOTHING
+    target_branch: str = ""
+    approvals: Mapping[str, Verdict] = NOTHING
+    approved: frozenset[str] = frozenset()
+
+    def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
+        """All revisions of the base of `wp_id` that are known, the lowest first, itself included."""
+        same = (packet for packet in self.packets.values() if packet.id.base == wp_id.base)
+        return iter(sorted(same, key=lambda packet: packet.id.revision or 1))
+
+    def lane_of(self, name: str) -> str:
+        packet = self.packets.get(name)
+        return packet.lane if packet is not None else ""

@@ -1,0 +1,363 @@
+"""What an approval is given for beside the bytes: the verdict itself, or the rule that is waived and until when.
+
+The packet's bytes alone would let a yes to one verdict pass for another. The terms stand in the statement's `scope`
+beside the paths, so they are shown, signed and compared like these.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Final, Literal
+
+from workpacket.ledger.fold import PacketState
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.scope import outside, pattern_of
+from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.model.events import LogEvent
+from workpacket.model.lanes import BUILT_IN, lane_of_token
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.decide import Verdict
+
+
+# The events that rest on an approval, and the gate it has to be of.
+CONSUMING: Mapping[str, str] = {
+    "activated": "activation",
+    "verdict.given": "verdict",
+    "overridden": "override",
+    "waived": "waiver",
+}
+
+# The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
+OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
+
+# For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
+_LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
+TERMS: Mapping[str, Mapping[str, str]] = {
+    "verdict": {"verdict": "verdict"},
+    "override": _LIFTING,
+    "waiver": _LIFTING,
+}
+# Without it the rule is lifted for whatever it is about.
+OPTIONAL = frozenset({"target"})
+
+
+def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
+    """The terms that the event claims approval for at one of the gates that it rests upon."""
+    wanted = TERMS.get(gate, {})
+    return {name: event.text(key) or "" for name, key in wanted.items()}
+
+
+def written(terms: Mapping[str, str]) -> tuple[str, ...]:
+    """As the scope of a statement holds them."""
+    return tuple(f"{name}: {value}" for name, value in sorted(terms.items()) if value or name not in OPTIONAL)
+
+
+def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
+    """Those lines of a statement's scope that are terms of its gate."""
+    starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
+    return tuple(line for line in scope if starts and line.startswith(starts))
+
+
+ACTIVATION_GATE: Final = "activation"
+VERDICT_GATE: Final = "verdict"
+ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
+
+_APPROVING: Final = "workpacket approve {packet} --gate {gate}"
+# What supplies a condition, where it is not one more approval.
+_COMMANDS: Final[Mapping[str, str]] = {
+    "policy_unanchored": ANCHORING,
+    "approvers_unnamed": "workpacket policy trust",
+    "policy_malformed": "workpacket policy test",
+    "signers_malformed": "edit .GOV/policy/allowed_signers",
+    "revoked_keys_malformed": "edit .GOV/policy/revoked_keys",
+    "gate_without_policy": "edit .GOV/policy/policy.toml: [approvals.gates.{gate}], then: "
+    "workpacket approve policy --gate policy",
+    "policy_rolled_back": "workpacket approvals verify",
+    "trust_file_malformed": "workpacket approvals verify",
+    "trust_file_foreign": "workpacket approvals verify",
+    "approval_rejected": "workpacket approvals list {packet}",
+    "legacy_unpresented": "workpacket refine {packet} --present",
+}
+
+
+def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Unmet]:
+    """Everything that stands between the approvals and the gate; nothing if it is approved."""
+    approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
+    for refusal in verdict.unmet:
+        command = _COMMANDS.get(refusal.code, approve)
+        if refusal.code.startswith("log_"):
+            command = "workpacket log verify {packet}"
+        supplies = command.replace("{packet}", packet).replace("{gate}", verdict.gate)
+        yield Unmet(refusal.code, refusal.message, supplies, _place(refusal.path), refusal.line)
+
+
+def satisfying(verdict: Verdict) -> tuple[str, ...]:
+    """The envelopes that an event names which passes this gate."""
+    return tuple(sorted({voice.envelope for voice in verdict.voices}))
+
+
+def _place(path: str) -> str:
+    if path == "policy.toml":
+        return POLICY_PATH
+    return f".GOV/attestations/{path}" if path.endswith(".dsse.json") and "/" not in path else path
+
+
+def standing_waivers(state: PacketState, now: str, approved: Set[str]) -> Iterator[LogEvent]:
+    """The waivers that count now: those that have not ended, of the events that the approvals layer accepts."""
+    for event in state.waivers:
+        if event.id in approved and not ended(event, now):
+            yield event
+
+
+def ended(waiver: LogEvent, now: str) -> bool:
+    return (waiver.text("expires_at") or "") <= now
+
+
+def still_unmet(
+    unmet: tuple[Unmet, ...], state: PacketState, now: str, approved: Set[str]
+) -> tuple[tuple[Unmet, ...], tuple[LogEvent, ...]]:
+    """What is left after the waivers, and the waivers that were used. A waiver may name one target of its rule."""
+    used: dict[str, LogEvent] = {}
+    left: list[Unmet] = []
+    waivers = list(standing_waivers(state, now, approved))
+    for one in unmet:
+        event = next((event for event in waivers if _covers(event, one)), None)
+        if event is None:
+            left.append(one)
+        else:
+            used[event.id] = event
+    return tuple(left), tuple(used.values())
+
+
+def _covers(event: LogEvent, one: Unmet) -> bool:
+    target = event.text("target") or ""
+    return event.text("rule") == one.code and (not target or target in one.message)
+
+
+def link_unmet(state: PacketState) -> tuple[Unmet, ...]:
+    """Why no run may begin, or go on, for this packet; `()` if one may."""
+    packet, lane = state.packet, state.lane
+    if state.forked or not state.sound or not state.history:
+        return move_unmet(state, transition("claim"), BUILT_IN)
+    commands = {"STUB": f"just create-task-packet {packet}", "BLOCKED": f"workpacket unblock {packet}",
+                "FAIL": f"workpacket claim {packet}"}  # fmt: skip
+    known = lane_of_token(lane)
+    if lane not in commands and (known is None or known.unfinished):
+        return ()
+    by = f" by {state.superseded_by}" if state.superseded_by else ""
+    message = f"{packet} is only a stub" if lane == "STUB" else f"{packet} is {lane}{by}"
+    return (Unmet("packet_not_active", message, commands.get(lane, f"workpacket show {packet}")),)
+
+
+def unfinished_runs(state: PacketState) -> Iterator[Unmet]:
+    """Every run of the packet that nobody closed."""
+    for run in state.open_runs:
+        message = f"the run {run.run} still works on {state.packet}"
+        yield Unmet("run_unfinished", message, f"workpacket cancel {run.run}")
+
+
+def reminders(state: PacketState, what: str) -> tuple[str, ...]:
+    """Notes for a command that an unfinished run does not stop; `what` is the end of the sentence."""
+    return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
+
+
+Proof = Literal["commit", "patch_id", "tree", ""]
+
+
+def lease_held(state: PacketState, now: str) -> str:
+    """Who holds the packet now; '' if nobody does, or the lease has ended. A lease without an end lasts."""
+    lease = state.lease
+    if lease is None or not lease.holder:
+        return ""
+    return lease.holder if not lease.expires_at or lease.expires_at > now else ""
+
+
+class Claim(Value):
+    """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
+
+    actor: str
+    branch: str
+    target_branch: str
+
+
+def claim_unmet(
+    state: PacketState,
+    claim: Claim,
+    dependencies: Sequence[str],
+    lanes: Mapping[str, str],
+    policy: LifecyclePolicy,
+    now: str,
+) -> tuple[Unmet, ...]:
+    """`lanes` holds the lane of each dependency, '' where no log tells it."""
+    return (
+        *_held_by_other(state, claim.actor, now),
+        *_dependencies_unmet(dependencies, lanes, policy),
+        *_branch_unmet(state, claim),
+        *_assignee_unmet(state, claim),
+    )
+
+
+def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Unmet]:
+    holder = lease_held(state, now)
+    if holder and holder != actor:
+        until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
+        message = f"{holder} holds {state.packet} until {until}"
+        yield Unmet("claimed_by_other", message, f"{holder} types: workpacket release {state.packet} --reason TEXT")
+
+
+def _dependencies_unmet(
+    dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
+) -> Iterator[Unmet]:
+    for name in dependencies:
+        lane = lanes.get(name, "")
+        if not lane:
+            message = f"{name}, on which it depends, has no log, so nobody can say how far it is"
+            yield Unmet("dependency_unknown_lane", message, "workpacket adopt")
+        elif lane not in policy.satisfied_by:
+            wanted = " or ".join(policy.satisfied_by)
+            yield Unmet("dependency_unmet", f"{name} is {lane}; it must be {wanted}", f"workpacket why {name}")
+
+
+def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+    if not claim.branch:
+        message = "no branch is recorded for the work, and no branch is checked out here"
+        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+    elif claim.branch == claim.target_branch:
+        message = f"the work would go to {claim.branch}, the branch that it is to be merged into"
+        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+
+
+def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+    assignee = state.assignment.assignee
+    if assignee and assignee != claim.actor:
+        message = f"{state.packet} is prepared for {assignee}, not for {claim.actor}"
+        yield Unmet("assigned_to_other", message, f"workpacket prepare {state.packet} --for {claim.actor}")
+
+
+def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
+    """Only the holder gives a packet back or hands it in, unless the lease has ended."""
+    holder = lease_held(state, now)
+    if holder and holder != actor:
+        message = f"{holder} holds {state.packet}, not {actor}"
+        return (Unmet("not_the_holder", message, f"type it as the holder: --as {holder}"),)
+    return ()
+
+
+class Submission(Value):
+    """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
+
+    `whose` is the packet to which the branch belongs that is checked out, '' if it is nobody's.
+    `came_to` is what the proof of a criterion came to, as the end of a sentence; `elsewhere` is the commit at which a
+    criterion was proved, where it is not that of the work.
+    """
+
+    actor: str
+    criteria: Sequence[str]
+    proved: Mapping[str, str]
+    scope: Sequence[str]
+    changed: Sequence[str] | None
+    uncommitted: Sequence[str]
+    todo: Sequence[str]
+    branch: str | None = None
+    whose: str = ""
+    came_to: Mapping[str, str] = NOTHING
+    elsewhere: Mapping[str, str] = NOTHING
+
+
+def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
+    return (
+        *holder_unmet(state, submission.actor, now),
+        *_elsewhere(state, submission),
+        *_criteria_unmet(state.packet, submission),
+        *_scope_unmet(state.packet, submission),
+        *uncommitted_unmet(state.packet, submission.uncommitted),
+        *_todo_unmet(state.packet, submission),
+    )
+
+
+def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Unmet]:
+    """The work of another packet, or of none, would be handed in as that of this one."""
+    prepared, here = state.assignment, submission.branch
+    if here is None or not prepared.branch or here == prepared.branch:
+        return
+    whose = f"the branch of {submission.whose}" if submission.whose else "which belongs to no packet"
+    detached = "no branch is checked out here (detached HEAD)"
+    found = f"the branch {here} is checked out here, {whose}" if here else detached
+    message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
+    enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
+    yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")
+
+
+def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    if not submission.criteria:
+        yield Unmet("done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", "edit it")
+    for number, criterion in enumerate(submission.criteria, 1):
+        result = submission.proved.get(criterion)
+        commit = submission.elsewhere.get(criterion)
+        if result == "met" and commit:
+            message = f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which is other work"
+            yield Unmet("evidence_of_other_commit", message, f"workpacket submit {packet} --prove '{number}=COMMAND'")
+        if result in {"met", "not_applicable"}:
+            continue
+        said = submission.came_to.get(criterion, "failed") if result else "is missing"
+        message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
+        yield Unmet("evidence_missing", message, f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'")
+
+
+def _scope_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    if not any(pattern_of(entry) for entry in submission.scope):
+        yield Unmet("scope_undecided", "IN_SCOPE_PATHS names no path", "edit IN_SCOPE_PATHS of the packet")
+        return
+    if submission.changed is None:
+        message = "what the work changed cannot be told: no commit is recorded that it began from"
+        yield Unmet("changes_unknown", message, f"workpacket prepare {packet}")
+        return
+    for path in outside(submission.changed, submission.scope):
+        message = f"{path} was changed and is not in IN_SCOPE_PATHS"
+        yield Unmet("outside_scope", message, f"take the change back, or add the path to {packet}", path)
+
+
+def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Unmet]:
+    for path in uncommitted:
+        message = f"{path} is not committed"
+        yield Unmet("work_uncommitted", message, f"git commit it, then: workpacket submit {packet}", path)
+
+
+def _todo_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+    for name in submission.todo:
+        yield Unmet("todo_left", f"{name} is still to be filled in", f"edit {name} of {packet}")
+
+
+def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Unmet, ...]:
+    return tuple(_verdict_unmet(state, actor, verdict, report=report, reference=reference))
+
+
+def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Unmet]:
+    packet = state.packet
+    if actor in state.holders:
+        message = f"{actor} worked on {packet}; somebody else has to judge it"
+        yield Unmet("verdict_by_coder", message, f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+    if verdict == "CHANGES" and not reference and not report:
+        message = "what is to be changed is said nowhere"
+        yield Unmet("review_reference_missing", message, f"workpacket verdict {packet} CHANGES --reference PLACE")
+    if verdict != "CHANGES" and not report:
+        message = "a verdict needs the validator's report"
+        yield Unmet("report_missing", message, f"workpacket verdict {packet} {verdict} --report FILE")
+    yield from unfinished_runs(state)
+
+
+def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Unmet, ...]:
+    if not commit:
+        message = f"no submitted commit of {packet} is recorded"
+        return (Unmet("commit_unknown", message, f"workpacket reopen {packet} --reason TEXT"),)
+    if not target:
+        return (Unmet("target_branch_unknown", "there is no branch that it is to be merged into", "git branch --list"),)
+    if not proof:
+        message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
+        return (Unmet("not_contained", message, f"git merge it into {target}, then: workpacket merged {packet}"),)
+    return ()

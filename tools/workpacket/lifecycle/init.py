@@ -1,0 +1,276 @@
+"""The section that `init` keeps in AGENTS.md, between two marks; every other byte of the file is its owner's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, Literal
+
+from workpacket.documents.register_table import BOARD_PATH
+from workpacket.documents.stub import SPEC_POINTER
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.drafts import Planned
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.starter_documents import (
+    ATTRIBUTES,
+    DIALECTS,
+    FIRST_SPECIFICATION,
+    GROUPS,
+    MERGE_DRIVER,
+    PRE_COMMIT,
+    Dialect,
+    Group,
+    StarterFile,
+    StarterTexts,
+    dialect_files,
+    dialect_here,
+    starting_files,
+    stem_of,
+)
+from workpacket.model.canonical import Json
+from workpacket.model.findings import Finding
+from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.value import Value, replace
+
+AGENTS = "AGENTS.md"
+BEGIN = "<!-- workpacket:begin; written by `workpacket init`, compared by `workpacket init --check` -->"
+END = "<!-- workpacket:end -->"
+_MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)", re.MULTILINE)
+
+
+class MarkedBlock(Value):
+    """The marked lines in [start, end), without the end of the last line."""
+
+    start: int
+    end: int
+
+
+def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
+    """The block, `()` without one; None where the marks are not one pair, so that nobody can say what is ours."""
+    marks = list(_MARK.finditer(text))
+    if not marks:
+        return ()
+    if [mark[1] for mark in marks] != ["begin", "end"]:
+        return None
+    return (MarkedBlock(marks[0].start(), marks[1].end()),)
+
+
+def marked(section: str) -> str:
+    return f"{BEGIN}\n{section.rstrip()}\n{END}"
+
+
+def with_block(text: str, blocks: tuple[MarkedBlock, ...], section: str) -> str:
+    """The text with the present section in the place of the old one, or behind everything."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    new = marked(section).replace("\n", line_end)
+    if blocks:
+        return text[: blocks[0].start] + new + text[blocks[0].end :]
+    if not text:
+        return f"# Instructions for agents\n\n{new}\n"
+    return text + ("" if text.endswith("\n") else line_end) + line_end + new + line_end
+
+
+GITIGNORE: Final = ".gitignore"
+FOLDERS: Final = (".runr", ".workpacket")
+
+
+def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:
+    """The plan, with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything else in
+    the file (None: there is none) stays as it is."""
+    if not folders:
+        return planned
+    old = before or b""
+    end = b"\r\n" if b"\r\n" in old else b"\n"
+    joint = end if old and not old.endswith(b"\n") else b""
+    new = old + joint + b"".join(f"/{folder}/".encode() + end for folder in folders)
+    written = planned.data.get("written")
+    listed: list[Json] = [*written, GITIGNORE] if isinstance(written, list) else [GITIGNORE]
+    change = FileChange(GITIGNORE, None if before is None else digest(before), new)
+    return replace(
+        planned,
+        plan=replace(planned.plan, changes=(*planned.plan.changes, change)),
+        then=planned.then.replace("git add ", f"git add {GITIGNORE} ", 1),
+        data={**planned.data, "written": listed},
+        notes=(*planned.notes, f"{GITIGNORE} leaves out {' and '.join(f'/{folder}/' for folder in folders)}"),
+    )
+
+
+Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
+_NO_POLICY = LifecyclePolicy()
+_REMARKS = {
+    ATTRIBUTES: f"; so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",
+    PRE_COMMIT: "; it takes effect with: pre-commit install",
+}
+_BOM = b"\xef\xbb\xbf"
+
+
+class ExistingFiles(Value):
+    """What there is: the bytes by path, None for what is no regular file; and whether there are missions."""
+
+    files: Mapping[str, bytes | None]
+    missions: bool = False
+
+
+class InitFile(Value):
+    """One file as it stands. `after` is what it is to hold, where that is something else."""
+
+    path: str
+    standing: Standing
+    before: bytes | None = None
+    after: bytes | None = None
+    why: str = ""
+    group: Group = ""
+
+
+def paths_of_interest(package: StarterTexts) -> list[str]:
+    """Every path that `init` may have to look at, in any dialect."""
+    paths = [file.path for dialect in DIALECTS for file in starting_files(dialect, package)]
+    return list(dict.fromkeys([*paths, AGENTS]))
+
+
+def compare(
+    package: StarterTexts,
+    seen: ExistingFiles,
+    wanted: Collection[Group] = (),
+    dialect: Dialect | None = None,
+    policy: LifecyclePolicy = _NO_POLICY,
+) -> list[InitFile]:
+    """How each file stands. Of a group that is not wanted, only files that are there count.
+
+    `policy` is the one beside the files: it has a say in what the protocols tell of moves.
+    """
+    own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
+    governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
+    # With a board that people kept themselves, missions are only one part of the work.
+    spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
+    items = [
+        replace(_file(file, package, seen), group=file.group)
+        for file in starting_files(spoken, package, policy, found_governed=governed)
+        if _counts(file, seen, wanted)
+    ]
+    return [*items, _agents(package, seen)]
+
+
+def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Planned:
+    """`has_key`: whether the person has made a key for approvals before."""
+    changes = tuple(
+        FileChange(item.path, None if item.before is None else digest(item.before), item.after)
+        for item in items
+        if item.after is not None
+    )
+    written = [item.path for item in items if item.standing == "missing" and item.after is not None]
+    upgraded = [item.path for item in items if item.standing == "outdated"]
+    edited = [item for item in items if item.standing == "edited"]
+    kept = [item.path for item in items if item.standing in ("current", "theirs")]
+    counts = [f"{len(written)} files written"]
+    counts += [f"{len(upgraded)} brought up to date"] if upgraded else []
+    counts += [f"{len(kept) + len(edited)} were there and are left as they are"] if kept or edited else []
+    offered = [group for group in GROUPS if not any(item.group == group for item in items)]
+    notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
+    notes += [f"brought up to date: {path}" for path in upgraded]
+    notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
+    notes += [f"on request: workpacket init --{group}" for group in offered]
+    data: dict[str, Json] = {
+        "written": [*written],
+        "upgraded": [*upgraded],
+        "edited": [item.path for item in edited],
+        "kept": [*kept],
+        "offered": [*offered],
+    }
+    then = _then(written, [change.path for change in changes], has_key=has_key)
+    return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
+
+
+def check(items: list[InitFile]) -> Iterator[Finding]:
+    """What `init` would do, as findings; and what it would leave."""
+    says = {
+        "missing": ("starter_missing", "error", "it is not there", "workpacket init writes it"),
+        "outdated": (
+            "starter_outdated",
+            "error",
+            "init would write it otherwise now",
+            "workpacket init brings it up to date",
+        ),
+        "edited": ("starter_edited", "warning", "", "to take the present version: move it away, then workpacket init"),
+    }
+    for item in items:
+        if item.standing in says:
+            code, severity, message, hint = says[item.standing]
+            level: Literal["error", "warning"] = "error" if severity == "error" else "warning"
+            yield Finding(code, level, item.path, 0, 0, item.why or message, hint)
+
+
+def known_digest(text: str) -> str:
+    """The digest of a text as `shipped` has it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
+    """The first time, all that has to be done before work can begin; later, to keep what changed."""
+    if not changed:
+        return "workpacket status"
+    tops = dict.fromkeys(path.partition("/")[0] for path in changed)
+    commit = f"git add {' '.join(tops)} && git commit -m 'Governance', on the main branch"
+    if POLICY_PATH not in written:
+        return commit
+    steps = [f"write {FIRST_SPECIFICATION}"] if FIRST_SPECIFICATION in written else []
+    steps += [] if has_key else ["workpacket key init"]
+    begin = "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT" if BOARD_PATH in written else "workpacket adopt"
+    return ", then: ".join([*steps, "workpacket policy trust", commit, begin])
+
+
+def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -> bool:
+    if file.path == FIRST_SPECIFICATION and SPEC_POINTER in seen.files:
+        return False  # the pointer names another one
+    return not file.group or file.group in wanted or file.path in seen.files
+
+
+def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> InitFile:
+    if file.path not in seen.files:
+        return InitFile(file.path, "missing", None, file.text.encode())
+    before = seen.files[file.path]
+    if not file.ours:
+        return InitFile(file.path, "theirs")
+    if before is None:
+        return InitFile(file.path, "edited", why="it is no regular file")
+    text = _normal(before)
+    if text == file.text:
+        return InitFile(file.path, "current")
+    known = package.shipped.get(file.path, ())
+    if known_digest(text) in known or (file.stem and known_digest(stem_of(text)) in known):
+        return InitFile(file.path, "outdated", before, _as_before(file.text, before))
+    return InitFile(file.path, "edited", why="it is not as any version of init wrote it")
+
+
+def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
+    before = seen.files.get(AGENTS)
+    if before is None and AGENTS in seen.files:
+        return InitFile(AGENTS, "edited", why="it is no regular file")
+    text = (before or b"").decode("utf-8", "surrogateescape")
+    blocks = find_blocks(text)
+    if blocks is None:
+        return InitFile(AGENTS, "edited", before, why="its marks of workpacket are not one pair")
+    after = with_block(text, blocks, package.instructions).encode("utf-8", "surrogateescape")
+    if not blocks:
+        return InitFile(AGENTS, "missing", before, after, "it lacks the section of workpacket")
+    section = text[blocks[0].start : blocks[0].end].replace("\r\n", "\n")
+    if section == marked(package.instructions):
+        return InitFile(AGENTS, "current")
+    if known_digest(section) not in package.shipped.get(AGENTS, ()):
+        return InitFile(
+            AGENTS, "edited", before, why="its section of workpacket is not as any version of init wrote it"
+        )
+    return InitFile(AGENTS, "outdated", before, after)
+
+
+def _normal(data: bytes) -> str:
+    return data.removeprefix(_BOM).replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
+
+
+def _as_before(text: str, before: bytes) -> bytes:
+    """With the line ends and the byte order mark of the file that it replaces."""
+    data = text.encode()
+    if b"\r\n" in before:
+        data = data.replace(b"\n", b"\r\n")
+    return _BOM + data if before.startswith(_BOM) else data

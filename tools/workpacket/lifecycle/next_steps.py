@@ -1,0 +1,123 @@
+"""What comes next: everything that stands between a packet and its next lane, and which work is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from workpacket.lifecycle.activation import activation_unmet
+from workpacket.lifecycle.claims import claim_refusal
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.moves import added_unmet
+from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
+from workpacket.lifecycle.transitions import (
+    Unmet,
+    forward_command,
+    forward_transition,
+    lane_retired,
+    move_unmet,
+    transition,
+)
+from workpacket.value import Value
+
+_RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+_MINE = ("IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "FAIL")
+
+
+class PacketStatus(Value):
+    """Where a packet is, the command that brings it on, and what stands against that command."""
+
+    id: str
+    lane: str
+    command: str
+    unmet: tuple[Unmet, ...]
+
+
+def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
+    """Everything that stands between the packet and its next lane."""
+    name, lane = packet.id.text, packet.lane
+    return PacketStatus(
+        name, lane, forward_command(name, lane, facts.policy.lanes), _unmet(facts, packet, work, branch)
+    )
+
+
+def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Unmet, ...]:
+    lanes = facts.policy.lanes
+    row = forward_transition(packet.lane, lanes)
+    if not packet.lane or packet.state.forked or not packet.state.sound:
+        return move_unmet(packet.state, row or transition("claim"), lanes)
+    gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
+        "activate": lambda: activation_unmet(facts, packet)[0],
+        "claim": lambda: claim_refusal(facts, packet, branch),
+        "submit": lambda: submit_refusal(facts, packet, work),
+        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
+    }
+    if lanes.lane(packet.lane) is None:
+        return (lane_retired(packet.id.text, packet.lane),)
+    if row is None:
+        return ()
+    gate = gates.get(row.command)
+    return gate() if gate is not None else tuple(added_unmet(facts, packet, row))
+
+
+class Ready(Value):
+    """Work that can be taken up now. `waiting` is how many packets wait for it."""
+
+    id: str
+    lane: str
+    command: str
+    risk: str
+    waiting: int
+    since: str
+
+
+def ready(facts: Facts, agent: str = "") -> list[Ready]:
+    """Ready work: what the agent holds or anybody may bring on, then what most wait for, then risk, then age."""
+    waiting, done = _dependents(facts), _satisfied(facts)
+    ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
+    rows = [_row(facts, packet, waiting) for packet in ready_ones]
+    return sorted(
+        rows, key=lambda row: (row.lane == "READY_FOR_DEV", -row.waiting, _RISK.get(row.risk, 3), row.since, row.id)
+    )
+
+
+def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready:
+    said = packet.risk.split()
+    name = packet.id.text
+    since = packet.state.history[0].at
+    count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
+    return Ready(
+        name, packet.lane, forward_command(name, packet.lane, facts.policy.lanes), said[0] if said else "", count, since
+    )
+
+
+def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str]) -> bool:
+    state = packet.state
+    if not state.sound or state.forked:
+        return False
+    holder = lease_held(state, facts.moment.now)
+    if packet.lane in _MINE:
+        return bool(agent) and agent in {holder, state.assignment.assignee}
+    if facts.policy.lanes.is_added(packet.lane):
+        return True
+    if packet.lane != "READY_FOR_DEV" or holder:
+        return False
+    if state.assignment.assignee and agent and state.assignment.assignee != agent:
+        return False
+    return done.issuperset(packet.dependencies())
+
+
+def _satisfied(facts: Facts) -> frozenset[str]:
+    """The packets that nobody has to wait for any more, and their bases."""
+    done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
+    return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
+
+
+def _dependents(facts: Facts) -> dict[str, int]:
+    """How many unfinished packets wait for each."""
+    counts: dict[str, int] = {}
+    for packet in facts.packets.values():
+        if packet.lane in {"STUB", "READY_FOR_DEV", "BLOCKED"}:
+            for name in packet.dependencies():
+                counts[name] = counts.get(name, 0) + 1
+    return counts

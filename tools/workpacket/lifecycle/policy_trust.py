@@ -1,0 +1,71 @@
+"""`policy trust`: the first person who may approve, or the key of one more, written into the policy of the work tree.
+
+It counts once the base holds it. Whoever may approve already has to approve that; at the very first there is nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from workpacket.lifecycle.drafts import Planned
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.model.plan import FileChange, Moment, Plan
+from workpacket.text.source import Source
+
+SIGNERS_PATH: Final = ".GOV/policy/allowed_signers"
+
+_TABLE: Final = """
+# Who may approve what. One person may do it all; with a second one, `separation = ["author"]` asks for both of them.
+[approvals]
+repository = "{repository}"
+
+[approvals.roles]
+approver = ["{principal}"]
+operator = ["{principal}"]
+"""
+_GATE: Final = """
+[approvals.gates.{gate}]
+roles = ["{role}"]
+threshold = 1
+separation = []
+"""
+_GATES: Final = {"activation": "approver", "waiver": "approver", "override": "operator", "policy": "operator"}
+
+
+def plan_trust(
+    moment: Moment, policy: Source, signers: Source | None, *, repository: str, principal: str, line: str, first: bool
+) -> Planned:
+    """`first`: whether the policy of the base names nobody yet. `line` is the one of allowed_signers for the key."""
+    changes = tuple(_changes(policy, signers, repository, principal, line))
+    named = any(change.path == POLICY_PATH for change in changes)
+    said = f"{principal} may approve with this key" if changes else f"{principal} is trusted with this key already"
+    if first:
+        then = f"{ANCHORING}, on the main branch"
+    elif named or not changes:
+        then = "workpacket key list"
+    else:
+        then = f"name {principal} in a role of {POLICY_PATH}, then: workpacket approve policy --gate policy"
+    plan = Plan("policy trust", moment.tx, changes)
+    return Planned(plan, f"{said}, once the base holds it", then, {"principal": principal, "line": line})
+
+
+def _changes(
+    policy: Source, signers: Source | None, repository: str, principal: str, line: str
+) -> Iterator[FileChange]:
+    from workpacket.text.toml_strict import load_toml
+
+    root = load_toml(policy).root
+    if root is not None and root.get("approvals") is None:
+        gates = "".join(_GATE.format(gate=gate, role=role) for gate, role in _GATES.items())
+        text = _ended(policy.text) + _TABLE.format(repository=repository, principal=principal) + gates
+        yield FileChange(POLICY_PATH, policy.digest, Source(POLICY_PATH, text, bom=policy.bom).encode())
+    there = signers.text if signers is not None else ""
+    if line not in there.splitlines():
+        old = signers.digest if signers is not None else None
+        yield FileChange(SIGNERS_PATH, old, f"{_ended(there)}{line}\n".encode())
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"

@@ -1,0 +1,236 @@
+"""Packet status, task board and registry as projections of the log: the edits that make them say what it says.
+
+The owner's words between the entries stay as they are; of an entry only what the log knows is rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from workpacket.documents.packet import Packet
+from workpacket.documents.register_table import board_cell, empty_board, empty_registry, entry_line, row_line
+from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
+from workpacket.documents.task_board import BoardEntry, TaskBoard
+from workpacket.errors import WorkpacketError
+from workpacket.model.findings import Edit
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, Lane, LaneTable
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+# Lanes whose entries say why; behind another token the words would mislead.
+
+_EXPLAINED = frozenset({"BLOCKED"})
+# From here on, taking every row of the registry apart once is quicker than looking for each base in every row.
+_FEW = 8
+
+
+class Placement(Value):
+    """Where the log has a packet. `remark` is what the entry says behind the token; None leaves what is there."""
+
+    id: str
+    lane: Lane
+    remark: str | None = None
+
+
+class InForce(Value):
+    """What the registry is to say of a base. `notes` are tokens that its row must have."""
+
+    base: str
+    id: str
+    path: str
+    lane: Lane
+    notes: tuple[str, ...] = ()
+
+
+def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
+    """The lane of an event. One that is not known is a fact of a newer log, or of an older policy."""
+    lane = lanes.lane(token)
+    if lane is None:
+        raise WorkpacketError("lane_unknown", f"the log says {token}, which is no lane here")
+    return lane
+
+
+def status_edits(packet: Packet, lane: Lane) -> list[Edit]:
+    """What makes the packet's status line say the lane, and nothing else."""
+    status = packet.status
+    if status is None or status.value in {lane.title, lane.token}:
+        return []
+    run = packet.first_line(status)
+    return [run.replaced_by(lane.title).edit] if run is not None else []
+
+
+def board_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -> TaskBoard:
+    return TaskBoard(source if source is not None else Source(path, empty_board(lanes)), lanes)
+
+
+def registry_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -> TraceabilityRegistry:
+    return TraceabilityRegistry(source if source is not None else Source(path, empty_registry()), lanes)
+
+
+def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]:
+    """What puts each packet into its section, once; entries of the section Active are the owner's."""
+    by_id: dict[str, list[BoardEntry]] = {}
+    for entry in board.entries:
+        if entry.lane_token != ACTIVE_TOKEN:
+            by_id.setdefault(entry.wp_id.value, []).append(entry)
+    edits: list[Edit] = []
+    for placement in placements:
+        edits += _placed(board, placement, by_id.get(placement.id, []))
+    return edits
+
+
+def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -> Iterator[Edit]:
+    lane = placement.lane
+    home = board.lanes.section_of(lane)
+    section = board.section(home.key)
+    if section is None:
+        raise WorkpacketError(
+            "board_section_absent",
+            f"the board has no section {home.heading!r}",
+            hint="workpacket board sync adds the sections that are missing",
+            path=board.path,
+        )
+    keeper = next((entry for entry in entries if entry.section.key == section.key), None)
+    for entry in entries:
+        if entry is not keeper:
+            yield _removal(board.source, entry)
+    if keeper is not None:
+        if keeper.lane_token != lane.token or (placement.remark is not None and keeper.rest.value != placement.remark):
+            yield Edit(*keeper.span, _line(placement, keeper))
+        return
+    line = _line(placement, entries[0] if entries else None)
+    at, text = section.insert_at, board.source.text
+    eol = board.source.eol
+    if at == len(text) and text and not text.endswith(("\n", "\r")):
+        yield Edit(at, at, f"{eol}{line}")
+    else:
+        yield Edit(at, at, f"{line}{eol}")
+
+
+def _line(placement: Placement, entry: BoardEntry | None) -> str:
+    kept = entry.rest.value if entry is not None and entry.lane_token not in _EXPLAINED else ""
+    remark = kept if placement.remark is None else placement.remark
+    return entry_line(placement.id, placement.lane.token, remark)
+
+
+def _removal(source: Source, entry: BoardEntry) -> Edit:
+    """The line with its end, and one of two blank lines that would meet."""
+    starts = [*source.line_starts, len(source.text)]
+    start, end = starts[entry.line - 1], starts[entry.line]
+    blank_before = entry.line > 1 and not source.line(entry.line - 1).strip()
+    blank_after = entry.line < source.line_count and not source.line(entry.line + 1).strip()
+    if blank_before and blank_after and entry.line + 1 < len(starts):
+        end = starts[entry.line + 1]
+    return Edit(start, end, "")
+
+
+def missing_sections(board: TaskBoard) -> list[Edit]:
+    """What adds the sections that the board lacks, each before the next one that it has."""
+    edits: list[Edit] = []
+    source = board.source
+    for index, section in enumerate(board.lanes.sections):
+        if board.section(section.key) is not None:
+            continue
+        later = (board.section(other.key) for other in board.lanes.sections[index + 1 :])
+        follower = next((found for found in later if found is not None), None)
+        eol = source.eol
+        if follower is not None:
+            at = source.line_starts[follower.line - 1]
+            edits.append(Edit(at, at, f"## {section.heading}{eol}{eol}"))
+        else:
+            lead = "" if not source.text or source.text.endswith(("\n", "\r")) else eol
+            edits.append(Edit(len(source.text), len(source.text), f"{lead}{eol}## {section.heading}{eol}"))
+    return edits
+
+
+def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
+    """What makes each base's row name the packet in force, and where it stands on the board."""
+    rows = list(rows)
+    by_base: dict[str, list[RegistryRow]] = {}
+    for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
+        if row.base_id is not None:
+            by_base.setdefault(row.base_id.base, []).append(row)
+    edits: list[Edit] = []
+    new: list[str] = []
+    for wanted in rows:
+        found = by_base.get(wanted.base, [])
+        if found and _names_a_later_one(found[0], wanted):
+            continue
+        if not found:
+            notes = "; ".join(wanted.notes) or f"active={wanted.id}"
+            new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane, registry.lanes), notes))
+        else:
+            # A merge that took the lines of both sides leaves two rows; what the second one notes is kept.
+            noted = [token.text.value for row in found[1:] for token in row.tokens if token.kind != "active"]
+            edits += _row_edits(found[0], wanted, noted, registry.lanes)
+            edits += [_row_removal(registry.source, row) for row in found[1:]]
+    return [*edits, *_new_rows(registry, new)]
+
+
+def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) -> Iterable[RegistryRow]:
+    """Without taking each row of a long registry apart, where a command is about a packet or two."""
+    if len(bases) > _FEW:
+        return registry.rows
+    return [row for row in registry.rows if row.base is not None and any(base in row.base.value for base in bases)]
+
+
+def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
+    """Whether the row names a later revision than any that is here: it may lie on another branch, so it stays."""
+    active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
+    return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
+
+
+def _row_removal(source: Source, row: RegistryRow) -> Edit:
+    starts = [*source.line_starts, len(source.text)]
+    return Edit(starts[row.row.line - 1], starts[row.row.line], "")
+
+
+def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: LaneTable) -> Iterator[Edit]:
+    cells: Mapping[str, tuple[str, str]] = {
+        "active": (row.active_path, wanted.path),
+        "board": (row.board.value if row.board is not None else "", board_cell(wanted.id, wanted.lane, lanes)),
+    }
+    for name, (now, then) in cells.items():
+        cell = row.active if name == "active" else row.board
+        if cell is not None and now != then:
+            yield Edit(cell.start, cell.end, then)
+    notes = row.notes
+    if notes is None:
+        return
+    kept = [token.text.value for token in row.tokens if token.kind != "active" and token.text.value != "stub"]
+    active = _active_note(row, wanted)
+    stub = ["stub"] if any(token.text.value == "stub" for token in row.tokens) and not wanted.notes else []
+    candidates = dict.fromkeys([*noted, *wanted.notes])
+    added = [note for note in candidates if not note.startswith("active=") and note not in {*kept, "stub"}]
+    text = "; ".join([*active, *stub, *kept, *added])
+    if text != notes.value:
+        yield Edit(notes.start, notes.end, text)
+
+
+def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
+    """The token `active=<id>`: as it stands, if it names the packet; the owner may have put words behind it."""
+    noted = [token for token in row.tokens if token.kind == "active"]
+    if any(value.value == wanted.id for token in noted for value in token.values):
+        return [token.text.value for token in noted]
+    return [f"active={wanted.id}"] if noted or any(note.startswith("active=") for note in wanted.notes) else []
+
+
+def _new_rows(registry: TraceabilityRegistry, lines: list[str]) -> list[Edit]:
+    if not lines:
+        return []
+    source = registry.source
+    if not registry.tables:
+        raise WorkpacketError(
+            "registry_table_absent",
+            "the registry has no table | Base WP ID | Active Packet | Task Board | Notes |",
+            hint="add the header and its line of dashes, then run the command again",
+            path=registry.path,
+        )
+    end = registry.tables[-1].end
+    starts = [*source.line_starts, len(source.text)]
+    at, eol = starts[end], source.eol
+    text = "".join(f"{line}{eol}" for line in lines)
+    if at == len(source.text) and not source.text.endswith(("\n", "\r")):
+        text = eol + text.removesuffix(eol)
+    return [Edit(at, at, text)]

@@ -1,0 +1,279 @@
+"""Reports that came with verdicts. One file may serve several: it grows, and each verdict names it as it was then.
+
+So that a file is not what an older verdict names is nothing wrong if a later verdict, of this packet or another, names
+it as it is now; the older text is in git. What no verdict names was changed behind the validators' backs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import (
+    VERDICT_GATE,
+    Proof,
+    Submission,
+    approval_unmet,
+    merged_unmet,
+    reminders,
+    satisfying,
+    still_unmet,
+    submit_unmet,
+    uncommitted_unmet,
+    unfinished_runs,
+    verdict_unmet,
+)
+from workpacket.lifecycle.moves import added_unmet, move, project, whose_branch
+from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import MOST_EVIDENCE
+from workpacket.model.events import LogEvent
+from workpacket.value import NOTHING, Value
+
+
+class Report(Value):
+    """A file as a verdict names it, and when that was given."""
+
+    path: str
+    sha256: str
+    at: str
+
+
+def report_of(event: LogEvent) -> Report | None:
+    file = event.data.get("report")
+    if event.type != "verdict.given" or not isinstance(file, Mapping):
+        return None
+    return Report(str(file["path"]), str(file["sha256"]), event.at)
+
+
+def reports_of(logs: Iterable[Log]) -> tuple[Report, ...]:
+    return tuple(report for log in logs for event in log.events if (report := report_of(event)) is not None)
+
+
+def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report]) -> bool:
+    """Whether the file, which has the digest `present` now, is what this verdict or a later one names."""
+    if present == report.sha256:
+        return True
+    return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
+
+
+_TODO = lazy_pattern(r"TODO\b")
+
+
+class Work(Value):
+    """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
+
+    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead. `alike` are
+    the commits, of those at which something was proved, whose work is that of this one.
+    """
+
+    commit: str
+    base_commit: str = ""
+    changed: Sequence[str] | None = None
+    uncommitted: Sequence[str] = ()
+    branch: str | None = None
+    alike: frozenset[str] = frozenset()
+
+
+class Evidence(Value):
+    """What was proved. `rows` are those of the event; `came_to` says of a criterion how its proof ended, as the end of
+    a sentence: it is for the person who typed the command, and is kept nowhere."""
+
+    rows: Sequence[Mapping[str, Json]] = ()
+    came_to: Mapping[str, str] = NOTHING
+
+
+_NONE = Evidence()
+
+
+def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Unmet, ...]:
+    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
+    if unmet:
+        return unmet
+    document = packet.packet
+    if document is None:
+        command = f"git restore {packet.packet_path}"
+        return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
+    rows = [*recorded(packet), *evidence.rows]
+    proved = {str(row["criterion"]): str(row["result"]) for row in rows}
+    todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
+    submission = Submission(
+        facts.actor.id,
+        [criterion.value for criterion in document.done_means],
+        proved,
+        [entry.value for entry in document.in_scope_paths],
+        work.changed,
+        work.uncommitted,
+        todo,
+        work.branch,
+        whose_branch(facts, work.branch or ""),
+        {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
+        _proved_elsewhere(rows, work),
+    )
+    found = submit_unmet(packet.state, submission, facts.moment.now)
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    return (*left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _came_to(row: Mapping[str, Json]) -> str:
+    """What a proof came to, as the end of a sentence."""
+    if "exit_code" not in row:
+        places = row.get("proof")
+        named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
+        return f"failed: {named} is not there"
+    return f"failed: {row.get('command')} ended with {row['exit_code']}"
+
+
+def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[str, str]:
+    """The commit of the last proof of a criterion, where its work is not that of the commit to be judged.
+
+    Older events do not say at which commit something was proved.
+    """
+    latest = {str(row["criterion"]): str(row.get("commit", "")) for row in rows}
+    known = {"", work.commit, *work.alike}
+    return {criterion: commit for criterion, commit in latest.items() if commit not in known}
+
+
+def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
+    """Evidence that was recorded since the packet was claimed last."""
+    clock = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
+    rows: list[Mapping[str, Json]] = []
+    for event in packet.state.evidence:
+        listed = event.data.get("evidence")
+        if event.clock > clock and event.type == "evidence.recorded" and isinstance(listed, list):
+            rows += [row for row in listed if isinstance(row, Mapping)]
+    return rows
+
+
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence) -> Answer:
+    """The commands that prove something were run before."""
+    name = packet.id.text
+    unmet = submit_refusal(facts, packet, work, evidence)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("submit", facts)
+    rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
+    _require_room(rows)
+    data: dict[str, Json] = {"commit": work.commit, "evidence": rows}
+    data |= {"base_commit": work.base_commit} if work.base_commit else {}
+    data |= {"changed": list(work.changed)} if work.changed is not None else {}
+    draft.rests_on(packet.packet_path, packet.packet_source)
+    target = transition("submit", lanes=facts.policy.lanes).target
+    move(draft, packet, "submitted", target, data)
+    project(draft, {name: target})
+    where = "in review" if target == "IN_REVIEW" else target
+    said = f"{name} is {where} with {len(rows)} pieces of evidence for {work.commit[:12]}"
+    then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
+    then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
+    notes = reminders(packet.state, "until it has ended, no verdict is given")
+    return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
+
+
+def _require_room(rows: Sequence[Json]) -> None:
+    if len(rows) > MOST_EVIDENCE:
+        message = f"there are {len(rows)} proofs, and an event holds {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
+
+
+def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncommitted: Sequence[str] = ()) -> Answer:
+    """Keep what was proved so far, without submitting."""
+    name = packet.id.text
+    unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
+    unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
+    if unmet:
+        return Refused(name, unmet)
+    rows: list[Json] = [dict(row) for row in evidence.rows]
+    _require_room(rows)
+    draft = Draft("submit", facts)
+    draft.happened(packet, "evidence.recorded", {"evidence": rows})
+    said = f"{len(rows)} pieces of evidence recorded for {name}"
+    return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name})
+
+
+def verdict_refusal(
+    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
+) -> tuple[Unmet, ...]:
+    """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
+    row = transition("verdict", choice, facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes)
+    if unmet:
+        return unmet
+    found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
+    left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
+    given = facts.approvals.get(VERDICT_GATE)
+    asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
+    return (*left, *asked, *added_unmet(facts, packet, row))
+
+
+def verdict(
+    facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
+) -> Answer:
+    """`report` is the validator's file as `{path, sha256}`, None without one."""
+    name, state = packet.id.text, packet.state
+    row = transition("verdict", choice, facts.policy.lanes)
+    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("verdict", facts)
+    data: dict[str, Json] = {"verdict": choice}
+    data |= {"report": report} if report is not None else {}
+    data |= {"reference": reference} if reference else {}
+    data |= {"reason": reason} if reason else {}
+    given = facts.approvals.get(VERDICT_GATE)
+    move(draft, packet, row.event, row.target, data, satisfying(given) if given is not None else ())
+    project(draft, {name: row.target})
+    after = {
+        "PASS": forward_command(name, row.target, facts.policy.lanes)
+        if facts.policy.lanes.is_added(row.target)
+        else f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
+        f"then: workpacket merged {name}",
+        "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
+        "FAIL": f"workpacket claim {name}",
+        "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
+    }
+    return Planned(draft.plan(), f"{name}: {choice}, now {row.target}", after[choice], {"id": name, "lane": row.target})
+
+
+class Containment(Value):
+    """What was found on the target branch."""
+
+    target: str
+    target_commit: str
+    proof: Proof
+
+
+def submitted_commit(packet: PacketFacts) -> str:
+    """The commit that was submitted last."""
+    commits = [event.text("commit") or "" for event in packet.state.history if event.type == "submitted"]
+    return commits[-1] if commits else ""
+
+
+def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
+    name = packet.id.text
+    commit = submitted_commit(packet)
+    row = transition("merged", lanes=facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes) or (
+        *merged_unmet(name, commit, found.target, found.proof),
+        *still_unmet(tuple(unfinished_runs(packet.state)), packet.state, facts.moment.now, facts.approved)[0],
+        *added_unmet(facts, packet, row),
+    )
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("merged", facts)
+    data: dict[str, Json] = {
+        "commit": commit,
+        "target": found.target,
+        "target_commit": found.target_commit,
+        "proof": found.proof,
+    }
+    move(draft, packet, row.event, row.target, data)
+    project(draft, {name: row.target})
+    done = row.target == "VALIDATED"
+    said = f"{name} is {'validated' if done else row.target}: its {found.proof.replace('_', '-')} is on {found.target}"
+    then = "commit the governed files; workpacket next names more work"
+    then = then if done else forward_command(name, row.target, facts.policy.lanes)
+    return Planned(draft.plan(), said, then, {"id": name})

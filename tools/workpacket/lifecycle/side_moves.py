@@ -1,0 +1,137 @@
+"""Turns that the work can take: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+
+from __future__ import annotations
+
+from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import CONSUMING, approval_unmet, reminders, satisfying
+from workpacket.lifecycle.moves import added_unmet, move, project
+from workpacket.lifecycle.run_links import close_all
+from workpacket.lifecycle.transitions import (
+    Unmet,
+    advancing,
+    forward_command,
+    lane_retired,
+    move_unmet,
+    target_of,
+    transition,
+)
+from workpacket.model.canonical import Json
+
+
+def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
+    """Out of a lane that the policy adds, to the next one. `to` is where the writer expects that to be."""
+    name, lanes = packet.id.text, facts.policy.lanes
+    row = advancing(packet.lane, lanes)
+    unmet = move_unmet(packet.state, row, lanes)
+    if not unmet and to not in {"", row.target}:
+        message = f"from {packet.lane} {name} comes to {row.target}, not to {to}"
+        return Refused(name, (Unmet("advance_elsewhere", message, f"workpacket advance {name} --to {row.target}"),))
+    unmet = unmet or tuple(added_unmet(facts, packet, row))
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft(row.command, facts)
+    move(draft, packet, row.event, row.target, {"reason": reason} if reason else {})
+    project(draft, {name: row.target})
+    then = forward_command(name, row.target, lanes)
+    return Planned(draft.plan(), f"{name} is {row.target}", then, {"id": name, "lane": row.target})
+
+
+def reopen(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
+    return _turn(facts, packet, "reopen", reason=reason)
+
+
+def block(facts: Facts, packet: PacketFacts, *, reason: str, until: str) -> Answer:
+    return _turn(facts, packet, "block", remark=reason, reason=reason, until=until)
+
+
+def unblock(facts: Facts, packet: PacketFacts, *, reason: str = "") -> Answer:
+    return _turn(facts, packet, "unblock", **({"reason": reason} if reason else {}))
+
+
+def abandon(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
+    return _turn(facts, packet, "abandon", reason=reason)
+
+
+def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str = "") -> Answer:
+    name = packet.id.text
+    if by is packet or not by.lane:
+        message = f"{by.id} cannot take the place of {name}" + ("" if by.lane else ": it has no log")
+        return Refused(name, (Unmet("successor_unfit", message, f"workpacket show {by.id}"),))
+    return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
+
+
+def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None = None, **data: Json) -> Answer:
+    name = packet.id.text
+    lanes = facts.policy.lanes
+    row = transition(command, lanes=lanes)
+    unmet = move_unmet(packet.state, row, lanes) or tuple(added_unmet(facts, packet, row))
+    if unmet:
+        return Refused(name, unmet)
+    target = target_of(row, packet.state)
+    draft = Draft(command, facts)
+    move(draft, packet, row.event, target, data)
+    notes: tuple[str, ...] = ()
+    if command == "block":
+        notes = reminders(packet.state, f"it is not resumed before workpacket unblock {name}")
+    elif command in {"supersede", "abandon"}:
+        notes = close_all(draft, packet, row.event)
+    shown = {name: " ".join(remark.split())} if remark is not None else None
+    project(draft, {name: target}, remarks=shown)
+    told: dict[str, Json] = {"id": name, "lane": target}
+    return Planned(draft.plan(), f"{name} is {target}", forward_command(name, target, lanes), told, notes)
+
+
+def waive(
+    facts: Facts,
+    packet: PacketFacts,
+    *,
+    rule: str,
+    reason: str,
+    expires_at: str,
+    target: str = "",
+    override: bool = False,
+) -> Answer:
+    """Record that somebody entitled has lifted a rule for a time, resting on their signature."""
+    name = packet.id.text
+    if not packet.state.history:
+        return Refused(name, (Unmet("log_absent", f"{name} has no log", "workpacket adopt"),))
+    command, kind = ("override", "overridden") if override else ("waive", "waived")
+    gate = CONSUMING[kind]
+    terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
+    given = facts.approvals[gate]
+    unmet = tuple(approval_unmet(given, name, terms))
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft(command, facts)
+    if packet.packet_source is not None:
+        draft.is_about(packet.packet_source)
+    data: dict[str, Json] = {"rule": rule, "reason": reason, "expires_at": expires_at}
+    data |= {"target": target} if target else {}
+    draft.happened(packet, kind, data, satisfying(given))
+    said = f"{rule} is {kind} for {name} until {expires_at}"
+    return Planned(draft.plan(), said, f"workpacket why {name}", {"id": name, **data})
+
+
+def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
+    """Settle a fork: of moves that contradict one another, say where the packet is."""
+    name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
+    if not state.forked:
+        message = f"{name} is not forked; it is {state.lane or 'without a log'}"
+        return Refused(name, (Unmet("not_forked", message, forward_command(name, state.lane, lanes)),))
+    claimed = {move.lane_to or "" for move in state.latest_moves}
+    if lane in claimed and lanes.lane(lane) is None:
+        return Refused(name, (lane_retired(name, lane),))
+    if lane not in claimed:
+        message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
+        return Refused(name, (Unmet("fork_lane_unknown", message, f"workpacket history {name}"),))
+    draft = Draft("resolve", facts)
+    moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
+    data: dict[str, Json] = {"moves": moves, "reason": reason}
+    chosen = [move for move in state.latest_moves if move.lane_to == lane]
+    data |= {key: value for key in ("holder", "lease", "expires_at") if (value := chosen[-1].text(key))}
+    if lane == "BLOCKED":
+        data["came_from"] = chosen[-1].lane_from or "READY_FOR_DEV"
+    move(draft, packet, "fork.resolved", lane, data)
+    project(draft, {name: lane})
+    return Planned(draft.plan(), f"{name} is {lane}", forward_command(name, lane, lanes), {"id": name, "lane": lane})

@@ -1,0 +1,426 @@
+"""The dialects of `init`: how much is written beside what the tool itself needs, and in whose words.
+
+handshake    recipes for just under the names that people know from there, and templates
+spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
+plain        nothing but what the tool needs
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, Literal
+
+from workpacket.documents.packet import PacketText, render_packet
+from workpacket.documents.places import PLACES
+from workpacket.documents.refinement import APPROVAL_WORDS, RefinementText, render_refinement
+from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH, empty_board, empty_registry
+from workpacket.documents.stub import CHECKLIST, SPEC_POINTER, StubText, render_stub
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.activation import ITEMS
+from workpacket.lifecycle.added_gates import added_gates, bearing
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Transition, transitions
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import lanes_named
+from workpacket.value import NOTHING, Value
+
+Dialect = Literal["handshake", "spec-kitty", "plain"]
+HANDSHAKE: Final = "handshake"
+SPEC_KITTY: Final = "spec-kitty"
+PLAIN: Final = "plain"
+DIALECTS: tuple[Dialect, ...] = (HANDSHAKE, SPEC_KITTY, PLAIN)
+
+MISSIONS = "kitty-specs"
+# The lanes of a work package, in the order of its life.
+_MISSION_LANES = (
+    "planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done", "blocked", "canceled",
+)  # fmt: skip
+
+_FOLDERS = (
+    ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
+    ("`task_packets/stubs/`", "the backlog"),
+    ("`task_packets/`", "the packets"),
+    ("`refinements/`", "what was found out before a packet was activated, and the user's word on it"),
+    ("`roles_shared/`", "task board and traceability registry, drawn from the log"),
+    ("`log/`", "what happened, one file an event; never edited"),
+    ("`policy/`", "what this repository decides"),
+    ("`roles/`", "how to work here"),
+)
+_HANDSHAKE_FOLDERS = (
+    ("`templates/`", "what stubs, refinements and packets look like"),
+    ("`gov.just`", "recipes for just"),
+)
+
+_RECIPE = lazy_pattern(r'^([a-z-]+) \*arguments:\n    @workpacket (.+?) "\$@"$', re.MULTILINE)
+_CALL = lazy_pattern(r"`just ([a-z-]+)")
+
+
+def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]], *, missions: bool) -> Dialect:
+    """The dialect that a repository shows: by any file that only one dialect writes, else by its missions.
+
+    `present` are the paths that are there, `own` the paths that only a dialect has. With a `.GOV/` that holds none of
+    them, it is plain; with none at all, handshake.
+    """
+    for dialect in (HANDSHAKE, SPEC_KITTY):
+        if any(path in present for path in own[dialect]):
+            return dialect
+    if missions:
+        return SPEC_KITTY
+    return PLAIN if ".GOV/README.md" in present else HANDSHAKE
+
+
+def without_just(text: str, recipes: str) -> str:
+    """The text with the command in the place of each recipe of `recipes`, for people who have none."""
+    commands = dict(_RECIPE.findall(recipes))
+    return _CALL.sub(lambda call: f"`workpacket {commands[call[1]]}", text)
+
+
+def guide(dialect: Dialect) -> str:
+    """`.GOV/README.md`"""
+    rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
+    table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
+    commands = "`workpacket status` shows where everything stands, `workpacket why WP_ID` what a packet waits for."
+    words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
+    return f"# Governance\n\n{table}\n\n{commands}\n{words}"
+
+
+def _words() -> str:
+    rows = [
+        f"| {word} | {', '.join(lane.token for lane in lanes_named(word.replace('_', ' ')))} |"
+        for word in _MISSION_LANES
+    ]
+    return "\n".join(
+        [
+            f"Work packages below `{MISSIONS}/` are checked and listed; their files stay as they are. Their lanes are",
+            "understood as:",
+            "",
+            "| work package | task board |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+SETTINGS_PATH = ".vscode/settings.json"
+_SCHEMAS = ".GOV/schemas"
+POLICY_SCHEMA = f"{_SCHEMAS}/policy.schema.json"
+_ENDINGS = {".json": "json.schemas", ".yaml": "yaml.schemas", ".toml": "evenBetterToml.schema.associations"}
+
+
+def schema_paths() -> Iterator[tuple[str, str]]:
+    """Name and path of the schema of every document that is data throughout, and of the one they refer to."""
+    yield "common", f"{_SCHEMAS}/common.schema.json"
+    for kind in dict.fromkeys(kind for place, kind in PLACES if _ending(place)):
+        yield kind, f"{_SCHEMAS}/{kind}.schema.json"
+
+
+def settings_text() -> str:
+    """`.vscode/settings.json`; the keys are those of the extensions for JSON, YAML and TOML."""
+    paths = dict(schema_paths())
+    in_json: list[dict[str, object]] = []
+    in_yaml: dict[str, list[str]] = {}
+    in_toml: dict[str, str] = {}
+    for kind in dict.fromkeys(kind for place, kind in PLACES if _ending(place)):
+        schema, places = paths[kind], [place for place, of in PLACES if of == kind]
+        ending = _ending(places[0])
+        if ending == ".json":
+            in_json.append({"fileMatch": [f"/{place}" for place in places], "url": f"./{schema}"})
+        elif ending == ".yaml":
+            in_yaml[f"./{schema}"] = places
+        else:
+            in_toml |= {f".*/{place.replace('.', chr(92) + '.')}$": f"./{schema}" for place in places}
+    settings = {_ENDINGS[".json"]: in_json, _ENDINGS[".yaml"]: in_yaml, _ENDINGS[".toml"]: in_toml}
+    return json.dumps(settings, indent=2) + "\n"
+
+
+def _ending(place: str) -> str:
+    return next((ending for ending in _ENDINGS if place.endswith(ending)), "")
+
+
+_NOTE = "<!-- Written by `workpacket init` from the lifecycle; a test of the tool proves that they agree. -->"
+_BEGIN = "<!-- workpacket:moves; by the policy here; `workpacket init` writes all between the marks anew -->"
+_END = "<!-- workpacket:end -->"
+_DEFAULT = LifecyclePolicy()
+_ORCHESTRATOR = ("new", "activate", "supersede", "abandon", "block", "unblock", "reopen", "merged", ADVANCE)
+_CODER = ("claim", "release", "handover", "submit")
+_VALIDATOR = ("verdict", ADVANCE)
+
+
+def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
+    checklist = "\n".join(
+        f"{number}. `{item}`: {text.replace('{id}', '<WP_ID>')}"
+        for number, (item, text) in enumerate(zip(ITEMS, CHECKLIST, strict=True), 1)
+    )
+    return _page(
+        "Orchestrator protocol",
+        "You keep the backlog, activate packets and see that every packet has somebody who works on it.",
+        _ORCHESTRATOR,
+        policy,
+        f"""## From stub to packet
+
+1. `just create-stub <WP_ID>` writes the stub. No refinement and no signature is asked of it, and nobody works from it.
+2. `just record-refinement <WP_ID>` writes the technical refinement. Fill it in against the main body of the
+   specification.
+3. `just record-refinement <WP_ID> --present` prints the Technical Refinement Block. Show it to the user.
+4. The user answers `{APPROVAL_WORDS} <WP_ID>` and signs. Never sign for the user.
+5. `just create-task-packet <WP_ID>` makes the packet, or lists everything that is missing.
+
+## The activation gate
+
+Its items are derived from evidence. A ticked box proves nothing.
+
+{checklist}
+""",
+    )
+
+
+def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
+    return _page(
+        "Coder protocol",
+        "You do the work of one packet at a time, within its scope, and prove what it demands.",
+        _CODER,
+        policy,
+        """## The work
+
+1. `just next` lists what is ready; `just claim <WP_ID>` takes it for the time of a lease.
+2. Change only files of IN_SCOPE_PATHS. Never start from a stub.
+3. Commit, then `just submit <WP_ID> --prove 'N=COMMAND'` for each line of DONE_MEANS.
+4. `workpacket why <WP_ID>` says at any time what is missing.
+""",
+    )
+
+
+def validator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
+    return _page(
+        "Validator protocol",
+        "You judge work that you had no hand in, against its packet and its specification.",
+        _VALIDATOR,
+        policy,
+        """## The verdict
+
+1. Read the packet, the diff and the evidence: `workpacket history <WP_ID> --json`.
+2. Write a report into the repository.
+3. `just verdict <WP_ID> PASS --report FILE`, or FAIL, CHANGES, OUTDATED_ONLY.
+""",
+    )
+
+
+def _page(title: str, purpose: str, commands: tuple[str, ...], policy: LifecyclePolicy, body: str) -> str:
+    moves, usual = _moves(commands, policy), _moves(commands, _DEFAULT)
+    shown = usual if moves == usual else f"{_BEGIN}\n{moves}\n{_END}"
+    return f"# {title}\n\n{_NOTE}\n\n{purpose}\n\n{body}\n## Your moves\n\n{shown}\n"
+
+
+def _moves(commands: tuple[str, ...], policy: LifecyclePolicy) -> str:
+    rows = [row for row in transitions(policy.lanes) if row.command in commands]
+    cells = [_row(row, policy) for row in rows]
+    return "\n".join(["| command | from | to | gate | what it means |", "|---|---|---|---|---|", *cells])
+
+
+def _row(row: Transition, policy: LifecyclePolicy) -> str:
+    target = "the lane it came from" if row.target == CAME_FROM else row.target
+    typed = row.command if row.command == ADVANCE else row.typed
+    added = added_gates(policy, row.event, row.choice) if row in bearing((row,)) else ()
+    gates = ", ".join([*([row.gate] if row.gate else []), *added]) or "-"
+    says = " ".join(row.says.replace("|", "/").split())
+    return f"| `{typed}` | {', '.join(row.origins) or '-'} | {target} | {gates} | {says} |"
+
+
+def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
+    """Path and text of each."""
+    yield ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
+    yield ".GOV/roles/coder/CODER_PROTOCOL.md", coder_protocol(policy)
+    yield ".GOV/roles/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
+
+
+def stem_of(page: str) -> str:
+    """What of a page does not depend on the policy; the whole page, where nothing is marked as depending on it."""
+    stem, begin, rest = page.partition(_BEGIN)
+    return stem if begin and rest.endswith(f"{_END}\n") else page
+
+
+def stem_without_moves(page: str) -> str:
+    """The stem that a page of this version has where the policy has a say in its moves."""
+    head, title, _ = page.partition("## Your moves\n\n")
+    return head + title
+
+
+_NO_POLICY = LifecyclePolicy()
+GOV_JUST = ".GOV/gov.just"
+ATTRIBUTES = ".GOV/.gitattributes"
+STUB_TEMPLATE = ".GOV/templates/TASK_PACKET_STUB_TEMPLATE.md"
+FIRST_SPECIFICATION = ".GOV/spec/SPEC_v1.md"
+PRE_COMMIT = ".pre-commit-config.yaml"
+WORKFLOW = ".github/workflows/workpacket.yml"
+
+# Files of a group are written when the group is asked for; those that are there are kept up to date.
+Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
+GROUPS: tuple[Group, ...] = ("skills", "pre-commit", "workflow", "vscode")
+
+
+class StarterTexts(Value):
+    """What the package holds for `init`: texts that are copied as they are, and what it knows of older versions.
+
+    `shipped` holds, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
+    AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
+    """
+
+    gov_just: str
+    pre_commit: str
+    workflow: str
+    instructions: str
+    skills: Mapping[str, str] = NOTHING
+    schemas: Mapping[str, str] = NOTHING
+    shipped: Mapping[str, frozenset[str]] = NOTHING
+
+
+class StarterFile(Value):
+    """One file. `ours` is replaced by its next version as long as nobody edited it; what is not is written once.
+
+    Of a text in which the policy of the repository has a say, `stem` is the part that is the same everywhere.
+    """
+
+    path: str
+    text: str
+    ours: bool = True
+    group: Group = ""
+    stem: str = ""
+
+
+_POLICY = """#:schema ../schemas/policy.schema.json
+# What this repository decides. In force is this file as the main branch holds it, not as it lies here.
+[check]
+profile = "{profile}"
+
+[lifecycle]
+lease_hours = 72
+satisfied_by = ["VALIDATED", "MERGE_PENDING"]
+roadmap_headings = ["roadmap"]
+branch_pattern = "wp/{{id}}"
+"""
+
+_SPECIFICATION = """# Specification
+
+## 1 Main body
+
+State here what is required. Refinements anchor their requirement in these lines.
+
+## 2 Roadmap
+
+State here what is planned. What stands only here binds nobody yet.
+"""
+
+# Two branches that move different packets change neighbouring lines, and the log of both sides says what they mean; and
+# the bytes of the log are never to be touched by a conversion of line ends.
+MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
+_ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
+# Without that git merges them like any other text; afterwards: workpacket board sync
+roles_shared/TASK_BOARD.md merge=workpacket
+roles_shared/WP_TRACEABILITY_REGISTRY.md merge=workpacket
+task_packets/*.md merge=workpacket
+task_packets/*/packet.md merge=workpacket
+log/** -text
+attestations/** -text
+checkpoints/** -text
+"""
+
+# When the templates were made; a date of the day would make every copy another text.
+_TEMPLATES_MADE = "2026-01-01T00:00:00Z"
+
+
+def starting_files(
+    dialect: Dialect, package: StarterTexts, policy: LifecyclePolicy = _NO_POLICY, *, found_governed: bool = False
+) -> Iterator[StarterFile]:
+    """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
+    profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
+    yield StarterFile(".GOV/README.md", guide(dialect))
+    yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
+    yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
+    yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
+    pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
+    yield StarterFile(SPEC_POINTER, pointer, ours=False)
+    yield StarterFile(FIRST_SPECIFICATION, _SPECIFICATION, ours=False)
+    yield StarterFile(BOARD_PATH, empty_board(policy.lanes), ours=False)
+    yield StarterFile(REGISTRY_PATH, empty_registry(), ours=False)
+    for path, text in protocols(policy):
+        spoken = text if dialect == HANDSHAKE else without_just(text, package.gov_just)
+        yield StarterFile(path, spoken, stem=stem_without_moves(spoken))
+    for path, text in dialect_files(dialect, package):
+        yield StarterFile(path, text)
+    for path, text in package.skills.items():
+        yield StarterFile(path, text, group="skills")
+    yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
+    yield StarterFile(WORKFLOW, package.workflow, group="workflow")
+    yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
+    for kind, path in schema_paths():
+        if path != POLICY_SCHEMA:
+            yield StarterFile(path, package.schemas[kind], group="vscode")
+
+
+def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str, str]]:
+    """Path and text of what only this dialect has."""
+    if dialect == HANDSHAKE:
+        yield GOV_JUST, package.gov_just
+        yield from _templates()
+    elif dialect == SPEC_KITTY:
+        yield ".GOV/templates/WORK_PACKAGE_TEMPLATE.md", _WORK_PACKAGE
+
+
+def _templates() -> Iterator[tuple[str, str]]:
+    """What `new`, `refine` and `activate` write, to look at and to fill in by hand."""
+    name = WorkPacketId("WP-1-Name-v1")
+    now, todo = _TEMPLATES_MADE, "TODO"
+    yield (
+        STUB_TEMPLATE,
+        render_stub(StubText(name, now, todo, todo, todo, in_scope=(todo,), acceptance_criteria=(todo,))),
+    )
+    refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64)
+    yield ".GOV/templates/REFINEMENT_TEMPLATE.md", render_refinement(refinement)
+    packet = PacketText(
+        wp_id=name,
+        date=now,
+        status="Ready for Dev",
+        requestor=todo,
+        agent=todo,
+        signature="<pending>",
+        refinement_file=f".GOV/refinements/{name}.md",
+        what=todo,
+        why=todo,
+        acceptance="- TODO",
+        spec_baseline=FIRST_SPECIFICATION,
+        spec_target=SPEC_POINTER,
+    )
+    yield ".GOV/templates/TASK_PACKET_TEMPLATE.md", render_packet(packet)
+
+
+_WORK_PACKAGE = """---
+work_package_id: WP01
+title: What is to be done
+lane: planned
+dependencies: []
+subtasks: [T001]
+owned_files:
+- src/example/**
+history:
+- timestamp: '2026-01-01T00:00:00Z'
+  actor: TODO
+  action: created
+---
+
+# Work package: what is to be done
+
+Copy this file to `kitty-specs/<mission>/tasks/WP01-<slug>.md`.
+
+### T001: the first part
+
+## Definition of Done
+
+- [ ] What shows that it is done.
+
+## Reviewer Guidance
+
+- What to look at.
+"""

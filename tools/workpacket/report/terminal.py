@@ -1,0 +1,105 @@
+"""How many columns text takes on a terminal, and where to break it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+from unicodedata import category, east_asian_width
+
+_VARIATION_16 = "\ufe0f"  # asks for the emoji form, which is two columns wide
+
+
+def text_width(text: str) -> int:
+    """Columns taken by `text`, which has passed the door."""
+    if text.isascii():
+        return len(text)
+    return sum(character_widths(text))
+
+
+def character_widths(text: str) -> Iterator[int]:
+    """The columns of each character: 0 for what combines with the one before, 2 for East Asian wide ones and emoji."""
+    before = 0
+    for character in text:
+        if character == _VARIATION_16:
+            width = 1 if before == 1 else 0
+        else:
+            width = 1 if character.isascii() else _unicode_width(character)
+        before = width
+        yield width
+
+
+def _unicode_width(character: str) -> int:
+    if category(character) in {"Mn", "Me"} or "\u1160" <= character <= "\u11ff":
+        return 0
+    return 2 if east_asian_width(character) in {"W", "F"} else 1
+
+
+def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
+    """`text` in lines of at most `room` columns, broken at spaces, or inside a word that is longer than a line.
+
+    `first_room` is the room of the first line, where that one has less; it stays empty if no word fits into it.
+    """
+    limit = room if first_room is None else first_room
+    lines: list[str] = []
+    line, taken = "", 0
+    for word in text.split(" "):
+        rest, width = word, text_width(word)
+        while taken + bool(taken) + width > limit:
+            if taken or width <= room:
+                lines.append(line)
+            else:
+                head = _fitting(rest, limit)
+                lines.append(head)
+                rest = rest[len(head) :]
+                width = text_width(rest)
+            line, taken, limit = "", 0, room
+        line, taken = (f"{line} {rest}", taken + 1 + width) if taken else (rest, width)
+    return [*lines, line]
+
+
+def _fitting(word: str, room: int) -> str:
+    """As much of `word` as fits into `room` columns, at least one symbol with what belongs to it."""
+    used = 0
+    for index, width in enumerate(character_widths(word)):
+        used += width
+        if used > room and index:
+            together = word[index] == _VARIATION_16 and index > 1
+            return word[: index - together]
+    return word
+
+
+Role = Literal["error", "warning", "info", "path", "code", "gutter", "help", "good", "added", "removed"]
+
+_SGR: dict[Role, str] = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "path": "1",
+    "code": "1",
+    "gutter": "34",
+    "help": "36",
+    "good": "32",
+    "added": "32",
+    "removed": "31",
+}
+
+NARROWEST = 30
+
+
+class Style(NamedTuple):
+    """`width` is the number of columns of the terminal; None (a pipe, a file) means that lines are never wrapped."""
+
+    width: int | None = None
+    colour: bool = False
+
+    @property
+    def columns(self) -> int | None:
+        """The width to lay out for: below some measure wrapping helps nobody."""
+        return None if self.width is None else max(self.width, NARROWEST)
+
+    def paint(self, text: str, role: Role) -> str:
+        """`text`, which must have passed the door, in the colour of its role."""
+        return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.colour and text else text
+
+
+PLAIN = Style()

@@ -1,0 +1,362 @@
+"""Rules about the table of a register, the same for the traceability registry and the signature audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.documents.document import Text
+from workpacket.documents.places import kind_of
+from workpacket.documents.register_table import RegisterDocument, Row, Table
+from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
+from workpacket.documents.signature_audit import AuditRow, SignatureAudit
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.lanes import LaneSection
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
+from workpacket.text.formats import legacy_signature
+from workpacket.text.source import Fault
+
+
+class RegisterRule(DocumentRule[RegisterDocument]):
+    kinds = ("registry", "signature_audit")
+
+
+class RegisterTableMissing(RegisterRule):
+    """Register without its table
+
+    Nothing can be looked up in it, and nothing entered.
+
+    Remedy: add the header that the message names, and a line of dashes below it.
+    """
+
+    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+        if not document.tables:
+            message = f"there is no table with the columns {' and '.join(document.columns[:2])}"
+            yield self.fault((0, 0), message, hint=f"its header is {_header(document)}")
+
+
+class RegisterColumns(RegisterRule):
+    """Columns of a register other than agreed
+
+    Scripts count columns; with others, they take one for another.
+
+    Remedy: write the header that the hint names.
+    """
+
+    severity = "warning"
+
+    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+        for table in document.tables:
+            names = tuple(cell.value.strip("*` ") for cell in table.header.cells)
+            if names != document.columns:
+                message = f"the columns are {', '.join(names)}"
+                yield self.fault(table.header.span, message, hint=f"write {_header(document)}")
+
+
+def _header(document: RegisterDocument) -> str:
+    return f"| {' | '.join(document.columns)} |"
+
+
+class RegisterTableTorn(RegisterRule):
+    """Table of a register that falls apart
+
+    Below the tear Markdown shows bars and words instead of rows, and tools that read Markdown see no rows at all.
+
+    Remedy: `workpacket check --fix` takes out blank lines between rows and adds a missing line of dashes.
+    """
+
+    fix = "safe"
+
+    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+        for table in document.tables:
+            if not table.has_dashes:
+                end = table.header.span[1]
+                dashes = f"{document.source.eol}|{'---|' * len(table.columns)}"
+                edits = [Run(document.source.text, end, end).replaced_by(dashes)]
+                message = "the line of dashes below the header is missing"
+                yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
+            yield from self._torn_rows(document, table)
+
+    def _torn_rows(self, document: RegisterDocument, table: Table) -> Iterator[Fault]:
+        starts = document.source.line_starts
+        previous = table.header
+        for row in table.rows:
+            if row.torn == "blank":
+                between = (starts[previous.line], starts[row.line - 1])
+                # A comment may stand there.
+                blank = not document.source.text[slice(*between)].strip()
+                edits = [Run(document.source.text, *between).deleted()] if table.has_dashes and blank else []
+                message = "a blank line tears this row off the table"
+                yield self.fault(row.span, message, edits=edits, fix_title="take it out")
+            elif row.torn == "text":
+                yield self.fault(row.span, "text above tears this row off the table", hint="move the row to the table")
+            previous = row
+
+
+class RegisterRowCells(RegisterRule):
+    """Row with too few or too many cells
+
+    What stands in a cell is read as what belongs to the next one; a cell too many is not shown at all.
+
+    Remedy: give the row one cell for each column; a bar inside of a cell is written `\\|`.
+    """
+
+    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+        for table in document.tables:
+            for row in table.rows:
+                count, wanted = len(row.cells), len(table.columns)
+                if count != wanted:
+                    yield self.fault(_odd_span(row, wanted), f"the row has {count} cells, the header {wanted}")
+
+
+def _odd_span(row: Row, wanted: int) -> tuple[int, int]:
+    """From the first cell too many; of a row that is too short, all of it."""
+    return (row.cells[wanted].start, row.span[1]) if len(row.cells) > wanted else row.span
+
+
+class AuditRule(DocumentRule[SignatureAudit]):
+    kinds = ("signature_audit",)
+
+
+class AuditSignatureMalformed(AuditRule):
+    """Audited signature that is no name with a date
+
+    A token says who approved and when. This one says neither, so the row proves nothing.
+
+    Remedy: correct the token if it was mistyped; else delete the row and have the packet approved again.
+    """
+
+    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+        for row in document.rows:
+            token = row.signature
+            problem = legacy_signature(token.value) if token is not None else ""
+            if token is not None and problem:
+                hint = "a token is a name in small letters, then DDMMYYYYHHMM"
+                yield self.fault(token.span, f"{token.value!r} {problem}", hint=hint)
+
+
+class AuditSignatureTwice(AuditRule):
+    """Signature that is audited twice
+
+    A token is given once, for one packet; a second row means that it was used again.
+
+    Remedy: have the second packet approved on its own, or delete the row if it is a copy.
+    """
+
+    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+        first: dict[str, AuditRow] = {}
+        for row in document.rows:
+            if row.signature is None or not row.signature.value:
+                continue
+            earlier = first.setdefault(row.signature.value, row)
+            if earlier is not row:
+                message = f"{row.signature.value} stands already at line {earlier.row.line}"
+                yield self.fault(row.signature.span, message)
+
+
+class AuditOrder(AuditRule):
+    """Signature that is newer than the one above it
+
+    The audit is kept newest first; a row out of order was added later than it looks, or its date is wrong.
+
+    Remedy: move the row to its place.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+        oldest: Text | None = None
+        for row in document.rows:
+            token = row.signature
+            if token is None or legacy_signature(token.value):
+                continue
+            if oldest is not None and _moment(token) > _moment(oldest):
+                message = f"{token.value} is newer than {oldest.value}, which stands above it"
+                yield self.fault(token.span, message)
+            else:
+                oldest = token
+
+
+def _moment(token: Text) -> tuple[str, str, str, str]:
+    """Year, month, day and time of a token that ends in DDMMYYYYHHMM."""
+    digits = token.value[-12:]
+    return digits[4:8], digits[2:4], digits[:2], digits[8:]
+
+
+_WORK_KINDS = frozenset({"packet", "stub"})
+_NO_WORDS = lazy_pattern(r"[\W_]+")
+
+
+class RegistryRule(DocumentRule[TraceabilityRegistry]):
+    kinds = ("registry",)
+
+
+def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
+    """The rows that are long enough to be judged cell by cell."""
+    return (row for row in document.rows if len(row.row.cells) >= len(row.table.columns))
+
+
+class RegistryBaseMalformed(RegistryRule):
+    """Base id of a row that is none
+
+    Nothing is found under it: neither by a command nor by whoever wants to know which packet is in force.
+
+    Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in full_rows(document):
+            base = row.base
+            parsed = row.base_id
+            if base is None or (parsed is not None and parsed.revision is None):
+                continue
+            if parsed is not None:
+                message = f"{base.value} has a revision; the row is for all revisions of {parsed.base}"
+                yield self.fault(base.span, message, hint=f"write {parsed.base}")
+            else:
+                message = f"{base.value!r} is not a base id" if base.value else "the row has no base id"
+                yield self.fault(base.span, message, hint="write it as WP-<phase>-<slug>")
+
+
+class RegistryBaseTwice(RegistryRule):
+    """Base with two rows
+
+    Two packets of the same work may be in force, and which one depends on where the reader stops.
+
+    Remedy: merge the two rows.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        first: dict[str, RegistryRow] = {}
+        for row in document.rows:
+            base = row.base_id
+            if base is None or row.base is None:
+                continue
+            earlier = first.setdefault(base.base.casefold(), row)
+            if earlier is not row:
+                message = f"{base.base} has a row already at line {earlier.row.line}"
+                yield self.fault(row.base.span, message, hint="merge the two rows")
+
+
+class RegistryActiveMalformed(RegistryRule):
+    """Active Packet that is no path of a packet or stub
+
+    The one thing the registry is there to say cannot be read.
+
+    Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, of a stub `.GOV/task_packets/stubs/<WP_ID>.md`.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in full_rows(document):
+            active = row.active
+            if active is None or (row.active_id is not None and kind_of(row.active_path) in _WORK_KINDS):
+                continue
+            message = f"{active.value!r} is no path of a packet or stub" if active.value else "the row names no packet"
+            yield self.fault(active.span, message, hint="write .GOV/task_packets/<WP_ID>.md")
+
+
+class RegistryActiveOtherBase(RegistryRule):
+    """Active Packet that belongs to another base
+
+    Whoever looks for the packet in force works on something else.
+
+    Remedy: correct the path or the base id.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in document.rows:
+            base, active = row.base_id, row.active_id
+            if base is not None and active is not None and row.active is not None and base.base != active.base:
+                message = f"{active} is a packet of {active.base}, not of {base.base}"
+                yield self.fault(row.active.span, message, hint="correct the path or the base id")
+
+
+class RegistryBoardMalformed(RegistryRule):
+    """Task Board cell that does not say where the packet stands
+
+    The packet has to be searched on the whole board, and nobody sees when the cell grows old.
+
+    Remedy: write `<Section>: <WP_ID>`; `workpacket registry sync` does.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in full_rows(document):
+            cell, active = row.board, row.active_id
+            section, named = row.board_place
+            if cell is None or (section is not None and named):
+                continue
+            if section is not None and active is not None:
+                # More than the name of the section is somebody's remark, and stays.
+                run = document.run(cell) if _says_only(cell.value, section) else None
+                edits = [run.replaced_by(f"{section.heading}: {active}")] if run is not None else []
+                yield self.fault(cell.span, f"the cell names no packet: {cell.value!r}", edits=edits)
+            else:
+                shown = repr(cell.value) if cell.value else "nothing"
+                message = f"the cell says {shown} and names no section of the board"
+                yield self.fault(cell.span, message, hint="write `<Section>: <WP_ID>`")
+
+
+def _says_only(cell: str, section: LaneSection) -> bool:
+    """Whether the cell holds the name of the section, perhaps with marks, and nothing else."""
+    return "](" not in cell and _NO_WORDS.sub(" ", cell).strip().casefold() in {
+        _NO_WORDS.sub(" ", name).strip().casefold() for name in (section.heading, section.heading.partition("(")[0])
+    }
+
+
+class RegistryBoardOtherPacket(RegistryRule):
+    """Task Board cell that speaks of another packet than the active one
+
+    The row was changed when a new revision came, and the cell was forgotten.
+
+    Remedy: write the place of the active packet; `workpacket registry sync` does.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in document.rows:
+            active = row.active_id
+            _, named = row.board_place
+            if row.board is not None and active is not None and named and named != active.text:
+                yield self.fault(row.board.span, f"the cell names {named}, the active packet is {active}")
+
+
+class RegistryNotesContradict(RegistryRule):
+    """Notes that contradict the Active Packet
+
+    One of the two was changed and the other was not; both are read as the truth.
+
+    Remedy: correct the note or the path.
+    """
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in document.rows:
+            active = row.active_id
+            if active is None:
+                continue
+            for _, named in row.noted("active"):
+                if named.value.rstrip(".,") != active.text:
+                    message = f"the note says active={named.value}, the active packet is {active}"
+                    yield self.fault(named.span, message)
+            for _, named in row.noted("supersedes"):
+                if named.value == active.text:
+                    yield self.fault(named.span, f"the row supersedes {active}, which is its active packet")
+
+
+class RegistrySupersedesNothing(RegistryRule):
+    """Note `supersedes` that names no packet
+
+    The earlier packets of the base look as if they were in force.
+
+    Remedy: write `supersedes: <WP_ID>, <WP_ID>`, or delete the note.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+        for row in document.rows:
+            for token in row.tokens:
+                if token.kind == "supersedes" and not token.values:
+                    yield self.fault(token.text.span, "the note names no packet", hint="write `supersedes: <WP_ID>`")

@@ -1,0 +1,480 @@
+"""Rules about the sections of the task board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from workpacket.documents.document import heading_key
+from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSection, TaskBoard
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
+from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
+from workpacket.text.formats import date
+from workpacket.text.source import Fault
+
+# Boards from before there were reviews lack it; it is added when the first packet is submitted.
+_LATER = frozenset({"in review"})
+_LEVEL = 2
+# The name of a section, in front of what its owner says about it.
+_NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
+
+
+class BoardRule(DocumentRule[TaskBoard]):
+    kinds = ("task_board",)
+
+
+class BoardSectionMissing(BoardRule):
+    """Board lacks a section
+
+    A packet that reaches the lane has no place to go to, and scripts that look for the heading stop.
+
+    Remedy: add the heading; `workpacket board sync` does.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        present = {section.key for section in document.sections}
+        if not present:
+            hint = f"begin with `## {document.lanes.sections[0].heading}`"
+            yield self.fault((0, 0), "the board has none of its sections", hint=hint)
+            return
+        place = (0, 0)
+        for wanted in document.lanes.sections:
+            section = document.section(wanted.key)
+            if section is not None:
+                place = section.title_span
+            elif not _is_optional(wanted):
+                message = f"the section `## {wanted.heading}` is missing"
+                yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
+
+
+class BoardSectionTwice(BoardRule):
+    """Section of the board stands twice
+
+    A packet is looked for in one of the two and stands in the other.
+
+    Remedy: move the entries of one to the other.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        first: dict[str, BoardSection] = {}
+        for section in document.sections:
+            earlier = first.setdefault(section.key, section)
+            if earlier is not section:
+                message = f"the section {section.title} stands already at line {earlier.line}"
+                yield self.fault(section.title_span, message, hint="move the entries of one to the other")
+
+
+class BoardSectionOrder(BoardRule):
+    """Sections of the board stand in another order
+
+    People look for a lane where every other board has it.
+
+    Remedy: move the section.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        order = {section.key: index for index, section in enumerate(document.lanes.sections)}
+        seen: set[str] = set()
+        furthest: BoardSection | None = None
+        for section in document.sections:
+            if section.key in seen:
+                continue
+            seen.add(section.key)
+            if furthest is not None and order[section.key] < order[furthest.key]:
+                message = f"{section.title} stands behind {furthest.title}; its place is before"
+                yield self.fault(section.title_span, message)
+            else:
+                furthest = section
+
+
+class BoardSectionUnknown(BoardRule):
+    """Entries under a heading that is no section of the board
+
+    No lane belongs to the heading, so nobody who asks for a lane finds these packets.
+
+    Remedy: move the entries into the section of their lane, or correct the heading.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for heading in document.headings:
+            if heading.known is not None or not heading.entries:
+                continue
+            count = f"{len(heading.entries)} entries stand" if len(heading.entries) > 1 else "an entry stands"
+            if not heading.line or not heading.level:
+                yield self.fault(heading.entries[0].wp_id.span, f"{count} above the first section")
+            else:
+                message = f"{count} under `{heading.title}`, which is no section of the board"
+                yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
+
+
+def _is_optional(section: LaneSection) -> bool:
+    """Whether a board may do without it until a packet comes there. Those of added lanes come with the policy."""
+    return section.key in _LATER or section.key not in {always.key for always in BUILT_IN.sections}
+
+
+def _meant(title: str, lanes: LaneTable) -> str:
+    keys = {heading_key(section.heading): section.heading for section in lanes.sections}
+    from difflib import get_close_matches
+
+    close = get_close_matches(heading_key(title), keys, n=1)
+    return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries into the section of their lane"
+
+
+class BoardHeadingSpelling(BoardRule):
+    """Heading of the board in another spelling
+
+    The section is read all the same; scripts that look for the heading do not find it.
+
+    Remedy: `workpacket check --fix` writes it as it is to be.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for section in document.sections:
+            wanted = section.known.heading if section.known is not None else ""
+            start, end = section.title_span
+            if section.level != _LEVEL or not section.spaced:
+                message = f"`{section.title}` is no heading of level {_LEVEL}"
+                yield self.fault((start, end), message, hint=f"write `## {wanted}`")
+                continue
+            match = _NAME.match(section.title)
+            name = match.group() if match is not None else ""
+            remark = section.title[len(name) :]
+            if name == wanted.partition("(")[0].rstrip() and (remark or "(" not in wanted):
+                continue
+            # A remark of the owner stays.
+            written = f"{wanted.partition('(')[0].rstrip()}{remark}" if remark else wanted
+            run = Run.quoting(document.source.text, start, section.title)
+            edits = [run.replaced_by(written)] if run is not None and name else []
+            message = f"the heading is written `{section.title}`"
+            yield self.fault((start, end), message, hint=f"write `## {written}`", edits=edits)
+
+
+class BoardBlankLines(BoardRule):
+    """Blank lines left behind by entries that were moved away
+
+    Each is a hole; in time the board is longer than what stands on it, and every change to it conflicts with others.
+
+    Remedy: `workpacket check --fix` takes them out and touches nothing else.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        starts = document.source.line_starts
+        found = list(_holes(document))
+        holes = [(starts[first - 1], starts[last]) for first, last in found]
+        if holes:
+            count = sum(last - first + 1 for first, last in found)
+            lines = f"{count} blank lines leave" if count > 1 else "a blank line leaves"
+            where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
+            message = f"{lines} {where} in the board of {document.source.line_count} lines"
+            edits = [Run(document.source.text, *hole).deleted() for hole in holes]
+            yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="take them out")
+
+
+def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
+    """First and last of the blank lines that are too many: all between two entries, all but one beside an entry or the
+    heading of a section. Blank lines within the owner's prose are the owner's.
+    """
+    entries = {entry.line: entry.section for entry in board.entries}
+    marks = entries.keys() | {section.line for section in board.sections}
+    previous = 0
+    for number in range(1, board.source.line_count + 1):
+        if not board.source.line(number).strip():
+            continue
+        first = previous + 1
+        together = previous in entries and entries[previous] is entries.get(number)
+        if not together and (previous in marks or number in marks):
+            first += 1
+        if first < number and previous and (together or previous in marks or number in marks):
+            yield first, number - 1
+        previous = number
+
+
+_MARKS = lazy_pattern(
+    r"(?:[-*+\u2022]|[0-9]+[.)])[ \t]*(?:\[ \][ \t]+)?(?!.*\]\()[][()*_`\\ \t:|=>\u2192\u2013\u2014-]*\Z"
+)
+_ACTIVE_SECTION = "active"
+_BLOCKED = "BLOCKED"
+# Where boards without a section In Review keep what waits to be merged, and where abandoned work was put.
+_OLDER_HOMES: Mapping[str, frozenset[str]] = {
+    "MERGE_PENDING": frozenset({"in progress", "done"}),
+    "ABANDONED": frozenset({"done"}),
+}
+# What may stand behind the token: the reason of BLOCKED, the details of ACTIVE.
+_WITH_REMARK = frozenset({_BLOCKED, ACTIVE_TOKEN})
+
+
+class BoardIdMalformed(BoardRule):
+    """Entry of the board whose id is none
+
+    No file can belong to the entry, and no command can move it.
+
+    Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            complaint = _id_complaint(entry.wp_id.value)
+            if complaint:
+                inner = [str(name) for name, _, _ in find_ids(entry.wp_id.value)]
+                hint = f"did you mean {inner[0]}?" if inner else "write it as WP-<phase>-<slug>, with an optional -v<N>"
+                yield self.fault(entry.wp_id.span, f"{entry.wp_id.value!r} {complaint}", hint=hint)
+
+
+def _id_complaint(value: str) -> str:
+    try:
+        parsed = WorkPacketId.parse(value)
+    except InvalidId as invalid:
+        return str(invalid)
+    if parsed.kind != "packet":
+        return "is a work package of a mission, which has no place on this board"
+    # `WP-1-Parser.log` follows the grammar, and is the name of a file.
+    looks_like_file = "." in value and [str(name) for name, _, _ in find_ids(value)] != [value]
+    return "is the name of a file, not of a work packet" if looks_like_file else ""
+
+
+class BoardEntryForm(BoardRule):
+    """Entry of the board in another form
+
+    It is read all the same; scripts that look for `- **[WP_ID]** - [TOKEN]` pass it over.
+
+    Remedy: `workpacket check --fix` writes it as it is to be.
+    """
+
+    severity = "warning"
+    fix = "safe"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            token = entry.lane_token
+            written = entry.token.value if entry.token is not None else ""
+            if not token or (entry.is_canonical and written == token) or _id_complaint(entry.wp_id.value):
+                continue
+            start, end = entry.head
+            wanted = _canonical(entry, token)
+            run = _marks_only(document, entry)
+            edits = [run.replaced_by(wanted)] if run is not None else []
+            shown = document.source.text[start:end].strip()
+            yield self.fault((start, end), f"the entry is written `{shown}`", hint=f"`{wanted}`", edits=edits)
+
+
+def _marks_only(document: TaskBoard, entry: BoardEntry) -> Run | None:
+    """The head of an entry if, besides id and token, it holds only marks; a link, a tick, a level would be lost."""
+    run = Run.on_line(document.source.text, *entry.head)
+    if run is None:
+        return None
+    spans = [entry.wp_id.span, *([entry.token.span] if entry.token is not None else [])]
+    left = "".join(
+        " " if any(start <= run.start + at < end for start, end in spans) else character
+        for at, character in enumerate(run.words)
+    )
+    return run if _MARKS.match(left) else None
+
+
+def _canonical(entry: BoardEntry, token: str) -> str:
+    return f"- **[{entry.wp_id.value}]** - [{token}]"
+
+
+class BoardTokenMissing(BoardRule):
+    """Entry of the board without a token
+
+    Whoever reads lines instead of sections does not know in which lane the packet is.
+
+    Remedy: write the token of the lane behind the id.
+    """
+
+    fix = "unsafe"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            if entry.token is not None and entry.token.value:
+                continue
+            lanes = [lane.token for lane in document.lanes.lanes if lane.section == entry.section.key]
+            hint = f"write `{' or '.join(_canonical(entry, lane) for lane in lanes)}`" if lanes else ""
+            run = _marks_only(document, entry) if len(lanes) == 1 else None
+            edits = [run.replaced_by(_canonical(entry, lanes[0]))] if run is not None else []
+            yield self.fault(entry.wp_id.span, f"the entry of {entry.wp_id.value} has no token", hint=hint, edits=edits)
+
+
+class BoardTokenUnknown(BoardRule):
+    """Token of the board that stands for no lane, or for several
+
+    Nobody can say what may happen to the packet next.
+
+    Remedy: write one of the tokens; `workpacket explain board_token_unknown` is where they are listed.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            token = entry.token
+            if token is None or not token.value or entry.lane_token:
+                continue
+            lanes = [lane.token for lane in document.lanes.named(token.value.replace("_", " "))]
+            if lanes:
+                message = f"[{token.value}] stands for {' or '.join(lanes)}"
+                yield self.fault(token.span, message, hint="write one of them")
+                continue
+            known = [ACTIVE_TOKEN, *document.lanes.tokens]
+            from difflib import get_close_matches
+
+            close = get_close_matches(token.value.upper(), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
+            yield self.fault(token.span, f"[{token.value}] stands for no lane", hint=hint)
+
+
+class BoardTokenMisplaced(BoardRule):
+    """Token of the board that belongs to another section
+
+    The section says one lane and the token another; each is believed by somebody.
+
+    Remedy: move the entry to the section of its token, or correct the token.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            home = _home(entry)
+            if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
+                wanted = " or ".join(_tokens_of(entry.section.key, document.lanes))
+                message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
+                yield self.fault(entry.token.span, message)
+
+
+class BoardTokenOldPlace(BoardRule):
+    """Entry in the section where older boards had its lane
+
+    It waits to be merged, or was given up; where it stands, it looks like work in progress or like a verdict.
+
+    Remedy: move it to the section of its lane; `workpacket board sync` does.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            if entry.token is not None and _in_older_home(entry):
+                title = _home(entry).title()
+                message = f"[{entry.token.value}] stands under {entry.section.title}; its place is now {title}"
+                yield self.fault(entry.token.span, message)
+
+
+def _home(entry: BoardEntry) -> str:
+    """The section that the entry's token belongs to; '' if either is unknown."""
+    token = entry.lane_token
+    if entry.section.known is None or not token:
+        return ""
+    lane = entry.section.lanes.lane(token)
+    return lane.section if lane is not None else _ACTIVE_SECTION
+
+
+def _in_older_home(entry: BoardEntry) -> bool:
+    return entry.section.key in _OLDER_HOMES.get(entry.lane_token, ())
+
+
+def _tokens_of(key: str, lanes: LaneTable) -> list[str]:
+    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in lanes.lanes if lane.section == key]
+
+
+class BoardEntryTwice(BoardRule):
+    """Packet stands on the board twice
+
+    One entry is moved and the other stays behind.
+
+    Remedy: delete the entry that is out of date.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        first: dict[tuple[str, bool], BoardEntry] = {}
+        for entry in document.entries:
+            # In the section Active a packet stands besides its own entry, as a note for other branches.
+            key = (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN)
+            earlier = first.setdefault(key, entry)
+            if earlier is entry:
+                continue
+            where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
+            case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
+            message = f"{entry.wp_id.value} stands already{case} {where}"
+            yield self.fault(entry.wp_id.span, message, hint="delete the entry that is out of date")
+
+
+class BoardEntryRemark(BoardRule):
+    """Remark behind the token of an entry
+
+    It is forgotten when the entry moves, and nothing reads it.
+
+    Remedy: say it in the packet.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            rest = entry.rest
+            if rest.value and entry.remark and entry.lane_token and entry.lane_token not in _WITH_REMARK:
+                yield self.fault(rest.span, "behind the token stands a remark", hint="say it in the packet")
+
+
+class BoardReasonMissing(BoardRule):
+    """Blocked packet without a reason
+
+    Nobody knows what would unblock it, so nobody does it.
+
+    Remedy: write ` - <reason>` behind the token.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
+                message = f"the board does not say what blocks {entry.wp_id.value}"
+                yield self.fault(entry.token.span, message, hint="write ` - <reason>` behind the token")
+
+
+class BoardActiveIncomplete(BoardRule):
+    """Entry under Active that does not say where the work goes on
+
+    The section is there to tell other branches who works on what and since when it is known.
+
+    Remedy: write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` behind the token.
+    """
+
+    severity = "warning"
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            if entry.token is None or entry.lane_token != ACTIVE_TOKEN:
+                continue
+            details = entry.details()
+            missing = [name for name in ACTIVE_DETAILS if name not in details or not details[name].value]
+            if missing:
+                message = f"the entry of {entry.wp_id.value} does not say {' nor '.join(missing)}"
+                hint = "write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` behind the token"
+                yield self.fault(entry.token.span, message, hint=hint)
+
+
+class BoardSyncDate(BoardRule):
+    """A last_sync that is no date
+
+    Nobody can tell how old the news is.
+
+    Remedy: write it as YYYY-MM-DD.
+    """
+
+    def check(self, document: TaskBoard) -> Iterator[Fault]:
+        for entry in document.entries:
+            synced = entry.details().get("last_sync") if entry.lane_token == ACTIVE_TOKEN else None
+            problem = date(synced.value) if synced is not None and synced.value else ""
+            if synced is not None and problem:
+                yield self.fault(synced.span, f"last_sync {synced.value!r} {problem}", hint="write it as YYYY-MM-DD")

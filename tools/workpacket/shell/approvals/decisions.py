@@ -1,0 +1,339 @@
+"""What a person is asked to sign: the statement, and the files as they will be.
+
+A draft is refused as soon as it is known that a gate would refuse what comes of it, so that nobody reads in vain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from workpacket.approvals.allowed_signers import Signer
+from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.keys import PublicKey
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.policy import OPERATOR, POLICY_GATE
+from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.sshsig import read_signature
+from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject
+from workpacket.approvals.verify import judge_envelope, own_work
+from workpacket.documents.refinement import fill, tokens_of
+from workpacket.documents.signature_audit import AUDIT_PATH, with_row
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.git.run import run_git
+from workpacket.lifecycle.gates import terms_in
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
+from workpacket.shell.approvals.envelopes import read_file
+from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
+from workpacket.shell.approvals.uses import free_token
+from workpacket.shell.base.revision import unanchored
+from workpacket.shell.transactions.transaction import writing
+from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value, replace
+
+
+class Wish(Value):
+    """What somebody wants to say with which key. `role` is '' where the policy leaves no choice."""
+
+    packet: str
+    gate: str
+    decision: str
+    key: PublicKey
+    role: str = ""
+    terms: Mapping[str, str] = NOTHING
+    validity: timedelta = DEFAULT_VALIDITY
+
+
+class StatementDraft(Value):
+    """A statement ready to be signed. `changes` are the files that have to be written together with the envelope;
+    `token` is what they have been filled in with."""
+
+    statement: Statement
+    matter: ApprovalSubject
+    changes: tuple[FileChange, ...]
+    tx: str
+    token: str = ""
+
+    @property
+    def message(self) -> bytes:
+        return pae(self.statement.payload())
+
+
+def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> StatementDraft:
+    """What would be signed; WorkpacketError with the code of whatever would make it worthless."""
+    trusted = trusted_or_error(approvals)
+    signer = signer_of(trusted, wish.key)
+    if wish.gate not in trusted.policy.gates:
+        known = ", ".join(sorted(trusted.policy.gates))
+        raise WorkpacketError("gate_without_policy", f"the policy has no gate {wish.gate!r}", hint=f"it has: {known}")
+    role = _role(trusted, signer.principal, trusted.policy.gates[wish.gate].roles, wish.role)
+    matter = _matter(approvals, wish)
+    before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
+    filling = _Filling(matter)
+    if wish.decision == "approve":
+        _require_no_standing_no(approvals, wish, signer.principal)
+        for refusal in own_work(signer.principal, before, trusted.policy.gates[wish.gate]):
+            raise as_error(refusal)
+        filling = _filled(approvals, wish, signer.principal, matter)
+    statement = Statement(
+        subjects=filling.matter.subjects,
+        packet=wish.packet,
+        gate=wish.gate,
+        decision=wish.decision,
+        role=role,
+        approver=signer.principal,
+        repository=RepositoryName(trusted.policy.repository, before.root_commit),
+        base=approvals.base.commit,
+        spec=before.spec,
+        policy=trusted.digest,
+        log_heads=tuple(sorted(approvals.log(wish.packet).heads)),
+        scope=before.scope,
+        issued_at=approvals.now,
+        expires_at=approvals.now + wish.validity,
+        nonce=moment.nonce,
+    )
+    return StatementDraft(statement, filling.matter, filling.changes, moment.tx, filling.token)
+
+
+def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
+    """The statement that takes back the envelope with this digest."""
+    trusted = trusted_or_error(approvals)
+    signer = signer_of(trusted, key)
+    said = approvals.claims.get(f"{envelope}.dsse.json")
+    if said is None:
+        raise WorkpacketError(
+            "approval_unknown", f"no envelope has the digest {envelope}", hint="workpacket approvals list"
+        )
+    gate = trusted.policy.gates.get(said.gate)
+    roles = (*(gate.roles if gate is not None else ()), OPERATOR)
+    held = [role for role in roles if trusted.policy.holds(signer.principal, role)]
+    if signer.principal != said.approver and not held:
+        what = f"{signer.principal} is neither {said.approver} nor holds one of {', '.join(roles)}"
+        raise WorkpacketError("role_not_held", what)
+    statement = replace(
+        said,
+        subjects=(Subject(f"{ATTESTATIONS_FOLDER}/{envelope}.dsse.json", envelope),),
+        decision="revoke",
+        role=held[0] if held else said.role,
+        approver=signer.principal,
+        base=approvals.base.commit,
+        policy=trusted.digest,
+        issued_at=approvals.now,
+        expires_at=approvals.now + DEFAULT_VALIDITY,
+        nonce=moment.nonce,
+    )
+    return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
+
+
+def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> StatementDraft:
+    """The draft of a statement that was signed elsewhere, if it is still about the files that are here."""
+    if statement.decision == "revoke":
+        return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
+    matter = approvals.matter(statement.packet, statement.gate)
+    if matter.subjects == statement.subjects:
+        return StatementDraft(statement, matter, (), moment.tx)
+    if statement.decision == "approve" and statement.gate == ACTIVATION_GATE and matter.files:
+        for token in tokens_of(statement.approver, statement.issued_at):
+            filled = _fill(matter, statement.packet, token)
+            if filled.matter.subjects == statement.subjects:
+                return StatementDraft(statement, filled.matter, filled.changes, moment.tx, token)
+    raise WorkpacketError(
+        "statement_unfit",
+        f"the statement is not about {', '.join(path for path, _ in matter.files) or statement.packet} as it is now",
+        hint="make a new one: workpacket approve WP --statement-out FILE",
+    )
+
+
+def trusted_or_error(approvals: Approvals) -> Trusted:
+    if approvals.base.policy.policy is None:
+        raise as_error(unanchored(approvals.base))
+    trusted = approvals.trusted
+    if isinstance(trusted, Trusted):
+        return trusted
+    raise as_error(trusted[0])
+
+
+def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
+    """Whose key it is."""
+    signer = trusted.signers.by_key.get(key.blob)
+    if key.blob in trusted.revoked:
+        raise WorkpacketError("key_revoked", f"the key {key.fingerprint} is revoked")
+    if signer is None:
+        raise WorkpacketError("signer_unknown", f"no line of allowed_signers at the base holds {key.fingerprint}")
+    return signer
+
+
+def as_error(refusal: Refusal) -> WorkpacketError:
+    return WorkpacketError(refusal.code, refusal.message, path=refusal.path)
+
+
+def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
+    if wished and wished not in accepted:
+        raise WorkpacketError("role_not_accepted", f"the gate asks for {' or '.join(accepted)}, not for {wished}")
+    roles = (wished,) if wished else accepted
+    held = next((role for role in roles if trusted.policy.holds(principal, role)), None)
+    if held is None:
+        raise WorkpacketError("role_not_held", f"{principal} does not hold the role {' or '.join(roles)}")
+    return held
+
+
+def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
+    """What is to be approved, if there is anything and its log can be believed."""
+    for fault in approvals.log(wish.packet).findings:
+        if fault.severity == "error":
+            raise WorkpacketError(fault.code, fault.message, path=fault.path)
+    matter = approvals.matter(wish.packet, wish.gate)
+    unchanged = wish.gate == POLICY_GATE and dict(matter.files) == approvals.base.policy_files
+    if not matter.files or unchanged:
+        raise _nothing(wish)
+    return matter
+
+
+def _nothing(wish: Wish) -> WorkpacketError:
+    what = "refinement" if wish.gate == ACTIVATION_GATE else "packet" if wish.gate != POLICY_GATE else "change"
+    return WorkpacketError(
+        "nothing_to_approve",
+        f"there is no {what} of {wish.packet} to approve at the gate {wish.gate}",
+        hint="workpacket list shows what there is",
+    )
+
+
+def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) -> None:
+    """Filling in the fields makes other bytes, and nobody's no may be evaded by that."""
+    verdict = approvals.verdict(wish.packet, wish.gate)
+    for each in verdict.judged:
+        said = each.opened.statement if each.opened is not None else None
+        if said is not None and said.decision == "reject" and not each.refusals and said.approver != principal:
+            raise WorkpacketError(
+                "approval_rejected",
+                f"{said.approver} has said no to this text",
+                hint=f"change the text, or have the no taken back: workpacket revoke {each.name.partition('.')[0]}",
+            )
+
+
+class _Filling(Value):
+    """What is approved once the fields are filled in, and what that changes."""
+
+    matter: ApprovalSubject
+    changes: tuple[FileChange, ...] = ()
+    token: str = ""
+
+
+def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
+    """A text that others have approved already stays as it is: they have approved these bytes."""
+    if wish.gate != ACTIVATION_GATE:
+        return _Filling(matter)
+    if any(voice.principal != principal for voice in approvals.verdict(wish.packet, wish.gate).voices):
+        return _Filling(matter)
+    token = free_token(approvals.tree, tokens_of(principal, approvals.now), wish.packet)
+    return _fill(matter, wish.packet, token)
+
+
+def _fill(matter: ApprovalSubject, packet: str, token: str) -> _Filling:
+    (path, old), *_ = matter.files
+    filled = fill(Source.from_bytes(path, old), packet, token)
+    if isinstance(filled, str):
+        raise WorkpacketError("refinement_unfillable", filled, path=path)
+    new = filled.encode()
+    return _Filling(replace(matter, files=((path, new),)), (FileChange(path, digest(old), new),), token)
+
+
+class Written(Value):
+    """The envelope's path, and how the gate stands with it."""
+
+    envelope: str
+    verdict: Verdict
+    changed: tuple[str, ...]
+
+
+def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
+    """Judge the envelope as a gate would, and write it with the files that belong to it; or nothing of it."""
+    parsed = read_signature(signature)
+    if isinstance(parsed, Refusal):
+        raise as_error(parsed)
+    statement = draft.statement
+    name, data = write_envelope(statement.payload(), parsed.key.fingerprint, signature)
+    file = EnvelopeFile(name, data)
+    facts = approvals.facts(statement.packet, statement.gate, more=(file,))
+    if statement.decision != "revoke":
+        # The terms are the person's to name; an event will have to name the same.
+        scope = tuple(sorted((*draft.matter.scope, *terms_in(statement.gate, statement.scope))))
+        facts = replace(facts, subjects=draft.matter.subjects, scope=scope)
+    trusted = trusted_or_error(approvals)
+    gates = trusted.policy.gates
+    gate = gates.get(statement.gate) or (gates[POLICY_GATE] if statement.decision == "revoke" else None)
+    if gate is None:
+        raise WorkpacketError("gate_without_policy", f"the policy has no gate {statement.gate!r}")
+    for refusal in judge_envelope(file, facts, gate, trusted).refusals:
+        raise as_error(refusal)
+    changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))
+    changed = {change.path for change in changes}
+    seen = tuple(FileSeen(path, digest(each)) for path, each in draft.matter.files if path not in changed)
+    plan = Plan(f"approve {statement.packet}", draft.tx, changes, (), (*seen, _log_seen(approvals, statement.packet)))
+    with writing(approvals.repository, "approve") as transaction:
+        written = transaction.apply(plan)
+    return Written(_path(name), decide(facts), written)
+
+
+def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
+    """The row in the signature audit, where there is one and a token was given."""
+    statement = draft.statement
+    old = read_file(approvals.tree, AUDIT_PATH) if draft.token else None
+    if old is None:
+        return ()
+    source = Source.from_bytes(AUDIT_PATH, old)
+    spec = statement.spec.anchor.partition(":")[0] if statement.spec is not None else ""
+    new = with_row(source, draft.token, statement.packet, spec, envelope, statement.issued_at).encode()
+    return (FileChange(AUDIT_PATH, digest(old), new),) if new != old else ()
+
+
+def _log_seen(approvals: Approvals, packet: str) -> FolderSeen:
+    folder = f"{LOG_FOLDER}/{packet}"
+    return FolderSeen(folder, frozenset(approvals.tree.names(folder)))
+
+
+def _path(name: str) -> str:
+    return f"{ATTESTATIONS_FOLDER}/{name}"
+
+
+# Versions of one file that are looked at, the newest first.
+_MOST = 500
+
+
+class LastApproved(Value):
+    """By whom and when; `data` is None where no commit holds that version."""
+
+    approver: str
+    at: datetime
+    data: bytes | None
+
+
+def last_approved(approvals: Approvals, packet: str, gate: str, path: str) -> LastApproved | None:
+    """The latest approval that its envelope claims for this file. It is only shown, and never counted."""
+    said = [
+        (each.issued_at, each.approver, subject.sha256)
+        for each in approvals.claims.values()
+        if (each.packet, each.gate, each.decision) == (packet, gate, "approve")
+        for subject in each.subjects
+        if subject.name == path
+    ]
+    if not said:
+        return None
+    at, approver, digest = max(said)
+    return LastApproved(approver, at, _version(approvals.repository, path, digest))
+
+
+def _version(repository: Repository, path: str, digest: str) -> bytes | None:
+    if head_commit(repository) is None or "\n" in path:
+        return None
+    answer = run_git(repository.root, "log", "--all", f"--max-count={_MOST}", "--format=%H", "--", path)
+    versions = read_objects(repository, (f"{commit}:{path}" for commit in answer.text.split()))
+    return next((data for data in versions.values() if hashlib.sha256(data).hexdigest() == digest), None)

@@ -1,0 +1,108 @@
+"""Reading what a gate rests on from the work tree: envelopes, the log of a packet, the files that are approved.
+
+Every component of a path is opened without following links. A name that could not be an envelope or an event is passed
+on without being opened; the layers below say what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_blobs
+from workpacket.git.repository import Repository
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.log import Log, is_event_name, read_log
+from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.shell.base.revision import Base, tree_at
+from workpacket.shell.transactions.failures import changing_nothing
+from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import platform_storage
+
+_ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
+
+
+@contextmanager
+def work_tree(repository: Repository) -> Iterator[Tree]:
+    """The files of the work tree, for reading."""
+    storage = platform_storage()
+    with changing_nothing():
+        top = storage.open_top(repository.root)
+    with Tree(storage, top) as tree:
+        yield tree
+
+
+def read_attestations(tree: Tree, leave_out: Container[str] = ()) -> tuple[EnvelopeFile, ...]:
+    """The files of the folder of attestations, in the order of their names; strange ones with empty contents."""
+    return tuple(_envelopes(tree, leave_out))
+
+
+def envelope_digests(tree: Tree, base: Base) -> frozenset[str]:
+    """The digests that the names of all envelopes say, of those here and of those of the base."""
+    names = {*tree.names(ATTESTATIONS_FOLDER), *_names_at(base)}
+    return frozenset(name.partition(".")[0] for name in names if _ENVELOPE_NAME.fullmatch(name))
+
+
+def _envelopes(tree: Tree, leave_out: Container[str]) -> Iterator[EnvelopeFile]:
+    for name in sorted(tree.names(ATTESTATIONS_FOLDER)):
+        if name.startswith(TEMPORARY_PREFIX) or name.partition(".")[0] in leave_out:
+            continue
+        if not _ENVELOPE_NAME.fullmatch(name):
+            yield EnvelopeFile(name, b"")
+            continue
+        data = read_file(tree, f"{ATTESTATIONS_FOLDER}/{name}")
+        if data is not None:
+            yield EnvelopeFile(name, data)
+
+
+def with_those_of_base(
+    files: tuple[EnvelopeFile, ...], base: Base, leave_out: Container[str] = ()
+) -> tuple[EnvelopeFile, ...]:
+    """And those that the base holds otherwise: a no or a revocation is undone neither by deleting nor by editing it."""
+    here = {file.name: file.data for file in files}
+    other = {
+        name: identity
+        for name, identity in _names_at(base).items()
+        if name.partition(".")[0] not in leave_out and (name not in here or blob_id(here[name], identity) != identity)
+    }
+    contents = read_blobs(base.repository, other.values())
+    kept = (file for file in files if file.name not in other)
+    return (*kept, *(EnvelopeFile(name, contents[identity]) for name, identity in other.items()))
+
+
+def _names_at(base: Base) -> dict[str, str]:
+    """The names of the base's envelopes, with the ids of their contents."""
+    return {
+        path.removeprefix(f"{ATTESTATIONS_FOLDER}/"): identity
+        for path, identity in tree_at(base.repository, base.commit, ATTESTATIONS_FOLDER).items()
+    }
+
+
+def read_packet_log(tree: Tree, packet: str) -> Log:
+    folder = f"{LOG_FOLDER}/{packet}"
+    names = (name for name in tree.names(folder) if not name.startswith(TEMPORARY_PREFIX))
+    files = {name: (read_file(tree, f"{folder}/{name}") or b"") if is_event_name(name) else b"" for name in names}
+    return read_log(packet, files)
+
+
+def logged_packets(tree: Tree) -> list[str]:
+    return sorted(tree.names(LOG_FOLDER))
+
+
+def read_file(tree: Tree, path: str) -> bytes | None:
+    """The bytes of a governed file, None if there is none; WorkpacketError where something else stands there."""
+    try:
+        found = tree.read(path)
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
+    return None if found is None else found.data
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The id that git gives to these bytes, by the kind of digest that the id `like` is."""
+    header = b"blob %d\0" % len(data)
+    return (hashlib.sha256 if len(like) == 64 else hashlib.sha1)(header + data).hexdigest()

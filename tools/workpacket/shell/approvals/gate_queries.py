@@ -1,0 +1,72 @@
+"""What a command has to ask the approvals: whether the gates that it passes are approved, and which waivers count.
+
+A `Question` is asked only about a packet that stands where the gate lies, so that a command which looks (`why`) can ask
+about every gate that might be the next one. What verifies signatures is loaded when there is something to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.added_gates import moves_under
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.transitions import transition
+from workpacket.model.plan import Moment
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.decide import Verdict
+
+
+class Question(Value):
+    """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
+    to be there at all; one that is not, and has none, stays shut."""
+
+    gate: str
+    terms: Mapping[str, str] = NOTHING
+    lanes: tuple[str, ...] = ()
+    optional: bool = False
+
+
+ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
+
+
+def verdict_question(choice: str) -> Question:
+    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+
+
+def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
+    """About every gate that the policy adds to a move that may be the next one."""
+    return tuple(
+        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
+        for added in policy.gates
+    )
+
+
+class Said(Value):
+    """The verdict for each gate that was asked about, and the ids of the waivers that count."""
+
+    verdicts: Mapping[str, Verdict] = NOTHING
+    approved: frozenset[str] = frozenset()
+
+
+def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
+    wanted = [question for question in questions if not question.lanes or packet.lane in question.lanes]
+    waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
+    if not (wanted or waivers) or not packet.state.history:
+        return Said()
+    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.facts import gate_policy, open_approvals, remember_base
+
+    name = packet.id.text
+    with open_approvals(repository, None, now, name) as approvals:
+        asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
+        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        accepted = frozenset(event.id for event in waivers if not list(rested_upon(approvals, event)))
+        if verdicts:
+            remember_base(approvals)
+    return Said(verdicts, accepted)

@@ -1,0 +1,152 @@
+"""What a gate of a packet is about: the files whose bytes are approved, the specification, the paths in scope.
+
+- activation: the refinement; the scope is what the stub says;
+- policy: all files of `.GOV/policy` as they are to become;
+- every other gate: the packet, with its own IN_SCOPE_PATHS.
+
+The specification is the one in force on the base, since a change cannot bring along the measure it is judged by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
+from workpacket.approvals.statement import Spec, Subject
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.stub import SPEC_POINTER
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.shell.approvals.envelopes import read_file
+from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.text.limits import DATA, MARKDOWN
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+ACTIVATION_GATE = "activation"
+# What the gate `policy` is about has no id of its own.
+POLICY_MATTER = "policy"
+
+_LONGEST_TEXT = 240
+_NOT_TEXT = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+# Gives the bytes of a file, of the work tree or of a commit.
+Reader = Callable[[str], "bytes | None"]
+# Gives those of several files that a commit holds, all at once.
+Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
+
+
+class ApprovalSubject(Value):
+    """`files` are what is approved, by path; empty if there is nothing. `refinement` is the file that names places."""
+
+    files: tuple[tuple[str, bytes], ...]
+    scope: tuple[str, ...] = ()
+    refinement: tuple[tuple[str, bytes], ...] = ()
+
+    @cached_property
+    def anchor(self) -> str:
+        """The places of the specification that the refinement names; only a repository with one asks for them."""
+        for path, data in self.refinement:
+            anchors = (anchor.get("spec_anchor") for anchor in Refinement(_source(path, data)).anchors)
+            return "; ".join(node.text or "" for node in anchors if node is not None)
+        return ""
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in self.files))
+
+
+def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubject:
+    """`read` gives the files of the packet; those of the policy are always the ones of the work tree."""
+    if gate == POLICY_GATE:
+        return ApprovalSubject(tuple(policy_files(tree).items()))
+    if gate == ACTIVATION_GATE:
+        files = refinement_of(read, packet)
+        return ApprovalSubject(files, _stub_scope(read, packet), files)
+    files = _first(read, packet_paths(packet))
+    return ApprovalSubject(files, _packet_scope(files), refinement_of(read, packet))
+
+
+def refinement_paths(packet: str) -> tuple[str, str]:
+    return f".GOV/refinements/{packet}.md", f".GOV/task_packets/{packet}/refinement.md"
+
+
+def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
+    """What the gate `activation` is about, with its path; nothing where there is none."""
+    return _first(read, refinement_paths(packet))
+
+
+def packet_paths(packet: str) -> tuple[str, str]:
+    return f".GOV/task_packets/{packet}.md", f".GOV/task_packets/{packet}/packet.md"
+
+
+def policy_files(tree: Tree) -> dict[str, bytes]:
+    """The files of `.GOV/policy` in the work tree, by path."""
+    paths = (f"{POLICY_FOLDER}/{name}" for name in sorted(tree.names(POLICY_FOLDER)))
+    return {path: data for path in paths if (data := read_file(tree, path)) is not None}
+
+
+def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
+    """The specification that the pointer names; None where there is no pointer, or nothing where it points."""
+    places = spec_places(read)
+    found = read(places)
+    for path in places:
+        if path in found:
+            anchored = f"{path}: {matter.anchor}" if matter.anchor else path
+            return Spec(_text(anchored), hashlib.sha256(found[path]).hexdigest())
+    return None
+
+
+def spec_places(read: Committed) -> tuple[str, ...]:
+    """Where the specification that the pointer names may lie; nowhere, where there is no pointer."""
+    pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
+    target = SpecPointer(_source(SPEC_POINTER, pointer)).target if pointer is not None else None
+    if target is None:
+        return ()
+    from workpacket.rules.specification import candidates
+
+    return candidates(target.value)
+
+
+def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
+    return next((((path, data),) for path in paths if (data := read(path)) is not None), ())
+
+
+def stub_path(packet: str) -> str:
+    return f".GOV/task_packets/stubs/{packet}.md"
+
+
+def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
+    from workpacket.documents.stub import Stub
+
+    path = stub_path(packet)
+    data = read(path)
+    return _scope(item.value for item in Stub(_source(path, data)).in_scope) if data is not None else ()
+
+
+def _packet_scope(files: tuple[tuple[str, bytes], ...]) -> tuple[str, ...]:
+    from workpacket.documents.packet import Packet
+
+    return _scope(item.value for path, data in files for item in Packet(_source(path, data)).in_scope_paths)
+
+
+def _scope(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({_text(item) for item in items if item.strip()}))
+
+
+def _text(text: str) -> str:
+    """As a statement can hold it: one line without control characters; what is too long is told by its digest."""
+    line = _NOT_TEXT.sub("?", " ".join(text.split()))
+    if len(line) <= _LONGEST_TEXT:
+        return line
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{line[:150]} (sha256 {digest})"
+
+
+def _source(path: str, data: bytes) -> Source:
+    """At most what a reader of documents takes; the digest of the subject covers all of it."""
+    limit = MARKDOWN.size if path.endswith(".md") else DATA.size
+    return Source.from_bytes(path, data[: limit + 1])

@@ -1,0 +1,67 @@
+"""What keeps a refinement from being complete, apart from the user's answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import cast
+
+from workpacket.documents.refinement import OPEN, Refinement
+from workpacket.documents.register_table import visible_lines
+from workpacket.documents.summary import RefinementSummary
+from workpacket.model.findings import Finding
+from workpacket.rules.refinement_rules import REFINEMENT_RULES
+from workpacket.rules.specification import anchor_problem
+from workpacket.text.source import Source
+
+_MARK = OPEN.rstrip(">")
+_ANSWERS = ("user_review_status", "user_signature", "user_approval_evidence")
+
+
+def refinement_faults(
+    refinement: Refinement, found: Iterable[Finding], specification: Source | None
+) -> tuple[Finding, ...]:
+    """`found` is what the check of the file said; of that count the errors of the strict profile."""
+    answered = set(_answer_lines(refinement))
+    kept = [fault for fault in found if _is_error(fault.code) and fault.line not in answered]
+    seen = {fault.line for fault in kept}
+    kept += [fault for fault in _left_open(refinement) if fault.line not in seen]
+    if specification is not None:
+        kept += _anchor_faults(refinement, specification)
+    return tuple(sorted(kept, key=lambda fault: fault.order))
+
+
+@cache
+def _mild_rules() -> frozenset[str]:
+    return frozenset(rule.code() for rule in REFINEMENT_RULES if rule.strict_severity != "error")
+
+
+def _is_error(code: str) -> bool:
+    return code not in _mild_rules()
+
+
+def _answer_lines(refinement: Refinement) -> Iterator[int]:
+    placed = refinement.placed_section("metadata")
+    for field in placed.fields if placed is not None else ():
+        if field.name in _ANSWERS:
+            yield refinement.source.line_and_column(field.key_span[0])[0]
+
+
+def _left_open(refinement: Refinement) -> Iterator[Finding]:
+    for line in visible_lines(refinement.source):
+        column = line.text.find(_MARK) + 1
+        if column:
+            message = "this point is still to be filled in"
+            yield Finding("placeholder_left", "error", refinement.path, line.number, column, message)
+
+
+def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Finding]:
+    summary = cast("RefinementSummary", refinement.summary())
+    pinned = summary["spec_digest"]
+    if pinned not in {specification.digest, specification.sha1}:
+        message = f"{specification.path} is not the version that was refined against"
+        yield Finding("spec_moved", "error", refinement.path, *summary["place"], message)
+    for anchor in summary["anchors"]:
+        problem = anchor_problem(anchor, specification)
+        if problem:
+            yield Finding("anchor_not_found", "error", refinement.path, *anchor["place"], problem)

@@ -1,0 +1,120 @@
+"""What judging a change looks at outside of the log that is judged: dependencies, waivers, git's history, the stub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit
+from workpacket.ledger.log import Log
+from workpacket.ledger.verify import read_logs, verify_append_only
+from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.gates import ended
+from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.review import reports_of
+from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.findings import Finding
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.reason_tables.judging import BY_CODE
+from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
+from workpacket.shell.work_done import containment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.added_lanes import LaneFault
+
+
+def around(
+    repository: Repository,
+    base: str,
+    governed: GovernedFiles,
+    logs: Mapping[str, Log],
+    name: str,
+    policy: LifecyclePolicy,
+) -> Around:
+    packet = governed.packet(WorkPacketId(name))
+    return Around(
+        {needed: _was_done(needed, logs, policy) for needed in packet.dependencies()},
+        frozenset(_waived(repository, base, packet)),
+        lambda event: _is_contained(repository, packet, event),
+    )
+
+
+def _was_done(needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+    """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
+    own = (log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v"))
+    return any(event.lane_to in policy.satisfied_by for log in own for event in log.events)
+
+
+def _waived(repository: Repository, base: str, packet: PacketFacts) -> Iterator[str]:
+    """The conditions that waivers lift which are approved and have not ended."""
+    waivers = [event for event in packet.state.waivers if event.attest]
+    if not waivers:
+        return
+    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.facts import open_approvals
+    from workpacket.shell.moment import moment
+
+    now = moment()
+    with open_approvals(repository, base, now) as approvals:
+        for event in waivers:
+            if not ended(event, now.now) and not list(rested_upon(approvals, event)):
+                yield event.text("rule") or ""
+
+
+def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
+    """Whether head, which becomes the target branch when the change lands, has what the event says was merged."""
+    submitted = [each.text("commit") for each in packet.state.history if each.type == "submitted"]
+    if event.text("commit") not in submitted:
+        return False
+    try:
+        return bool(containment(repository, packet, head_commit(repository) or "").proof)
+    except WorkpacketError:
+        return False
+
+
+def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
+    return any(event.moves_lane and event.id not in known for log in logs for event in log.events)
+
+
+def _unfit(fault: LaneFault) -> Finding:
+    """That nobody can say which moves of the change are legal."""
+    reason = BY_CODE["base_lanes_unfit"]
+    message = f"the policy of the base adds lanes that do not hold: {fault.message}"
+    return Finding(reason.code, reason.severity, POLICY_PATH, 0, 0, message, hint=fault.hint)
+
+
+def judge(repository: Repository, base: str) -> list[Finding]:
+    """Everything that stands against the change since `base`."""
+    commit = commit_of(repository, base)
+    root = str(repository.root)
+    files = append_only_files(root)
+    there = committed_ids(repository, commit)
+    findings = verify_append_only(there, object_ids(files, sha256=len(commit) == 64))
+    known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
+    logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
+    governed = find_governed(root)
+    policy = read_base_policy(repository, commit).lifecycle
+    findings += [_unfit(fault) for fault in policy.lane_faults[:1] if _brings_moves(logs.values(), known)]
+    packets = {name: log for name, log in logs.items() if name in governed.known}
+    reports = reports_of(logs.values())
+    for name, log in logs.items():
+        if name != CHECKPOINT_LOG:
+            digest_of = partial(digest_here, root)
+            beside = partial(around, repository, commit, governed, packets, name, policy)
+            for judged in judge_change(
+                log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
+            ):
+                reason = BY_CODE[judged.code]
+                message = f"{name}: {judged.message}"
+                findings.append(
+                    Finding(judged.code, reason.severity, judged.event.path, 0, 0, message, hint=reason.remedy)
+                )
+    return findings

@@ -1,0 +1,134 @@
+"""Verifying the log of a repository, by itself and against a base revision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from workpacket.audit.expired import may_expire, named_files, standing_faults
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.checkpoints import (
+    CHECKPOINTS_FOLDER,
+    Checkpoint,
+    checkpoint_findings,
+    signatures_without_event,
+)
+from workpacket.ledger.lanes import standing
+from workpacket.ledger.log import Log
+from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
+from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
+from workpacket.lifecycle.review import reports_of
+from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
+from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.findings import Finding
+from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids, paths_below, read_logged
+from workpacket.shell.moment import moment
+from workpacket.shell.tree import read_bytes
+from workpacket.value import NOTHING, Value
+
+_LARGEST_FILE = 64 * 1024 * 1024
+
+
+class LogsSeen(Value):
+    """The lane of each packet that has a log, '' where the log does not hold together; and all that is wrong with them.
+
+    `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
+    packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
+    `passed` counts the moves into each lane.
+    """
+
+    lanes: Mapping[str, str]
+    findings: list[Finding]
+    named: Sequence[str] = ()
+    passing: bool = False
+    activated: Sequence[str] = ()
+    rests_on_people: bool = False
+    passed: Mapping[str, int] = NOTHING
+
+
+def look_at_logs(root: str, now: str = "") -> LogsSeen:
+    """What `check` needs to know of the logs and of the files that they name, read once."""
+    files = log_files(root)
+    if not files:
+        return LogsSeen({}, [])
+    logs, findings = read_logs(files)
+    lanes: dict[str, str] = {}
+    passed: Counter[str] = Counter()
+    for name, log in logs.items():
+        findings += log.findings
+        if name != CHECKPOINT_LOG:
+            stand = standing(log)
+            findings += stand.findings
+            lanes[name] = stand.lane if stand.lane == FORKED or (log.sound and not stand.findings) else ""
+            passed.update(event.lane_to or "" for event in log.events if event.moves_lane)
+    now = now or moment().now
+    signatures = {path: read_logged(root, path) for path in paths_below(root, CHECKPOINTS_FOLDER)}
+    if signatures or CHECKPOINT_LOG in logs:
+        findings += _about_checkpoints(root, logs, {**files, **signatures}, now)
+    own = [log for name, log in logs.items() if name != CHECKPOINT_LOG]
+    digest_of = partial(digest_here, root)
+    reports = reports_of(own)
+    findings += [fault for log in own for fault in standing_faults(log, digest_of, now, reports)]
+    named = sorted({path for log in own for _, path, _ in named_files(log)})
+    activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
+    people = any(_needs_people(event) for log in logs.values() for event in log.events)
+    passing = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
+    return LogsSeen(lanes, findings, named, passing, activated, people, passed)
+
+
+def digest_here(root: str, path: str) -> str | None:
+    """The digest of a file of the work tree; None where there is none that can be read."""
+    try:
+        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
+    except OSError:
+        return None
+
+
+def _needs_people(event: LogEvent) -> bool:
+    """Whether the event claims a gate that no policy leaves open, or an approval."""
+    return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
+
+
+def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Finding]:
+    """What speaks against checkpoints, judged by the base. Most repositories have none, so what it takes is lazy."""
+    from pathlib import Path
+
+    from workpacket.git.repository import find_repository
+    from workpacket.shell.judging.log_checkpoints import judged_here
+
+    checkpoints = judged_here(find_repository(Path(root)), "", logs, files, now)
+    return [*checkpoint_findings(logs, checkpoints), *signatures_without_event(logs, _below(files))]
+
+
+def _below(files: Mapping[str, bytes]) -> Iterator[str]:
+    return (path for path in files if path.startswith(f"{CHECKPOINTS_FOLDER}/"))
+
+
+class Verified(Value):
+    """What `log verify` found out: the logs, their number of events, what is wrong, and what is vouched for by whom."""
+
+    logs: Mapping[str, Log]
+    files: Mapping[str, bytes]
+    events: int
+    findings: tuple[Finding, ...]
+    checkpoints: tuple[Checkpoint, ...]
+
+
+def verify_log(repository: Repository, base: str, now: str) -> Verified:
+    """Everything that is wrong with the log, by itself, by its checkpoints and, if one is named, against a base."""
+    from workpacket.shell.judging.log_checkpoints import judged_here
+
+    files = append_only_files(str(repository.root))
+    events = {path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")}
+    logs, stray = read_logs(events)
+    checkpoints = judged_here(repository, base, logs, files, now)
+    findings = [*verify_logs(logs, stray, checkpoints), *signatures_without_event(logs, _below(files))]
+    if base:
+        commit = commit_of(repository, base)
+        there = committed_ids(repository, commit)
+        findings += verify_append_only(there, object_ids(files, sha256=len(commit) == 64))
+    findings.sort(key=lambda finding: finding.order)
+    return Verified(logs, files, len(events), tuple(findings), checkpoints)
