@@ -86,7 +86,8 @@ def test_fix_repairs_what_is_safe_and_nothing_else(commands: Commands) -> None:
     path = commands.write(STUB_PATH, b"\xef\xbb\xbf" + OLD.encode() + b"\n\n")
     shown = commands("check", STUB_PATH, "--fix")
     assert path.read_text(encoding="utf-8") == OLD
-    assert "byte_order_mark" not in shown.out
+    assert "note: repaired 1 blank_lines_at_end, 1 byte_order_mark in 1 file" in shown.out
+    assert shown.out.count("byte_order_mark") == 1
     assert "date_only" in shown.out
 
 
@@ -376,4 +377,10 @@ def test_fmt_gives_one_object(commands: Commands) -> None:
     commands.write(STUB_PATH, b"\xef\xbb\xbf" + STUB.encode())
     shown = json.loads(commands("fmt", "--check", "--json").out)
     assert shown["exit_code"] == 1
-    assert shown["data"] == {"changed": [STUB_PATH], "written": False, "files": 1}
+    assert shown["data"] == {
+        "changed": [STUB_PATH],
+        "written": False,
+        "files": 1,
+        "repaired": {"byte_order_mark": 1},
+        "upgraded": [],
+    }

@@ -37,7 +37,7 @@ def test_repairing_any_bytes_comes_to_rest(kind: str, data: bytes, unsafe: bool)
 
     def repair(data: bytes) -> bytes:
         findings = load_findings(path, examine_bytes(path, kind, data).findings)
-        return repaired(Source.from_bytes(path, data), kind, findings, CODES, unsafe=unsafe).encode()
+        return repaired(Source.from_bytes(path, data), kind, findings, CODES, unsafe=unsafe)[0].encode()
 
     once = repair(data)
     assert repair(once) == once

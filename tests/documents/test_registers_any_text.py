@@ -73,7 +73,7 @@ def test_fixes_come_to_rest_and_keep_every_word_that_they_are_not_about(kind: st
     source = Source("x/register.md", text)
     for _ in range(6):
         findings = [as_finding(source, fault) for fault in all_faults(kind, source)]
-        repaired = repair(source, kind, findings, unsafe=unsafe)
+        repaired = repair(source, kind, findings, unsafe=unsafe).source
         if repaired is source:
             return
         source = repaired

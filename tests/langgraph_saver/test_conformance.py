@@ -1,4 +1,4 @@
-"""The suite that LangGraph publishes for checkpointers, all of it, on both stores: nothing undetected or skipped."""
+"""The suite that LangGraph publishes for checkpointers, all of it, on every store: nothing undetected or skipped."""
 
 from __future__ import annotations
 

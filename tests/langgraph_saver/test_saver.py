@@ -176,7 +176,7 @@ def test_versions_that_another_saver_made_go_on_as_strings(store: Store, current
 def test_a_version_without_a_number_is_refused_with_what_to_do(store: Store) -> None:
     with pytest.raises(RuntimeFault, match="'latest'") as caught:
         on(store).get_next_version("latest", None)
-    assert caught.value.code == "storage_unsuitable"
+    assert caught.value.code == "thread_version_invalid"
     assert "the saver that wrote it" in str(caught.value.hint)
 
 

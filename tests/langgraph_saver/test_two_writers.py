@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.graph import START, StateGraph
 
-from langgraph_saver.worlds import conversation, graph, on, put, require_sound, thread, values
+from langgraph_saver.worlds import State, conversation, graph, on, put, require_sound, thread, values
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.stores.contract import Append, Appended, Store
 from workpacket.runtime.stores.memory import MemoryStore
@@ -96,21 +99,47 @@ def test_a_second_beginning_is_refused_unless_the_first_checkpoint_is_copied(sto
 
 
 class Slow(MemoryStore):
+    """Nothing is stored before `gate` is open, and then slowly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
     def append(self, request: Append) -> Appended:
+        self.gate.wait(2)
         time.sleep(0.01)
         return super().append(request)
+
+
+async def cancelled(store: Slow) -> Any:
+    """A graph whose run was cancelled before its checkpoints were stored. They are still on their way."""
+    worked = asyncio.Event()
+
+    async def work(state: State) -> dict[str, list[str]]:
+        worked.set()
+        return {"text": [f"answer {len(state['text'])}"]}
+
+    builder = StateGraph(State)
+    builder.add_node("work", work)
+    builder.add_edge(START, "work")
+    compiled: Any = builder.compile(checkpointer=on(store))
+    given = {"number": 0, "text": ["q"]}
+    running = asyncio.create_task(compiled.ainvoke(given, thread("t"), durability="async"))
+    await worked.wait()
+    for _ in range(50):  # turns of the loop, in which the run comes to its end but for the storing
+        await asyncio.sleep(0)
+    while not running.done():  # a run that is cancelled once waits for its checkpoints; twice, and it leaves them
+        running.cancel()
+        await asyncio.sleep(0)
+    threading.Timer(0.02, store.gate.set).start()
+    return compiled
 
 
 def test_after_a_cancelled_run_the_next_turn_follows_all_that_it_left_behind() -> None:
     store = Slow()
 
     async def talk() -> None:
-        compiled = graph(on(store))
-        cancelled = asyncio.create_task(compiled.ainvoke({"number": 0, "text": ["q"]}, thread("t"), durability="async"))
-        await asyncio.sleep(0.02)
-        cancelled.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await cancelled
+        compiled = await cancelled(store)
         said = await compiled.ainvoke({"number": 1, "text": ["next"]}, thread("t"))
         assert said["text"] == ["q", "answer 1", "next", "answer 3"]
 
@@ -118,6 +147,35 @@ def test_after_a_cancelled_run_the_next_turn_follows_all_that_it_left_behind() -
     history = list(on(store).list(thread("t")))
     parents = [one.parent_config["configurable"]["checkpoint_id"] for one in history if one.parent_config]
     assert len(parents) == len(set(parents)) == len(history) - 1
+
+
+def ids(checkpoints: Iterable[CheckpointTuple]) -> list[str]:
+    return [one.checkpoint["id"] for one in checkpoints]
+
+
+EVERY_NAMESPACE: RunnableConfig = {"configurable": {"thread_id": "t"}}
+
+
+@pytest.mark.parametrize("asked", [thread("t"), EVERY_NAMESPACE, None], ids=["namespace", "thread", "all"])
+def test_after_a_cancelled_run_its_checkpoints_are_all_listed(asked: RunnableConfig | None) -> None:
+    store = Slow()
+
+    async def listed() -> list[str]:
+        saver = (await cancelled(store)).checkpointer
+        return ids([one async for one in saver.alist(asked)])
+
+    assert asyncio.run(listed()) == ids(on(store).list(thread("t")))
+
+
+def test_a_copy_holds_what_a_cancelled_run_left_behind() -> None:
+    store = Slow()
+
+    async def copied() -> None:
+        saver = (await cancelled(store)).checkpointer
+        await saver.acopy_thread("t", "copy")
+
+    asyncio.run(copied())
+    assert ids(on(store).list(thread("copy"))) == ids(on(store).list(thread("t")))
 
 
 def test_who_goes_on_from_a_deleted_thread_does_not_bring_half_of_it_back(store: Store) -> None:

@@ -1,8 +1,9 @@
 """LangGraph's own tests, run twice from a scratch folder: with its InMemorySaver, and with ours under the same names.
 
 Every test that passes with the former passes with the latter. `inside.txt` names those that look into the attributes
-of InMemorySaver, which is nothing that a saver promises. `nox -s langgraph` brings the versions that the tests are of;
-with WORKPACKET_PROOF=bounded, as in CI, only the files about persistence are run.
+of InMemorySaver, which is nothing that a saver promises. `racy.txt` names those that race threads against one another,
+with InMemorySaver too: only these are tried again if they fail with ours. `nox -s langgraph` brings the versions that
+the tests are of; with WORKPACKET_PROOF=bounded, as in CI, only the files about persistence are run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -37,25 +37,20 @@ def test_what_passes_with_the_saver_in_memory_passes_with_ours(tmp_path: Path) -
         path.chmod(0o755 if path.is_dir() else 0o644)
     shutil.copyfile(HERE / "scratch_conftest.py", scratch / "tests" / "conftest.py")
     (scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    theirs, ours = (verdicts(scratch, saver) for saver in ("memory", "workpacket"))
-    expected = {test for test, passed in theirs.items() if passed}
+    theirs, ours = (run(scratch, saver) for saver in ("memory", "workpacket"))
+    expected = {test for test, passed in theirs.items() if passed} - listed("inside.txt")
     assert len(expected) >= AT_LEAST
-    inside = {line.split()[0] for line in (HERE / "inside.txt").read_text("utf-8").splitlines() if line[:1] != "#"}
-    assert sorted(test for test in expected - inside if not ours.get(test)) == []
-
-
-def verdicts(scratch: Path, saver: str) -> Mapping[str, bool]:
-    """Of each test, whether it passed; of one that fails, whether it passed in one of two more tries.
-
-    A few of these tests race threads against one another, with every saver.
-    """
-    passed = run(scratch, saver)
+    failed = {test for test in expected if not ours.get(test)}
     for _ in range(2):
-        again = {test.partition("[")[0].rpartition("::")[2] for test, well in passed.items() if not well}
-        if not again:
-            break
-        passed |= {test: True for test, well in run(scratch, saver, "-k", " or ".join(sorted(again))).items() if well}
-    return passed
+        if again := sorted(test.partition("[")[0].rpartition("::")[2] for test in failed & listed("racy.txt")):
+            failed -= {test for test, passed in run(scratch, "workpacket", "-k", " or ".join(again)).items() if passed}
+    assert sorted(failed) == []
+
+
+def listed(name: str) -> frozenset[str]:
+    """The tests that a file names, each followed by the reason."""
+    lines = (HERE / name).read_text("utf-8").splitlines()
+    return frozenset(test for test, _ in (line.split(maxsplit=1) for line in lines if line[:1] != "#"))
 
 
 def run(scratch: Path, saver: str, *chosen: str) -> dict[str, bool]:
@@ -68,7 +63,7 @@ def run(scratch: Path, saver: str, *chosen: str) -> dict[str, bool]:
         "PYTHONPATH": str(ROOT / "tools"),
     }
     command = [
-        sys.executable, "-m", "pytest", "--quiet", "--numprocesses=auto", "-p", "no:cacheprovider",
+        sys.executable, "-m", "pytest", "--quiet", f"--numprocesses={0 if files else 'auto'}", "-p", "no:cacheprovider",
         "-p", "no:langsmith_plugin",
         f"--junitxml={report}", "--tb=line", *(f"--ignore=tests/{name}" for name in LEFT_OUT),
         *chosen, *(f"tests/{name}" for name in files),

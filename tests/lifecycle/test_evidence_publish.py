@@ -105,11 +105,14 @@ def test_a_log_that_was_taken_out_of_the_whole_history_is_begun_again(governed: 
         "filter-branch",
         "--index-filter",
         f"git rm -r -q --cached --ignore-unmatch .GOV/log/{NAME}",
-        "HEAD",
+        "--",
+        "--all",
     ]
     environment = {**os.environ, "FILTER_BRANCH_SQUELCH_WARNING": "1"}
     subprocess.run(command, cwd=governed.root, env=environment, check=True, capture_output=True)
-    assert governed.git("log", "--oneline", "HEAD", "--", f".GOV/log/{NAME}") == ""
+    for kept in governed.git("for-each-ref", "--format=%(refname)", "refs/original").split():
+        governed.git("update-ref", "-d", kept)
+    assert governed.git("log", "--oneline", "--all", "--", f".GOV/log/{NAME}") == ""
     governed.done("adopt")
     governed.commit("adopted")
     governed.done("check")

@@ -282,7 +282,7 @@ def test_what_offers_a_repair_is_gone_after_it(kind: str, changes: list[tuple[st
     source = Source.from_bytes(CANONICAL[kind][0], data)
     before = findings_in(kind, data)
     for unsafe in (False, True):
-        once = repaired(source, kind, before, frozenset(REASONS), unsafe=unsafe).encode()
+        once = repaired(source, kind, before, frozenset(REASONS), unsafe=unsafe)[0].encode()
         after = before if once == data else findings_in(kind, once)
         assert [found for found in after if found.fix and (found.fix.safe or unsafe)] == [], unsafe
         # Nothing new is said: a repair must not trade one finding for another.
@@ -322,7 +322,7 @@ def test_mojibake_of_thousands_of_words_is_repaired_whole_and_comes_to_rest() ->
     garbled = "Ã© word\n".encode() * 3_000
     path = CANONICAL["packet"][0]
     found = findings_in("packet", garbled)
-    once = repaired(Source.from_bytes(path, garbled), "packet", found, frozenset(REASONS), unsafe=True).encode()
+    once = repaired(Source.from_bytes(path, garbled), "packet", found, frozenset(REASONS), unsafe=True)[0].encode()
     assert once == "é word\n".encode() * 3_000
 
 
@@ -330,5 +330,5 @@ def test_a_drawn_box_is_replaced_and_not_kept_beside_the_real_one() -> None:
     for drawn in ("[] ", "\u2610 ", "1. ", ""):
         data = changed("stub", ("- [ ] ", drawn if drawn == "1. " else f"- {drawn}"))
         source = Source.from_bytes(CANONICAL["stub"][0], data)
-        repair = repaired(source, "stub", findings_in("stub", data), frozenset(REASONS), unsafe=False)
+        repair, _ = repaired(source, "stub", findings_in("stub", data), frozenset(REASONS), unsafe=False)
         assert repair.text == CANONICAL["stub"][1]

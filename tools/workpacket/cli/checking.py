@@ -14,7 +14,8 @@ from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.catalogue import catalogue
-from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.report.door import escape
+from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
 from workpacket.report.style import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import Profile, Settings, grade
@@ -66,34 +67,47 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     findings = selected(judged_in_part(workspace.root, checked.findings))
     unsafe = arguments.flag("unsafe-fixes")
     if arguments.flag("diff"):
-        from workpacket.cli.fixing import show_fixes
-
-        shown = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
-        if not files:
-            raise WorkpacketError("nothing_to_check", "no governance document found")
-        return Output(shown, exits.FINDINGS if shown else exits.OK, repeatable=False)
-    repairs = arguments.flag("fix") or unsafe
-    if base and repairs:
+        return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
+    wanted = arguments.flag("fix") or unsafe
+    notes: tuple[str, ...] = (_ALONE,) if arguments.words else ()
+    repaired: Repaired | None = None
+    if base and wanted:
         raise usage(arguments.command, "conflicting_options", "either --base or a repair")
-    if repairs:
+    if wanted:
         from workpacket.cli.fixing import fix_files, refuse_unreadable
 
         refuse_unreadable(files)
-        fix_files(workspace.root, kinds, findings, unsafe=unsafe)
+        repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(_looked_at_again(arguments, workspace))
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
-        findings = selected(judged_in_part(workspace.root, [*checked.findings, *told.findings]))
+        findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
+        notes = (*notes, repairs.told())
+        repaired = repairs.done()
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
-        notes=(_ALONE,) if arguments.words else (),
+        notes=notes,
         source_line=source_lines(workspace.root),
         fail_on=_severity(arguments.value("fail-on", "error")),
+        repaired=repaired,
     )
     status = exit_status(outcome, reasons)
-    lasts = not (repairs or base or checked.passing or told.passing)
+    lasts = not (wanted or base or checked.passing or told.passing)
     extras = [*checked.extras, *told.extras]
     return Output(render(arguments, outcome, status, reasons, style), status, extras, repeatable=lasts)
+
+
+def _diff(
+    workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
+) -> Output:
+    """What `--fix` would change; before it the files that it would refuse, in lines that those who apply it skip."""
+    from workpacket.cli.fixing import show_fixes
+
+    shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
+    if not kinds:
+        raise WorkpacketError("nothing_to_check", "no governance document found")
+    said = "".join(f"error: {escape(one.path)}: {escape(one.message)} ({one.code})\n" for one in refused)
+    return Output(said + shown, exits.FINDINGS if said or shown else exits.OK, repeatable=False)
 
 
 def render(

@@ -1,16 +1,21 @@
-"""`check --fix`, `--unsafe-fixes` and `--diff`."""
+"""`check --fix`, `--unsafe-fixes` and `--diff`, and the repairs of `fmt`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Edit, Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
+from workpacket.report.outcome import Repaired
 from workpacket.report.style import Style
-from workpacket.rules.repair import repair
+from workpacket.report.text import counted
+from workpacket.rules.repair import RepairRefused, repair
 from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.examining import examine_bytes, unreadable_finding
 from workpacket.shell.checking.rows import load_findings
@@ -24,18 +29,60 @@ from workpacket.text.source import Source
 _ROUNDS = 64
 
 
-def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> list[str]:
-    """Repairs the files that have fixable findings, and returns their paths."""
-    changed: list[tuple[Source, Source]] = []
+class Repairs(NamedTuple):
+    """What was repaired: before and after of each file, how often each code, and the files that were refused."""
+
+    changed: list[tuple[Source, Source]]
+    codes: Counter[str]
+    refused: list[Finding]
+
+    def told(self, verb: str = "repaired") -> str:
+        """`repaired 3 old_heading, 1 line_ends in 2 files`."""
+        if not self.codes:
+            return f"{verb} nothing"
+        by_code = ", ".join(f"{count} {code}" for code, count in sorted(self.codes.items()))
+        return f"{verb} {by_code} in {counted(len(self.changed), 'file')}"
+
+    def done(self) -> Repaired:
+        """The same for a report."""
+        return Repaired(tuple(before.path for before, _ in self.changed), dict(sorted(self.codes.items())))
+
+
+def nothing_yet() -> Repairs:
+    return Repairs([], Counter(), [])
+
+
+def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> Repairs:
+    """Repairs the files that have fixable findings. One that is refused stays as it is, and the others go on."""
+    repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
+    rewrite(root, "check --fix", repairs.changed)
+    return repairs
+
+
+def show_fixes(
+    root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
+) -> tuple[str, list[Finding]]:
+    """What the fixes would change, as one diff a file, and the files that would be refused."""
+    repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
+    shown = [render_diff(before, whole_change(before, after), style) for before, after in repairs.changed]
+    return "".join(shown), repairs.refused
+
+
+def _repaired_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> Repairs:
     codes = frozenset(finding.code for finding in findings)
     lanes = lanes_here(root)
+    repairs = nothing_yet()
     for path, group in _by_path(findings):
         before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
-        after = repaired(before, kinds[path], group, codes, unsafe=unsafe, lanes=lanes)
+        try:
+            after, made = repaired(before, kinds[path], group, codes, unsafe=unsafe, lanes=lanes)
+        except RepairRefused as refused:
+            repairs.refused.append(refusal_of(path, refused))
+            continue
         if after.text != before.text or after.bom != before.bom:
-            changed.append((before, after))
-    rewrite(root, "check --fix", changed)
-    return [before.path for before, _ in changed]
+            repairs.changed.append((before, after))
+            repairs.codes.update(made)
+    return repairs
 
 
 def repaired(
@@ -46,15 +93,21 @@ def repaired(
     *,
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
-) -> Source:
-    """The source with all fixes made, round after round; only findings with one of `codes` are repaired."""
+) -> tuple[Source, Counter[str]]:
+    """The source with all fixes made, round after round, and how often each code; only those of `codes` are repaired.
+
+    `RepairRefused` if a fix would change more than its finding names; then none is to be made.
+    """
+    made: Counter[str] = Counter()
     for _ in range(_ROUNDS):
-        before, source = source, repair(source, kind, findings, unsafe=unsafe, lanes=lanes)
+        before = source
+        source, settled = repair(source, kind, findings, unsafe=unsafe, lanes=lanes)
         if source is before:
             break
+        made.update(finding.code for finding in settled)
         row = examine_bytes(source.path, kind, source.encode(), lanes)
         findings = [finding for finding in load_findings(source.path, row.findings) if finding.code in codes]
-    return source
+    return source, made
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
@@ -65,16 +118,10 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
             raise WorkpacketError(finding.code, finding.message, hint=finding.hint, path=finding.path)
 
 
-def show_fixes(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style) -> str:
-    """What the fixes would change, as one diff a file."""
-    codes = frozenset(finding.code for finding in findings)
-    lanes = lanes_here(root)
-    shown: list[str] = []
-    for path, group in _by_path(findings):
-        before = Source.from_bytes(path, read_bytes(root, path, REGISTER.size))
-        after = repaired(before, kinds[path], group, codes, unsafe=unsafe, lanes=lanes)
-        shown.append(render_diff(before, whole_change(before, after), style))
-    return "".join(shown)
+def refusal_of(path: str, refused: RepairRefused) -> Finding:
+    """What is said of a file that a repair would have changed too much."""
+    message = f"not repaired, nothing was written: {refused}"
+    return Finding("repair_refused", "error", path, 0, 0, message, hint=catalogue()["repair_refused"].remedy)
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:

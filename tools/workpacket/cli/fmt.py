@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from typing import NamedTuple
 
 from workpacket.cli.check import chosen_files
 from workpacket.cli.checking import style_of
-from workpacket.cli.fixing import refuse_unreadable, repaired, whole_change
+from workpacket.cli.fixing import Repairs, nothing_yet, refusal_of, refuse_unreadable, repaired, whole_change
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.reading import kind_named
@@ -19,6 +21,7 @@ from workpacket.report.diff import render_diff
 from workpacket.report.door import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.text import counted
+from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.examining import examine_bytes, too_large, unreadable_finding
@@ -32,8 +35,8 @@ def run(arguments: Arguments) -> int:
     workspace = open_workspace()
     codes = frozenset(catalogue())
     writes = not (arguments.flag("check") or arguments.flag("diff"))
-    changed: list[tuple[Source, Source]] = []
-    left_out: list[Finding] = []
+    repairs = nothing_yet()
+    upgrades: list[str] = []
     files = chosen_files(arguments, workspace)
     if writes:
         refuse_unreadable(files)
@@ -41,26 +44,35 @@ def run(arguments: Arguments) -> int:
     for found in files:
         before = _readable(workspace.root, found)
         if isinstance(before, Finding):
-            left_out.append(before)
+            repairs.refused.append(before)
             continue
-        after = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"), lanes=lanes)
+        try:
+            done = formatted(before, found.kind, codes, upgrade=arguments.flag("upgrade"), lanes=lanes)
+        except RepairRefused as refused:
+            repairs.refused.append(refusal_of(found.path, refused))
+            continue
+        after = done.source
         if after.encode() == before.encode():
             continue
-        changed.append((before, after))
+        repairs.changed.append((before, after))
+        repairs.codes.update(done.codes)
+        upgrades += [found.path] if done.upgraded else []
         if arguments.flag("diff") and not arguments.flag("json"):
             sys.stdout.write(render_diff(before, whole_change(before, after), style_of(arguments)))
     if writes:
-        rewrite(workspace.root, "fmt", changed)
-    return _say(arguments, [before.path for before, _ in changed], left_out, len(files), writes=writes)
+        rewrite(workspace.root, "fmt", repairs.changed)
+    return _say(arguments, repairs, upgrades, len(files), writes=writes)
 
 
-def _say(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> int:
-    status = _status(changed, left_out, files, writes=writes)
+def _say(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int, *, writes: bool) -> int:
+    changed = [before.path for before, _ in repairs.changed]
+    status = _status(changed, repairs.refused, files, writes=writes)
     if arguments.flag("json"):
         data: dict[str, Json] = {"changed": [*changed], "written": writes, "files": files}
-        sys.stdout.write(render_envelope("fmt", status, left_out, data))
+        data |= {"repaired": dict(sorted(repairs.codes.items())), "upgraded": [*upgrades]}
+        sys.stdout.write(render_envelope("fmt", status, repairs.refused, data))
     else:
-        _report(arguments, changed, left_out, files, writes=writes)
+        _report(arguments, repairs, upgrades, files, writes=writes)
     return status
 
 
@@ -82,18 +94,28 @@ def _status(changed: list[str], left_out: list[Finding], files: int, *, writes: 
     return exits.OK if writes or not changed else exits.FINDINGS
 
 
+class Formatted(NamedTuple):
+    """A document in its canonical form, how often each code was repaired, and whether it was an older stub."""
+
+    source: Source
+    codes: Counter[str]
+    upgraded: bool
+
+
 def formatted(
     source: Source, kind: str, codes: frozenset[str], *, upgrade: bool, lanes: LaneTable = BUILT_IN
-) -> Source:
+) -> Formatted:
     """The canonical form of a document. Formatting what is formatted changes nothing."""
-    if upgrade and kind == "stub":
-        source = upgraded(source) or source
+    present = upgraded(source) if upgrade and kind == "stub" else None
+    source = present or source
     row = examine_bytes(source.path, kind, source.encode(), lanes)
-    return repaired(source, kind, load_findings(source.path, row.findings), codes, unsafe=False, lanes=lanes)
+    found = load_findings(source.path, row.findings)
+    return Formatted(*repaired(source, kind, found, codes, unsafe=False, lanes=lanes), present is not None)
 
 
-def _report(arguments: Arguments, changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> None:
-    for finding in left_out:
+def _report(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int, *, writes: bool) -> None:
+    changed = [before.path for before, _ in repairs.changed]
+    for finding in repairs.refused:
         sys.stderr.write(f"error: {escape(finding.path)}: {escape(finding.message)} ({finding.code})\n")
     if not files:
         sys.stderr.write("error: no governance document found (nothing_to_check)\n")
@@ -101,8 +123,12 @@ def _report(arguments: Arguments, changed: list[str], left_out: list[Finding], f
         return
     for path in changed:
         sys.stdout.write(f"{'formatted' if writes else 'would format'} {escape(path)}\n")
+    if repairs.codes:
+        sys.stdout.write(f"{repairs.told('repaired' if writes else 'would repair')}\n")
+    if upgrades:
+        sys.stdout.write(f"{'upgraded' if writes else 'would upgrade'} {counted(len(upgrades), 'older stub')}\n")
     verb = "formatted" if writes else "to be formatted"
-    unchanged = files - len(changed) - len(left_out)
+    unchanged = files - len(changed) - len(repairs.refused)
     sys.stdout.write(f"{counted(len(changed), 'file')} {verb}, {counted(unchanged, 'file')} unchanged\n")
 
 
@@ -113,7 +139,11 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Makes every safe fix: byte order marks, line ends, old headings, field syntax, checklists. After each one the document
-is read again, and unless only the intended thing changed, nothing is written.""",
+is read again, by readers of other people as well, and unless only the intended thing changed, nothing is written to
+the file: it is named, and the others are formatted.
+
+With `--upgrade`, stubs of the older family are rewritten into the present form. Every line is carried over; what nobody
+said is left open as `<fill in>`, which `check` reports.""",
     options=(
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),

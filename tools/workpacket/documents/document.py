@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, overload
 
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -83,6 +84,21 @@ class Document:
         node = self.at(*path)
         found = (as_text(item) for item in node.items) if node is not None else ()
         return tuple(text for text in found if text is not None)
+
+    def run(self, text: Text | None) -> Run | None:
+        """Where the text stands as one piece; None where the reader put it together from several."""
+        return Run.quoting(self.source.text, text.start, text.value) if text is not None else None
+
+    def first_line(self, text: Text | None) -> Run | None:
+        """The part of a text that stands on its first line; None where it begins with something else than its words.
+
+        What a command writes in its place leaves the lines below to their author.
+        """
+        if text is None:
+            return None
+        end = self.source.line_span(self.source.line_and_column(text.start)[0])[1]
+        words = self.source.text[text.start : min(end, max(text.end, text.start))].rstrip()
+        return Run.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
         """The fields that hold a moment, by the name that people know."""

@@ -41,6 +41,9 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         missing = [label for label, value in fields.items() if value is None]
     if missing:
         return f"METADATA has no field {', no '.join(missing)} to fill in"
+    long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
+    if long:
+        return f"its METADATA field {long[0]} goes over several lines; what stands below its first line would be lost"
     edits = [_edit(source, span, wanted[label]) for label, value in fields.items() if value for span in [value[1]]]
     filled = apply_edits(source, edits)
     reread = {label: value[0] if value else None for label, value in _fields(Refinement(filled)).items()}

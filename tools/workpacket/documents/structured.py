@@ -169,16 +169,17 @@ def _fields_node(placed: PlacedSection) -> Node:
     for field in placed.fields:
         spec = placed.spec.field(field.name) or FieldSpec(field.name)
         if spec.key not in entries:
-            entries[spec.key] = _value_node(field, spec)
+            entries[spec.key] = _value_node(field, spec, own_line=placed.spec.key == "metadata")
             keys[spec.key] = field.key_span
     return Node(entries, *placed.section.title_span, keys)
 
 
-def _value_node(field: Field, spec: FieldSpec) -> Node:
+def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
+    """The value of a field. With `own_line`, what is nested below a value is no part of it: an id, a date, a status."""
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
         return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)
-    if field.owned:
+    if field.owned and not (own_line and field.value):
         items = list(walk_items(field.children))
         texts = [field.value] * bool(field.value) + [item.text for item in items]
         return Node(

@@ -123,10 +123,8 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
         return []
     if digest.value.lower() in {spec.digest, spec.sha1} and found.spec_path == spec.path:
         return []
-    return [
-        Edit(target.start, target.end, f"{pointer.path} -> {spec.path}"),
-        Edit(digest.start, digest.end, spec.digest),
-    ]
+    wanted = ((found.first_line(target), f"{pointer.path} -> {spec.path}"), (found.first_line(digest), spec.digest))
+    return [run.replaced_by(words).edit for run, words in wanted if run is not None]
 
 
 def specification_missing(facts: Facts) -> Unmet:

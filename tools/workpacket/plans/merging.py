@@ -15,7 +15,6 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.register_text import BOARD_PATH
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LaneTable
 from workpacket.plans.conflicts import KEEPING_BOTH
@@ -78,8 +77,9 @@ def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
 
 
 def _with_status(source: Source, value: str) -> Source:
-    status = Packet(source).status
-    return source if status is None else apply_edits(source, [Edit(status.start, status.end, value)])
+    packet = Packet(source)
+    run = packet.first_line(packet.status)
+    return source if run is None else apply_edits(source, [run.replaced_by(value).edit])
 
 
 def _packet_of(path: str, facts: Facts) -> PacketFacts | None:

@@ -56,7 +56,8 @@ def status_edits(packet: Packet, lane: Lane) -> list[Edit]:
     status = packet.status
     if status is None or status.value in {lane.title, lane.token}:
         return []
-    return [Edit(status.start, status.end, lane.title)]
+    run = packet.first_line(status)
+    return [run.replaced_by(lane.title).edit] if run is not None else []
 
 
 def board_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -> TaskBoard:

@@ -43,6 +43,8 @@ def render_check(outcome: CheckOutcome, exit_code: int) -> str:
         "fail_on": outcome.fail_on,
         "notes": [escape(note) for note in outcome.notes],
     }
+    if outcome.repaired is not None:
+        data["repaired"] = {"files": [*outcome.repaired.files], "by_code": dict(outcome.repaired.codes)}
     return render_envelope("check", exit_code, outcome.findings, data)
 
 

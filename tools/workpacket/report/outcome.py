@@ -18,6 +18,13 @@ def no_source(_path: str, _line: int) -> str | None:
     return None
 
 
+class Repaired(NamedTuple):
+    """What `--fix` repaired: the files, and how often each code."""
+
+    files: tuple[str, ...]
+    codes: Mapping[str, int]
+
+
 class CheckOutcome(NamedTuple):
     """`files` gives each checked path its kind, also the unreadable ones; `source_line` a line without its end.
 
@@ -30,6 +37,7 @@ class CheckOutcome(NamedTuple):
     notes: tuple[str, ...] = ()
     source_line: SourceLine = no_source
     fail_on: Severity = "error"
+    repaired: Repaired | None = None
 
     @property
     def files_by_kind(self) -> dict[str, int]:

@@ -47,6 +47,7 @@ def render_statistics(outcome: CheckOutcome, reasons: Mapping[str, Reason], styl
         lines.append(f"{entry.count:>{digits}}  {severity}  {code}  {mark}  {escape(title)}".rstrip(" "))
     if lines:
         lines.append("")
+    lines += [f"note: {escape(note)}" for note in outcome.notes]
     lines.append(summary(outcome))
     return "\n".join(lines) + "\n"
 

@@ -10,8 +10,8 @@ from workpacket.documents.batch_plan import STATUSES, ProblemCode, plan
 from workpacket.documents.batch_yaml import ISSUE_FIELDS, TaskEntry, status_word
 from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.plain_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
@@ -44,7 +44,8 @@ class IntegerLookingSha(CheckpointRule):
         if commit is None or document.source.text[commit.start : commit.end] != commit.value:
             return
         if isinstance(resolve(commit.value), int) or read_otherwise(commit.value) == "number":
-            edits = [Edit(commit.start, commit.end, double_quoted(commit.value))]
+            run = document.run(commit)
+            edits = [run.replaced_by(double_quoted(commit.value))] if run is not None else []
             message = f"other readers take the commit id {commit.value} for a number"
             yield self.fault(commit.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
 
@@ -83,7 +84,8 @@ class DeferredIssueMapping(CheckpointRule):
                 continue
             raw = document.source.text[issue.start : issue.end]
             one_line = raw.isprintable() and not raw.startswith("{")
-            edits = [Edit(issue.start, issue.end, double_quoted(raw))] if one_line else []
+            run = Run.on_line(document.source.text, issue.start, issue.end) if one_line else None
+            edits = [run.replaced_by(double_quoted(raw))] if run is not None else []
             key = next(iter(issue.mapping))
             message = f"this is read as a mapping with the key {key!r}, not as a sentence"
             yield self.fault(issue.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
-from workpacket.model.findings import Edit
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.rules.board_sections import BoardRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.formats import date
 
+_MARKS = lazy_pattern(
+    r"(?:[-*+\u2022]|[0-9]+[.)])[ \t]*(?:\[ \][ \t]+)?(?!.*\]\()[][()*_`\\ \t:|=>\u2192\u2013\u2014-]*\Z"
+)
 _ACTIVE_SECTION = "active"
 _BLOCKED = "BLOCKED"
 # Where boards without a section In Review keep what waits to be merged, and where abandoned work was put.
@@ -71,10 +75,23 @@ class BoardEntryForm(BoardRule):
                 continue
             start, end = entry.head
             wanted = _canonical(entry, token)
-            # A link would be lost.
-            edits = [] if "](" in document.source.text[start:end] else [Edit(start, end, wanted)]
+            run = _marks_only(document, entry)
+            edits = [run.replaced_by(wanted)] if run is not None else []
             shown = document.source.text[start:end].strip()
             yield self.fault((start, end), f"the entry is written `{shown}`", hint=f"`{wanted}`", edits=edits)
+
+
+def _marks_only(document: TaskBoard, entry: BoardEntry) -> Run | None:
+    """The head of an entry if, besides id and token, it holds only marks; a link, a tick, a level would be lost."""
+    run = Run.on_line(document.source.text, *entry.head)
+    if run is None:
+        return None
+    spans = [entry.wp_id.span, *([entry.token.span] if entry.token is not None else [])]
+    left = "".join(
+        " " if any(start <= run.start + at < end for start, end in spans) else character
+        for at, character in enumerate(run.words)
+    )
+    return run if _MARKS.match(left) else None
 
 
 def _canonical(entry: BoardEntry, token: str) -> str:
@@ -97,8 +114,8 @@ class BoardTokenMissing(BoardRule):
                 continue
             lanes = [lane.token for lane in document.lanes.lanes if lane.section == entry.section.key]
             hint = f"write `{' or '.join(_canonical(entry, lane) for lane in lanes)}`" if lanes else ""
-            simple = len(lanes) == 1 and "](" not in document.source.text[slice(*entry.head)]
-            edits = [Edit(*entry.head, _canonical(entry, lanes[0]))] if simple else []
+            run = _marks_only(document, entry) if len(lanes) == 1 else None
+            edits = [run.replaced_by(_canonical(entry, lanes[0]))] if run is not None else []
             yield self.fault(entry.wp_id.span, f"the entry of {entry.wp_id.value} has no token", hint=hint, edits=edits)
 
 

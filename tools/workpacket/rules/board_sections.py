@@ -6,14 +6,17 @@ from collections.abc import Iterator
 
 from workpacket.documents.layout import heading_key
 from workpacket.documents.task_board import BoardSection, TaskBoard
-from workpacket.model.findings import Edit
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import BUILT_IN, LaneTable, Section
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
 _LATER = frozenset({"in review"})
 _LEVEL = 2
+# The name of a section, in front of what its owner says about it.
+_NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
 class BoardRule(DocumentRule[TaskBoard]):
@@ -140,13 +143,15 @@ class BoardHeadingSpelling(BoardRule):
                 message = f"`{section.title}` is no heading of level {_LEVEL}"
                 yield self.fault((start, end), message, hint=f"write `## {wanted}`")
                 continue
-            name = section.title.partition("(")[0].rstrip()
-            remark = section.title[len(name) :].strip()
+            match = _NAME.match(section.title)
+            name = match.group() if match is not None else ""
+            remark = section.title[len(name) :]
             if name == wanted.partition("(")[0].rstrip() and (remark or "(" not in wanted):
                 continue
             # A remark of the owner stays.
-            written = f"{wanted.partition('(')[0].rstrip()} {remark}" if remark else wanted
-            edits = [Edit(start, end, written)]
+            written = f"{wanted.partition('(')[0].rstrip()}{remark}" if remark else wanted
+            run = Run.quoting(document.source.text, start, section.title)
+            edits = [run.replaced_by(written)] if run is not None and name else []
             message = f"the heading is written `{section.title}`"
             yield self.fault((start, end), message, hint=f"write `## {written}`", edits=edits)
 
@@ -171,8 +176,8 @@ class BoardBlankLines(BoardRule):
             lines = f"{count} blank lines leave" if count > 1 else "a blank line leaves"
             where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
             message = f"{lines} {where} in the board of {document.source.line_count} lines"
-            edits = [Edit(start, end, "") for start, end in holes]
-            yield self.fault(holes[0], message, edits=edits, fix_title="take them out")
+            edits = [Run(document.source.text, *hole).deleted() for hole in holes]
+            yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="take them out")
 
 
 def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workpacket.documents.layout import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
-from workpacket.model.findings import Edit
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.structured import StructuredRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Field
+
+_ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
+_BOX = lazy_pattern(r"\[[ xX]\]|~")
 
 
 class FieldDuplicate(StructuredRule):
@@ -98,13 +103,18 @@ class FieldSyntax(StructuredRule):
             spec = placed.spec.field(field.name) if placed is not None else None
             start, end = syntax_span(document, field)
             shown = document.source.text[start:end]
-            # A remark in parentheses may stand behind the name: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap):`.
-            plain = shown == spec.written or shown.startswith(f"- {spec.label} (") if spec is not None else True
-            if spec is not None and not shown.startswith("#") and not plain:
-                edits = [Edit(start, end, spec.written)]
-                yield self.fault(
-                    (start, end), f"the field is written `{shown}` instead of `{spec.written}`", edits=edits
-                )
+            written = _written(spec, field) if spec is not None else shown
+            if shown not in {written, ""} and not shown.startswith("#"):
+                # A tick, or words that are struck out, would be lost.
+                run = Run.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
+                edits = [run.replaced_by(written)] if run is not None else []
+                yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)
+
+
+def _written(spec: FieldSpec, field: Field) -> str:
+    """How the field begins in a canonical document; what stands in parentheses behind its name stays."""
+    asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
+    return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
 
 
 def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from workpacket.documents.document import Document, Text
 from workpacket.documents.structured import StructuredDocument, items_of_section, walk_items
 from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
@@ -23,7 +22,12 @@ _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
 # With dots the day comes first wherever dates are written so; with strokes nobody can tell.
 _WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
 _NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
-_HINT_BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}([ \t]+[(<].*)\Z")
+_BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
+# What stands in parentheses or angles, and of that, what templates say about how a field is filled in.
+_ENCLOSED = lazy_pattern(r"[ \t]*(?:\((?:[^()]|\([^()]*\))*\)|<[^<>]*>)\Z")
+_OF_A_TEMPLATE = lazy_pattern(
+    r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
+)
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -40,7 +44,7 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
 
     Whoever reads the field gets a value that no packet has.
 
-    Remedy: `workpacket check --fix` cuts the hint off.
+    Remedy: `workpacket check --fix` cuts the hint off; `--unsafe-fixes` also words that are not a template's.
     """
 
     kinds = ("stub", "refinement", "packet")
@@ -49,17 +53,31 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in id_fields(document):
             written, end = leading_word(text.value)
-            if end < len(text.value) and WorkPacketId.try_parse(written) is not None:
-                start = text.start + end
-                message = f"behind the value of {name} stands left-over hint text"
-                edits = [Edit(start, text.end, "")]
-                yield self.fault((start, text.end), message, edits=edits, fix_title="cut it off")
+            if is_hint(text.value[end:]) and WorkPacketId.try_parse(written) is not None:
+                yield self._left_over(document, name, text, end)
         commit = document.text_at("metadata", "merge_base_sha")
-        hint = _HINT_BEHIND_COMMIT.search(commit.value) if commit is not None else None
-        if commit is not None and hint is not None:
-            span = (commit.start + hint.start(1), commit.end)
-            message = "behind the value of MERGE_BASE_SHA stands left-over hint text"
-            yield self.fault(span, message, edits=[Edit(*span, "")], fix_title="cut it off")
+        behind = _BEHIND_COMMIT.match(commit.value) if commit is not None else None
+        if commit is not None and behind is not None and is_hint(behind["rest"]):
+            yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
+
+    def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Fault:
+        rest = text.value[end:].strip()
+        run = document.run(text)
+        hint = "" if run is not None else "it goes over several lines: delete it by hand"
+        return self.fault(
+            (text.start + end, text.end) if run is not None else text.span,
+            f"behind the value of {name} stands {rest!r}",
+            hint=hint,
+            edits=[run.part(end).deleted()] if run is not None else [],
+            fix_title=f"delete {rest!r}",
+            # The words of a template are nobody's; other words may be somebody's.
+            safe=_OF_A_TEMPLATE.search(rest) is not None,
+        )
+
+
+def is_hint(rest: str) -> bool:
+    """Whether what stands behind a value explains it: in parentheses or angles, and without another id."""
+    return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 
 class IdMalformed(DocumentRule[StructuredDocument]):
@@ -80,6 +98,11 @@ class IdMalformed(DocumentRule[StructuredDocument]):
                 look_alike = f" (U+{ord(odd):04X} is not ASCII)" if odd else ""
                 message = f"{name} is {text.value!r}, which is not a work packet id{look_alike}"
                 yield self.fault(text.span, message, hint="write it as WP-<phase>-<slug>, with an optional -v<N>")
+                continue
+            rest = text.value[leading_word(text.value)[1] :]
+            if rest.strip() and not is_hint(rest):
+                message = f"{name} holds more than the id {value}: {rest.strip()!r}"
+                yield self.fault(text.span, message, hint="leave one id in the field and say the rest elsewhere")
 
 
 class IdFileMismatch(DocumentRule[StructuredDocument]):
@@ -106,7 +129,7 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
 
     The registry finds the active packet by the base id; this packet would be found under another one.
 
-    Remedy: `workpacket check --fix` writes the id without its revision.
+    Remedy: `workpacket check --fix` takes the revision away; of two different bases, correct the wrong one.
     """
 
     kinds = ("stub", "packet")
@@ -120,9 +143,13 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
             return
         written = leading_id(base.value)
         if written != str(own.base):
-            start = base.start + base.value.index(written)
-            edits = [Edit(start, start + len(written), str(own.base))]
-            yield self.fault(base.span, f"BASE_WP_ID is {written}; the base of {own} is {own.base}", edits=edits)
+            run = document.run(base)
+            start = base.value.index(written)
+            edits = [run.part(start, start + len(written)).replaced_by(str(own.base))] if run is not None else []
+            message = f"BASE_WP_ID is {written}; the base of {own} is {own.base}"
+            # Of two different bases nobody can say from here which one is right.
+            only_revision = WorkPacketId.parse(written).base == own.base
+            yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
 
 
 # The kinds whose readers say which fields hold a moment.
@@ -144,7 +171,8 @@ class DateOnly(DocumentRule[Document]):
     def check(self, document: Document) -> Iterator[Fault]:
         for name, text in document.dates():
             if not date(text.value):
-                edits = [Edit(text.end, text.end, "T00:00:00Z")]
+                run = document.run(text)
+                edits = [run.followed_by("T00:00:00Z")] if run is not None else []
                 message = f"{name} has no time of day"
                 yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.register_table import RegisterDocument, Row, Table
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 
 
@@ -64,7 +64,8 @@ class RegisterTableTorn(RegisterRule):
         for table in document.tables:
             if not table.has_dashes:
                 end = table.header.span[1]
-                edits = [Edit(end, end, f"{document.source.eol}|{'---|' * len(table.columns)}")]
+                dashes = f"{document.source.eol}|{'---|' * len(table.columns)}"
+                edits = [Run(document.source.text, end, end).replaced_by(dashes)]
                 message = "the line of dashes below the header is missing"
                 yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
             yield from self._torn_rows(document, table)
@@ -77,7 +78,7 @@ class RegisterTableTorn(RegisterRule):
                 between = (starts[previous.line], starts[row.line - 1])
                 # A comment may stand there.
                 blank = not document.source.text[slice(*between)].strip()
-                edits = [Edit(*between, "")] if table.has_dashes and blank else []
+                edits = [Run(document.source.text, *between).deleted()] if table.has_dashes and blank else []
                 message = "a blank line tears this row off the table"
                 yield self.fault(row.span, message, edits=edits, fix_title="take it out")
             elif row.torn == "text":

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.model.findings import Edit
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.lanes import Section
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.fault import Fault
 
 _WORK_KINDS = frozenset({"packet", "stub"})
+_NO_WORDS = lazy_pattern(r"[\W_]+")
 
 
 class RegistryRule(DocumentRule[TraceabilityRegistry]):
@@ -115,12 +117,21 @@ class RegistryBoardMalformed(RegistryRule):
             if cell is None or (section is not None and named):
                 continue
             if section is not None and active is not None:
-                edits = [Edit(*cell.span, f"{section.heading}: {active}")]
+                # More than the name of the section is somebody's remark, and stays.
+                run = document.run(cell) if _says_only(cell.value, section) else None
+                edits = [run.replaced_by(f"{section.heading}: {active}")] if run is not None else []
                 yield self.fault(cell.span, f"the cell names no packet: {cell.value!r}", edits=edits)
             else:
                 shown = repr(cell.value) if cell.value else "nothing"
                 message = f"the cell says {shown} and names no section of the board"
                 yield self.fault(cell.span, message, hint="write `<Section>: <WP_ID>`")
+
+
+def _says_only(cell: str, section: Section) -> bool:
+    """Whether the cell holds the name of the section, perhaps with marks, and nothing else."""
+    return "](" not in cell and _NO_WORDS.sub(" ", cell).strip().casefold() in {
+        _NO_WORDS.sub(" ", name).strip().casefold() for name in (section.heading, section.heading.partition("(")[0])
+    }
 
 
 class RegistryBoardOtherPacket(RegistryRule):

@@ -1,17 +1,19 @@
 """Makes fixes, and proves that nothing else changed.
 
 Edits are chosen so that none overlaps another, applied from the end, and the text is read again. The new tree of values
-may differ from the old one only where an edit touched it. A fix of which that cannot be shown is not made.
+may differ from the old one only where an edit touched it; a fix of which that cannot be shown is not made. What was
+made is then compared by readers that are not ours (`text.second_reading`), which know nothing of the rule that asked
+for it: if they see any other change, the file is refused as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
-from typing import TypeAlias
+from itertools import pairwise, zip_longest
+from typing import NamedTuple, TypeAlias
 
 from workpacket.documents.reading import read_document
-from workpacket.model.findings import Edit, Finding
+from workpacket.model.findings import Edit, Finding, Fix
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.edits import DROP_BOM, apply_edits, compatible
 from workpacket.text.node import Node
@@ -21,13 +23,62 @@ EditGroup: TypeAlias = tuple[Edit, ...]
 Path: TypeAlias = tuple[str | int, ...]
 
 
+class RepairRefused(Exception):
+    """A repair would change more than its findings name; the message says what."""
+
+
+class Repair(NamedTuple):
+    """A source after a repair, and the findings that were repaired."""
+
+    source: Source
+    made: tuple[Finding, ...] = ()
+
+
 def repair(
     source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool, lanes: LaneTable = BUILT_IN
-) -> Source:
-    """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out."""
-    fixes = [finding.fix for finding in findings if finding.fix is not None and (finding.fix.safe or unsafe)]
-    edits = [edit for group in _proved(source, kind, compatible(fix.edits for fix in fixes), lanes) for edit in group]
-    return apply_edits(source, edits) if edits else source
+) -> Repair:
+    """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out.
+
+    `RepairRefused` if a fix does not fit the file, or if other readers see a change that no finding names.
+    """
+    wanted = [(finding, finding.fix) for finding in findings if finding.fix and (finding.fix.safe or unsafe)]
+    for finding, fix in wanted:
+        _refuse_misfit(source, finding, fix)
+    groups = compatible(fix.edits for _, fix in wanted)
+    kept = _proved(source, kind, [group for group in groups if group is not None], lanes)
+    edits = [edit for group in kept for edit in group]
+    if not edits:
+        return Repair(source)
+    after = apply_edits(source, edits)
+    if after.encode() == source.encode():
+        return Repair(source)
+    # Both libraries are imported where something is repaired, and nowhere else.
+    from workpacket.text.second_reading import unexpected_change
+
+    said = unexpected_change(source, after, edits)
+    if said:
+        raise RepairRefused(said)
+    made = frozenset(kept)
+    # Read from its bytes, as the next round's findings are: behind a byte order mark there may stand another.
+    after = Source.from_bytes(source.path, after.encode())
+    return Repair(after, tuple(finding for (finding, _), group in zip(wanted, groups, strict=True) if group in made))
+
+
+def _refuse_misfit(source: Source, finding: Finding, fix: Fix) -> None:
+    """Edits lie inside the file and on the lines of their finding; blank ones also on the blank lines beside them."""
+    ordered = sorted((edit.start, edit.end) for edit in fix.edits)
+    fits = all(first[1] <= second[0] for first, second in pairwise(ordered))
+    for edit in fix.edits if fits else ():
+        if edit == DROP_BOM:
+            continue
+        fits = 0 <= edit.start <= edit.end <= len(source.text)
+        if fits and (edit.text.strip() or source.text[edit.start : edit.end].strip()):
+            lines = source.line_and_column(edit.start)[0], source.line_and_column(edit.end)[0]
+            fits = finding.line <= lines[0] and lines[1] <= max(finding.end_line, finding.line)
+        if not fits:
+            break
+    if not fits:
+        raise RepairRefused(f"the repair of {finding.code} at line {finding.line} reaches beyond its lines")
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:

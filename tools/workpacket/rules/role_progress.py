@@ -11,7 +11,7 @@ from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit, Finding
+from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.repository import Repository
 from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule
@@ -89,7 +89,8 @@ class RoleStatusUnknown(RoleRule):
         meant = word if word in STATUSES else _MEANT.get(word, "")
         inside = without_quotes(document.source, status)
         # Another spelling, not another word: that may have been meant otherwise.
-        edits = [Edit(inside.start, inside.end, meant)] if word in {meant, "completed"} else []
+        run = document.run(inside) if word in {meant, "completed"} else None
+        edits = [run.replaced_by(meant)] if run is not None else []
         hint = f"write {meant}" if meant else f"write one of {', '.join(STATUSES)}"
         yield self.fault(status.span, f"the status is {status.value!r}", hint=hint, edits=edits)
 

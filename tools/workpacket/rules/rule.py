@@ -8,10 +8,11 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Confidence, Edit, Finding, Fix
+from workpacket.model.findings import Confidence, Finding
 from workpacket.model.reasons import Family, Reason, Severity
 from workpacket.rules.files import Files
 from workpacket.rules.repository import Repository
+from workpacket.text.edits import Replacement, fix_of
 from workpacket.text.fault import Fault
 
 D = TypeVar("D", bound=Document)
@@ -84,11 +85,15 @@ class DocumentRule(Rule, Generic[D]):
         message: str,
         *,
         hint: str = "",
-        edits: Iterable[Edit] = (),
+        edits: Iterable[Replacement] = (),
         fix_title: str = "",
+        safe: bool | None = None,
     ) -> Fault:
-        made = tuple(edits)
-        fix = Fix(made, safe=self.fix == "safe", title=fix_title) if made else None
+        """A fault about `span`. A repair may change the lines of `span` and no others: else there is none.
+
+        `safe` is said where some repairs of a rule are less safe than the rule itself.
+        """
+        fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
         return Fault(self.code(), span[0], span[1], message, hint, fix)
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from workpacket.documents.layout import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.outline import Section
 
@@ -183,7 +183,8 @@ class OldHeading(StructuredRule):
             name = section.title.partition("(")[0].partition("[")[0].partition(":")[0].rstrip()
             wanted = placed.spec.heading.partition("(")[0].rstrip()
             if name != wanted:
-                edits = [Edit(start, start + len(name), wanted)]
+                run = Run.quoting(document.source.text, start, name)
+                edits = [run.replaced_by(wanted)] if run is not None else []
                 yield self.fault((start, end), f"the heading is now written `{wanted}`", edits=edits)
 
 
@@ -207,7 +208,7 @@ class HeadingLevel(StructuredRule):
             marks = (heading.start, heading.start + len(heading.marker))
             # Of a heading that is underlined, the marks stand below it: that is left to its author.
             can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
-            edits = [Edit(*marks, wanted)] if can_move else []
+            edits = [Run(document.source.text, *marks).replaced_by(wanted)] if can_move else []
             message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
             yield self.fault(section.title_span, message, hint=f"write `{wanted} {section.title}`", edits=edits)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 from workpacket.text.fields import Item
 
@@ -67,7 +67,8 @@ class StubStatusNotCanonical(StubRule):
         lane = lanes[0].token if lanes else ""
         if lane and lane not in STUB_LANES:
             return
-        edits = [Edit(status.start, status.end, CANONICAL_STATUS)] if lane == CANONICAL_LANE else []
+        run = document.run(status)
+        edits = [run.replaced_by(CANONICAL_STATUS)] if run is not None and lane == CANONICAL_LANE else []
         message = f"the status is {status.value!r} instead of {CANONICAL_STATUS!r}"
         yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}", edits=edits)
 
@@ -107,7 +108,8 @@ class SpecTargetTrailingText(StubRule):
         if target is not None and match is not None and match["rest"]:
             start = target.start + match.start("rest")
             message = f"behind the path stands {match['rest'].strip()!r}"
-            edits = [Edit(start, target.end, "")]
+            run = document.run(target)
+            edits = [run.part(match.start("rest")).deleted()] if run is not None else []
             yield self.fault((start, target.end), message, hint="delete the remark", edits=edits)
 
 
@@ -146,14 +148,18 @@ class ChecklistNumbered(StubRule):
     def check(self, document: Stub) -> Iterator[Fault]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
-            edits = [Edit(item.block.start, _start_of_words(item), "- [ ] ") for item in without]
+            marks = [_before_words(document, item) for item in without]
+            edits = [run.replaced_by("- [ ] ") for run in marks if run is not None]
             count = f"{len(without)} items have" if len(without) > 1 else "an item has"
-            yield self.fault(without[0].span, f"{count} no box", edits=edits)
+            yield self.fault((without[0].span[0], without[-1].span[1]), f"{count} no box", edits=edits)
 
 
-def _start_of_words(item: Item) -> int:
+def _before_words(document: Stub, item: Item) -> Run | None:
+    """What stands before the words of an item; None of one that begins with something else than words."""
+    if not item.block.children or item.block.children[0].kind != "paragraph":
+        return None
     drawn = _DRAWN_BOX.match(item.text)
-    return item.span[0] + (drawn.end() if drawn is not None else 0)
+    return Run.on_line(document.source.text, item.block.start, item.span[0] + (drawn.end() if drawn is not None else 0))
 
 
 class ChecklistLength(StubRule):

@@ -7,13 +7,23 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import DROP_BOM
+from workpacket.text.edits import Run, fix_of
 from workpacket.text.fault import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
+# PowerShell takes a backtick with a letter for an escape; old code pages draw signs for control characters.
+_MEANT_BY_CONTROLS = {
+    "\x00": "`0",
+    "\x07": "`a",
+    "\x08": "`b",
+    "\x0b": "`v",
+    "\x0c": "`f",
+    "\x1b": "`e",
+    "\x14": "the sign \u00b6",
+    "\x15": "the sign \u00a7",
+}
 # Embeddings, overrides and isolates. The marks U+200E, U+200F and U+061C belong to ordinary Hebrew and Arabic text.
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]+")
 _CONFLICT = lazy_pattern(r"(?:^|(?<=\r))(?:(<{7}|>{7}|\|{7})(?=[ \r]|$)|={7}(?=\r|$))", re.MULTILINE)
@@ -25,6 +35,7 @@ _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
 _NOBODY = frozenset(
     {"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "shared", "public", "..."}
 )
+_YAML = (".yaml", ".yml")
 _BLANK_END = lazy_pattern(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = lazy_pattern(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
@@ -72,7 +83,8 @@ class ByteOrderMark(DocumentRule[Document]):
 
     def check(self, document: Document) -> Iterator[Fault]:
         if document.source.bom:
-            yield self.fault((0, 0), "the file starts with a byte order mark", edits=[DROP_BOM], fix_title="remove it")
+            fix = fix_of((0, 0), (), safe=True, title="remove it", bom=True)
+            yield Fault(self.code(), 0, 0, "the file starts with a byte order mark", fix=fix)
 
 
 class LineEnds(DocumentRule[Document]):
@@ -92,8 +104,22 @@ class LineEnds(DocumentRule[Document]):
         if ends:
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
             name = "CRLF" if ends[0].group() == "\r\n" else "CR"
-            edits = [Edit(match.start(), match.end(), "\n") for match in ends]
-            yield self.fault(ends[0].span(), f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
+            text = document.source.text
+            edits = [Run(text, *match.span()).replaced_by("\n") for match in ends]
+            span = (ends[0].start(), ends[-1].end())
+            yield self.fault(span, f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
+
+
+def _block_at_end(document: Document) -> str:
+    """The block scalar of YAML with which the file ends, '' if it ends otherwise. What cannot be read may be one."""
+    text = document.source.text
+    if document.root is None and document.source.path.endswith(_YAML):
+        return "|+"
+    content = len(text.rstrip())
+    for node in document.root.walk() if document.root is not None and document.source.path.endswith(_YAML) else ():
+        if node.text is not None and node.end >= content and text[node.start : node.start + 1] in ("|", ">"):
+            return text[node.start : node.end]
+    return ""
 
 
 class BlankLinesAtEnd(DocumentRule[Document]):
@@ -112,9 +138,10 @@ class BlankLinesAtEnd(DocumentRule[Document]):
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
-        if match:
+        # In a block of YAML that keeps them, blank lines are part of the value.
+        if match and "+" not in _block_at_end(document)[: len("|2+")]:
             first_end = match.end(1)
-            edits = [Edit(first_end, match.end(), "")]
+            edits = [Run(text, first_end, match.end()).deleted()]
             yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
 
 
@@ -134,7 +161,8 @@ class NoFinalNewline(DocumentRule[Document]):
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
-            edits = [Edit(end, end, document.source.eol)]
+            # A block of YAML would get a line end that its value has not.
+            edits = [] if _block_at_end(document) else [Run(text, end, end).replaced_by(document.source.eol)]
             yield self.fault((end, end), "the last line has no line end", edits=edits)
 
 
@@ -143,7 +171,7 @@ class ControlCharacter(DocumentRule[Document]):
 
     It can hide text from a reader, drive a terminal, or cut a value short in another tool.
 
-    Remedy: delete the character.
+    Remedy: write what was meant, such as a backtick and a letter that a shell took for an escape; else delete it.
     """
 
     family = "text"
@@ -157,7 +185,13 @@ class ControlCharacter(DocumentRule[Document]):
             if any(start <= match.start() < end for start, end in garbled):
                 continue
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            yield self.fault(match.span(), f"control character {names}", hint="delete it")
+            yield self.fault(match.span(), f"control character {names}", hint=_what_was_meant(match.group()))
+
+
+def _what_was_meant(characters: str) -> str:
+    """What a control character stands for most often; deleting it would leave the rest of a word."""
+    meant = _MEANT_BY_CONTROLS.get(characters)
+    return f"probably {meant}: write that, or delete it" if meant else "write what was meant, or delete it"
 
 
 class BidiControl(DocumentRule[Document]):
@@ -165,7 +199,7 @@ class BidiControl(DocumentRule[Document]):
 
     What a person sees is then not what a tool reads, which is how a reviewer is made to approve something else.
 
-    Remedy: delete the character.
+    Remedy: where the text is about the character, write its escape, such as `\\u202e`; else delete it.
     """
 
     family = "text"
@@ -175,7 +209,9 @@ class BidiControl(DocumentRule[Document]):
             return
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
-            yield self.fault(match.span(), f"direction control {names}", hint="delete it")
+            escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
+            hint = f"write it as {escaped} where the text is about it, else delete it"
+            yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
 class ConflictMarker(DocumentRule[Document]):
@@ -236,7 +272,8 @@ class Mojibake(DocumentRule[Document]):
     def check(self, document: Document) -> Iterator[Fault]:
         for match in mojibake(document.source.text):
             meant = _meant(match.group())
-            edits = [Edit(match.start(), match.end(), meant)]
+            run = Run.on_line(document.source.text, *match.span())
+            edits = [run.replaced_by(meant)] if run is not None else []
             message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
             yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
 

@@ -1,85 +1,263 @@
-"""Rewrites a stub of the older family into the canonical form, losing none of its words."""
+"""Rewrites a stub of the older family into the canonical form.
+
+Nothing is rendered from values. The lines of each section are moved, as they are, under the heading that the canonical
+form has for them; a section without such a place keeps its own heading. What the older form did not ask for is left
+open with a placeholder, which `check` reports: it is for a person to say.
+"""
 
 from __future__ import annotations
 
-from workpacket.documents.structured import PlacedSection, body_of
-from workpacket.documents.stub import Stub
-from workpacket.documents.stub_text import SPEC_POINTER, StubText, render_stub
-from workpacket.lazy_pattern import lazy_pattern
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from workpacket.documents.stub import SECTIONS, Stub
+from workpacket.documents.stub_text import CHECKLIST, PREAMBLE
 from workpacket.model.ids import WorkPacketId
-from workpacket.text.formats import date
+from workpacket.rules.repair import RepairRefused
+from workpacket.text.blocks import LISTS
+from workpacket.text.fields import Field
 from workpacket.text.outline import Section
 from workpacket.text.source import Source
 
-# Sections whose content has a place of its own in the canonical form.
-_MAPPED = frozenset(
-    {"metadata", "why", "anchors", "roadmap_pointer", "intent", "scope", "acceptance_criteria", "dependencies", "risks"}
+OPEN = "<fill in>"
+# Headings for what stood above the first section, and for the steps of the older checklist.
+ABOVE = "CARRIED_OVER (from above the first section)"
+STEPS = "OLDER_ACTIVATION_STEPS"
+# Sections of the older form that become the value of one field, where they are no more than a value.
+_VALUES = ("why", "roadmap_pointer", "anchors")
+_OUTER_LEVELS = 2
+_TITLE = re.compile(r"(?i:(?:task|work) packet stub):[ \t]*")
+_NAME = re.compile(r"[^(\[:]*")
+# What the older form itself wrote behind the names of its sections.
+_ASIDES = frozenset(
+    {
+        "(draft)",
+        "(non-authoritative)",
+        "(main body, authoritative)",
+        "(before any coding)",
+        "(required before any coding)",
+    }
 )
-_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}")
+_HTML_ENDS = (("<!--", "-->"), ("<?", "?>"), ("<![cdata[", "]]>"), ("<!", ">"))
+_RAW_HTML = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+
+
+class _Chunk(NamedTuple):
+    """A heading of level 1 or 2 with the lines below it; of the lines above the first heading, `section` is None."""
+
+    section: Section | None
+    heading: list[str]
+    body: list[str]
 
 
 def upgraded(source: Source) -> Source | None:
-    """The canonical form of an older stub; None if it is none, or states no id to upgrade it under."""
+    """The canonical form of an older stub; None if it is none, or states no id to upgrade it under.
+
+    `RepairRefused` if a block never ends, because it would swallow what comes behind it, or if a line would be lost.
+    """
     stub = Stub(source)
     wp_id = WorkPacketId.try_parse(stub.own_id)
     if not stub.is_older or wp_id is None:
         return None
-    target, remark = _target_and_remark(stub)
-    why = _prose(stub, "why") or _prose(stub, "intent")
-    text = StubText(
-        wp_id=wp_id,
-        created_at=_created(stub),
-        roadmap_pointer=_one_line(_prose(stub, "roadmap_pointer")) or "none stated",
-        what=_one_line(stub.what.value if stub.what is not None else "") or _one_line(why) or f"see {wp_id.base}",
-        why=_one_line(why) or "see PROBLEM_STATEMENT",
-        spec_target=target,
-        anchors=[item.value for item in stub.texts_at("anchors")],
-        in_scope=[item.value for item in stub.in_scope],
-        out_of_scope=[item.value for item in stub.out_of_scope],
-        acceptance_criteria=[item.value for item in stub.acceptance_criteria],
-        dependencies=[item.value for item in stub.dependencies],
-        risks=[item.value for item in stub.risks],
-        sections={"PROBLEM_STATEMENT (DRAFT)": _carried(stub, remark)},
-    )
-    return Source(source.path, render_stub(text), bom=False)
+    _refuse_endless(stub)
+    draft = _Draft(stub, wp_id)
+    text = "\n".join(draft.lines()).rstrip("\n") + "\n"
+    after = Source(source.path, text.replace("\n", source.eol), bom=source.bom)
+    from workpacket.text.second_reading import not_carried_over
+
+    lost = not_carried_over(source, after, draft.rewritten, OPEN)
+    if lost:
+        raise RepairRefused(lost)
+    return after
 
 
-def _target_and_remark(stub: Stub) -> tuple[str, str]:
-    value = stub.spec_target.value if stub.spec_target is not None else SPEC_POINTER
-    path, _, remark = value.partition(" ")
-    return path.strip("`"), remark.strip()
+class _Draft:
+    """The canonical form in the making. `rewritten` are the lines of the older form that are said in other words."""
+
+    def __init__(self, stub: Stub, wp_id: WorkPacketId) -> None:
+        self.stub = stub
+        self.id = wp_id
+        self.rewritten: list[str] = []
+        self.chunks = _chunks(stub)
+        self.places = self._places()
+        if "metadata" not in self.places:
+            raise RepairRefused("its section Identity is inside of another section")
+        # Fields that a section becomes: the label below which it stands, and its lines.
+        self.values = {key: lines for key in _VALUES if (lines := self._value(key)) is not None}
+        self.moved = {index for key, index in self.places.items() if key not in _VALUES or key in self.values}
+
+    def lines(self) -> Iterator[str]:
+        for index in sorted(self.moved):
+            self.rewritten += self.chunks[index].heading
+        yield from [*PREAMBLE.splitlines(), "", f"# Work Packet Stub: {self.id}", ""]
+        metadata = list(self._metadata())
+        for spec in SECTIONS:
+            if spec.key == "activation_checklist":
+                yield from self._carried()
+            yield f"## {spec.heading}{self._aside(spec.key)}"
+            if spec.key == "metadata":
+                yield from metadata
+            elif spec.key == "intent":
+                yield from self._with_fields("intent", {"What": None, "Why": self.values.get("why")})
+            elif spec.key == "scope":
+                yield from self._with_fields("scope", {"IN_SCOPE": None, "OUT_OF_SCOPE": None})
+            elif spec.key == "activation_checklist":
+                yield from (f"- [ ] {step.format(id=self.id)}" for step in CHECKLIST)
+            else:
+                yield from self._body(spec.key) or [f"- {OPEN}"]
+            yield ""
+
+    def _places(self) -> dict[str, int]:
+        """The chunks that have a place in the canonical form, by the key of their section; of two, the first."""
+        known = {id(placed.section): placed.spec.key for placed in self.stub.placed}
+        wanted = {*(spec.key for spec in SECTIONS), *_VALUES}
+        places: dict[str, int] = {}
+        for index, chunk in enumerate(self.chunks):
+            key = known.get(id(chunk.section), "")
+            if key in wanted and chunk.body:
+                places.setdefault(key, index)
+        return places
+
+    def _body(self, key: str) -> list[str]:
+        return self.chunks[self.places[key]].body if key in self.places else []
+
+    def _aside(self, key: str) -> str:
+        """What the author wrote behind the name of a section."""
+        section = self.chunks[self.places[key]].section if key in self.places else None
+        rest = _NAME.sub("", section.title, count=1).strip() if section is not None else ""
+        if not rest or rest.casefold() in _ASIDES or key == "activation_checklist":
+            return ""
+        return rest if rest.startswith(":") else f" {rest}"
+
+    def _value(self, key: str) -> list[str] | None:
+        """The lines of a section as the value of a field; None if there is more to them than a value has room for."""
+        chunk = self.chunks[self.places[key]] if key in self.places else None
+        section = chunk.section if chunk is not None else None
+        if chunk is None or section is None or section.subsections or self._aside(key) or self._is_stated(key):
+            return None
+        kinds = {block.kind for block in section.blocks}
+        if any("\t" in line for line in chunk.body):
+            return None
+        if key == "anchors" and kinds <= LISTS:
+            return ["", *(f"  {line}" if line.strip() else "" for line in chunk.body)]
+        # A definition of a link, say, stands in no block of words.
+        words = sum(len(block.spans) for block in section.blocks)
+        if kinds != {"paragraph"} or words != sum(bool(line.strip()) for line in chunk.body):
+            return None
+        return [
+            f" {chunk.body[0].lstrip()}",
+            *(f"  {line}".rstrip(" ") if not line.strip() else f"  {line}" for line in chunk.body[1:]),
+        ]
+
+    def _is_stated(self, key: str) -> bool:
+        """Whether the field that the section would become is there already."""
+        where, name = {"why": ("intent", "why"), "roadmap_pointer": ("metadata", "roadmap_pointer")}.get(
+            key, ("metadata", "spec_anchor_candidates")
+        )
+        return name in self._fields(where)
+
+    def _fields(self, key: str) -> Mapping[str, Field]:
+        placed = self.stub.placed_section(key)
+        return {field.name: field for field in placed.fields} if placed is not None and key in self.places else {}
+
+    def _metadata(self) -> Iterator[str]:
+        fields = self._fields("metadata")
+        if "wp_id" not in fields:
+            yield f"- WP_ID: {self.id}"
+        yield from self._spaced("metadata")
+        if "created" not in fields and "created_at" not in fields:
+            yield f"- CREATED_AT: {OPEN}"
+        if "stub_status" not in fields:
+            yield f"- STUB_STATUS: {self._status() or OPEN}"
+        if "spec_target" not in fields:
+            yield f"- SPEC_TARGET: {OPEN}"
+        if "roadmap_pointer" in self.values:
+            yield from _labelled("ROADMAP_POINTER", self.values["roadmap_pointer"])
+        if "anchors" in self.values:
+            yield from _labelled("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", self.values["anchors"])
+
+    def _status(self) -> str:
+        """The status as it is written. A line that says nothing else is not carried over a second time."""
+        field = self.stub.status_line or self._fields("metadata").get("status")
+        if field is None:
+            return ""
+        source = self.stub.source
+        start, end = field.value_span
+        line = source.line_and_column(field.key_span[0])[0]
+        value = source.text[start : min(end, source.line_span(line)[1])]
+        block = field.block
+        alone = block.line == block.end_line and not field.owned and field.key.casefold() == "status"
+        if field is self.stub.status_line and alone:
+            self.rewritten.append(source.line(line))
+        return value
+
+    def _with_fields(self, key: str, fields: Mapping[str, list[str] | None]) -> Iterator[str]:
+        """The lines of a section, and below them the fields that it lacks."""
+        yield from self._spaced(key)
+        present = self._fields(key)
+        for label, value in fields.items():
+            if label.lower() not in present:
+                yield from _labelled(label, value)
+
+    def _spaced(self, key: str) -> list[str]:
+        """The lines of a section, so that items can follow them."""
+        body = self._body(key)
+        section = self.chunks[self.places[key]].section if body else None
+        last = [block for inner in section.walk() for block in inner.blocks][-1:] if section is not None else []
+        return [*body, ""] if body and not (last and last[0].kind in LISTS) else body
+
+    def _carried(self) -> Iterator[str]:
+        """What has no place: lines above the first section, sections with their own headings, the older steps."""
+        above: list[str] = []
+        for index, chunk in enumerate(self.chunks):
+            if chunk.section is None or self._is_title(chunk.section):
+                self.rewritten += chunk.heading
+                # A line is rewritten once: the same words elsewhere are carried over.
+                above += [*(line for line in chunk.body if line not in self.rewritten), ""]
+            elif index not in self.moved:
+                yield from [*chunk.heading, *chunk.body, ""]
+        for heading, lines in ((ABOVE, _trimmed(above)), (STEPS, self._body("activation_checklist"))):
+            if lines:
+                yield from [f"## {heading}", *lines, ""]
+
+    def _is_title(self, section: Section) -> bool:
+        return section.level == 1 and _TITLE.sub("", section.title) == str(self.id)
 
 
-def _created(stub: Stub) -> str:
-    value = stub.created_at.value if stub.created_at is not None else ""
-    match = _DATE.match(value)
-    return f"{match.group()}T00:00:00Z" if match and not date(match.group()) else value
+def _labelled(label: str, value: list[str] | None) -> list[str]:
+    return [f"- {label}:{value[0]}", *value[1:]] if value is not None else [f"- {label}: {OPEN}"]
 
 
-def _prose(stub: Stub, key: str) -> str:
-    placed = stub.placed_section(key)
-    return _body(stub.source, placed.section) if placed is not None else ""
+def _chunks(stub: Stub) -> list[_Chunk]:
+    """The lines of the document, cut before each heading of level 1 or 2."""
+    source = stub.source
+    lines = [source.line(number) for number in range(1, source.line_count + 1)]
+    sections = [section for section in stub.outline.walk() if 0 < section.level <= _OUTER_LEVELS]
+    starts = [*(section.line for section in sections), len(lines) + 1]
+    chunks = [_Chunk(None, [], _trimmed(lines[: starts[0] - 1]))]
+    for section, following in zip(sections, starts[1:], strict=True):
+        end = section.heading.end_line if section.heading is not None else section.line
+        chunks.append(_Chunk(section, lines[section.line - 1 : end], _trimmed(lines[end : following - 1])))
+    return chunks
 
 
-def _body(source: Source, section: Section) -> str:
-    return body_of(source, section).replace("\r\n", "\n")
+def _trimmed(lines: Sequence[str]) -> list[str]:
+    """Without the blank lines at both ends."""
+    full = [index for index, line in enumerate(lines) if line.strip()]
+    return list(lines[full[0] : full[-1] + 1]) if full else []
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _carried(stub: Stub, remark: str) -> str:
-    """What has no place of its own: other sections, and the remark behind SPEC_TARGET."""
-    parts = [f"SPEC_TARGET was noted as {remark}."] if remark else []
-    parts += [f"### {section.title}\n{_body(stub.source, section)}" for section in _rest(stub)]
-    return "\n\n".join(parts) or "None stated."
-
-
-def _rest(stub: Stub) -> list[Section]:
-    placed = [known.section for known in stub.placed if _is_rest(known)]
-    return sorted([*placed, *stub.unknown], key=lambda section: section.line)
-
-
-def _is_rest(known: PlacedSection) -> bool:
-    return known.spec.key not in _MAPPED and known.spec.key != "activation_checklist"
+def _refuse_endless(stub: Stub) -> None:
+    for section in stub.outline.walk():
+        for block in section.blocks:
+            text = stub.source.text[slice(*stub.source.line_span(block.line))]
+            if block.kind == "fence" and not block.closed:
+                raise RepairRefused(f"the fence at line {block.line} is never closed")
+            if block.kind == "html":
+                start = stub.source.line_starts[block.line - 1]
+                whole = stub.source.text[start : stub.source.line_span(block.end_line)[1]].lstrip().casefold()
+                end = next((end for begin, end in _HTML_ENDS if whole.startswith(begin)), "")
+                raw = _RAW_HTML.match(whole)
+                if (end and end not in whole) or (raw and f"</{raw[1]}>" not in whole):
+                    raise RepairRefused(f"the block of HTML at line {block.line} never ends: {text.strip()!r}")

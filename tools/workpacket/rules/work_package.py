@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workpacket.documents.document import without_quotes
 from workpacket.documents.stated_dependencies import Stated
 from workpacket.documents.work_package import OLDER_LANES, WorkPackage
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.rule import DocumentRule
+from workpacket.text.edits import Run
 from workpacket.text.fault import Fault
 
 # Lanes in which nobody works on a package any more.
@@ -66,7 +67,8 @@ class PackageDependenciesText(WorkPackageRule):
         written_anew = f"[{', '.join(names)}]"
         # What is no id may be a word between ids; only a person can say what was meant.
         clear = all(WorkPacketId.try_parse(name) is not None for name in names)
-        edits = [Edit(written.start, written.end, written_anew)] if clear else []
+        run = Run.on_line(document.source.text, written.start, written.end) if clear else None
+        edits = [run.replaced_by(written_anew)] if run is not None else []
         message = f"dependencies is the text {written.value!r} instead of a list"
         yield self.fault(written.span, message, hint=f"write {written_anew}", edits=edits, fix_title="write a list")
 
@@ -86,8 +88,8 @@ class PackageLaneOld(WorkPackageRule):
         lane = document.lane
         if lane is not None and lane.value in OLDER_LANES:
             now = OLDER_LANES[lane.value]
-            start = lane.start + document.source.text[lane.start : lane.end].index(lane.value)
-            edits = [Edit(start, start + len(lane.value), now)]
+            run = document.run(without_quotes(document.source, lane))
+            edits = [run.replaced_by(now)] if run is not None else []
             yield self.fault(lane.span, f"the lane {lane.value} is now called {now}", edits=edits)
 
 

@@ -1,19 +1,145 @@
-"""Span edits: change what is meant and leave every other byte alone."""
+"""Span edits: change what is meant and leave every other byte alone.
+
+A plan of a command makes its edits itself and is judged as a whole. A repair is made on the word of a finding, so its
+edits can only be made from a `Run`: characters that were shown to stand together in the source.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
 
-from workpacket.model.findings import Edit
+from workpacket.model.findings import Edit, Fix
 from workpacket.text.source import Source
 
 # A byte order mark stands before offset 0; this edit takes it away.
 DROP_BOM = Edit(-1, 0, "")
+_BLANK = " \t\r\n"
+_LINE_ENDS = ("\r", "\n")
 
 
 class OverlappingEdits(ValueError):
     """Two edits want the same characters; applying both would lose one."""
+
+
+class NotTogether(ValueError):
+    """The characters are not one run, or replacing them would join two lines or split one."""
+
+
+class Replacement:
+    """A run and what is to be written in its place. Only `Run` makes one."""
+
+    __slots__ = ("run", "text")
+
+    def __init__(self, run: Run, text: str) -> None:
+        self.run = run
+        self.text = text
+
+    @property
+    def edit(self) -> Edit:
+        return Edit(self.run.start + self.run.offset, self.run.end + self.run.offset, self.text)
+
+
+class Run:
+    """Characters [start, end) of a text, all on one line or all blank. `offset` is where the text begins in its source.
+
+    A value that a reader put together from several lines is no run of any text: `quoting` gives None for it.
+    """
+
+    __slots__ = ("end", "offset", "start", "text")
+
+    def __init__(self, text: str, start: int, end: int, offset: int = 0) -> None:
+        if not 0 <= start <= end <= len(text):
+            raise NotTogether(f"{start}..{end} is no part of a text of {len(text)} characters")
+        body = text[start:end]
+        if _has_line_end(body) and body.strip(_BLANK):
+            raise NotTogether(f"{start}..{end} is not on one line")
+        self.text = text
+        self.start = start
+        self.end = end
+        self.offset = offset
+
+    @classmethod
+    def quoting(cls, text: str, start: int, quoted: str) -> Run | None:
+        """The run that begins at `start` and reads as `quoted`; None if the text does not read so there."""
+        if start < 0 or not quoted or _has_line_end(quoted) or not text.startswith(quoted, start):
+            return None
+        return cls(text, start, start + len(quoted))
+
+    @classmethod
+    def on_line(cls, text: str, start: int, end: int) -> Run | None:
+        """The run [start, end); None if it does not stand on one line."""
+        try:
+            run = cls(text, start, end)
+        except NotTogether:
+            return None
+        return None if _has_line_end(run.words) else run
+
+    @property
+    def words(self) -> str:
+        return self.text[self.start : self.end]
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.words.strip(_BLANK)
+
+    def part(self, start: int, end: int | None = None) -> Run:
+        """Some of it, counted from its first character."""
+        length = self.end - self.start
+        last = length if end is None else end
+        if not 0 <= start <= last <= length:
+            raise NotTogether(f"{start}..{last} is no part of {length} characters")
+        return Run(self.text, self.start + start, self.start + last, self.offset)
+
+    def replaced_by(self, text: str) -> Replacement:
+        if self.is_blank:
+            # Where nothing is left between two lines they become one.
+            alone = self.start == 0 or self.text[self.start - 1] in _LINE_ENDS or self.end == len(self.text)
+            if _has_line_end(self.words) and not _has_line_end(text) and not alone:
+                raise NotTogether(f"without {self.start}..{self.end} two lines would be one")
+        elif _has_line_end(text):
+            raise NotTogether(f"the line of {self.start}..{self.end} would become several")
+        return Replacement(self, text)
+
+    def deleted(self) -> Replacement:
+        return self.replaced_by("")
+
+    def followed_by(self, text: str) -> Replacement:
+        return Run(self.text, self.end, self.end, self.offset).replaced_by(text)
+
+
+def fix_of(
+    span: tuple[int, int], replacements: Iterable[Replacement], *, safe: bool, title: str = "", bom: bool = False
+) -> Fix | None:
+    """The fix of a finding about `span`; None if there is nothing to replace, or more than the finding's own lines."""
+    made = tuple(replacements)
+    edits = tuple(replacement.edit for replacement in made)
+    if bom:
+        return Fix((DROP_BOM, *edits), safe=safe, title=title)
+    if not made or not _is_consistent(edits) or not all(_is_own(span, replacement) for replacement in made):
+        return None
+    return Fix(edits, safe=safe, title=title)
+
+
+def _is_own(span: tuple[int, int], replacement: Replacement) -> bool:
+    """Whether it stays on the lines of `span`; one of blanks by blanks, on these and the blank lines beside them."""
+    run = replacement.run
+    text = run.text
+    start, end = span[0] - run.offset, max(span) - run.offset
+    while start > 0 and text[start - 1] not in _LINE_ENDS:
+        start -= 1
+    while end < len(text) and text[end] not in _LINE_ENDS:
+        end += 1
+    if run.is_blank and not replacement.text.strip(_BLANK):
+        while start > 0 and text[start - 1] in _BLANK:
+            start -= 1
+        while end < len(text) and text[end] in _BLANK:
+            end += 1
+    return start <= run.start and run.end <= end
+
+
+def _has_line_end(text: str) -> bool:
+    return "\n" in text or "\r" in text
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
@@ -35,14 +161,16 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
     return Source(source.path, "".join(pieces), bom=bom)
 
 
-def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...]]:
-    """Of several groups of edits, those that can be made together: earlier groups first, each whole or not at all."""
-    taken: list[tuple[Edit, ...]] = []
+def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...] | None]:
+    """Of each group of edits, what it adds to the earlier ones; None for one that cannot be made together with them."""
+    taken: list[tuple[Edit, ...] | None] = []
     spans: list[tuple[int, int]] = []
     seen: set[Edit] = set()
     for group in edits:
         fresh = tuple(edit for edit in dict.fromkeys(group) if edit not in seen)
-        if _is_consistent(fresh) and all(not _overlaps(edit, spans) for edit in fresh):
+        if not _is_consistent(fresh) or any(_overlaps(edit, spans) for edit in fresh):
+            taken.append(None)
+        else:
             taken.append(fresh)
             seen.update(fresh)
             spans.extend((edit.start, edit.end) for edit in fresh)

@@ -13,8 +13,7 @@ import re
 from typing import Final
 
 from workpacket.model.canonical import LARGEST_INTEGER
-from workpacket.model.findings import Fix
-from workpacket.text.edits import DROP_BOM
+from workpacket.text.edits import fix_of
 from workpacket.text.fault import Fault
 from workpacket.text.json_errors import syntax_fault, trailing_fault
 from workpacket.text.limits import DATA, Limits
@@ -46,7 +45,7 @@ def load_json(source: Source, limits: Limits = DATA) -> Loaded:
     scanner = _Scanner(source, limits)
     root = scanner.scan()
     if source.bom:
-        fix = Fix((DROP_BOM,), safe=True, title="remove the byte order mark")
+        fix = fix_of((0, 0), (), safe=True, title="remove the byte order mark", bom=True)
         scanner.faults.append(Fault("json_byte_order_mark", 0, 0, "the file begins with a byte order mark", fix=fix))
     return Loaded(root, tuple(scanner.faults))
 

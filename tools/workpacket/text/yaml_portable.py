@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit, Fix
+from workpacket.model.findings import Fix
+from workpacket.text.edits import Run, fix_of
 from workpacket.text.fault import Fault
 
 Scalar: TypeAlias = tuple[int, int, bool]
@@ -68,10 +69,11 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
         at = found.start()
         match text[at]:
             case "\t":
-                edit = Edit(start + at, start + found.end(), " ")
-                yield _tab(start + at, "a tab between values", Fix((edit,), safe=True, title="replace it by a blank"))
+                blank = [Run(text, at, found.end(), start).replaced_by(" ")]
+                fix = fix_of((start + at, start + at + 1), blank, safe=True, title="replace it by a blank")
+                yield _tab(start + at, "a tab between values", fix)
             case "#" if at and text[at - 1] not in " \t\r\n":
-                yield _glued(start + at)
+                yield _glued(text, at, start)
             case "?":
                 yield _question_mark(start + at)
             case ":" if after_plain and not text[done:at].strip() and text[at + 1] in ",[]{}":
@@ -104,7 +106,7 @@ def _within_block(parts: re.Match[str], start: int) -> Iterator[Fault]:
     if "\t" in before_comment:
         yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after the mark of a block of text")
     if number_sign and not before_comment:
-        yield _glued(start + parts.start("rest"))
+        yield _glued(parts.string, parts.start("rest"), start)
     if parts["tab"] and not parts["marks"].strip("-+"):
         yield _tab(start + parts.start("tab"), "a tab where the indentation of a block of text begins")
 
@@ -123,9 +125,11 @@ def _tab(at: int, message: str, fix: Fix | None = None) -> Fault:
     return Fault("yaml_tab", at, at + 1, message, fix=fix)
 
 
-def _glued(at: int) -> Fault:
-    fix = Fix((Edit(at, at, " "),), safe=True, title="put a blank before the comment")
-    return Fault("yaml_comment_without_blank", at, at + 1, "a comment begins without a blank before its '#'", fix=fix)
+def _glued(text: str, at: int, start: int) -> Fault:
+    span = (start + at, start + at + 1)
+    blank = [Run(text, at, at, start).replaced_by(" ")]
+    fix = fix_of(span, blank, safe=True, title="put a blank before the comment")
+    return Fault("yaml_comment_without_blank", *span, "a comment begins without a blank before its '#'", fix=fix)
 
 
 def _question_mark(at: int) -> Fault:

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from workpacket.model.reasons import Reason
 
+_REPAIRS = (
+    Reason(
+        code="repair_refused",
+        title="A repair would have changed more than its finding",
+        explanation="Before a repaired file is written, it is compared with what it was by readers that are not ours:"
+        " line by line, by markdown-it and by PyYAML. They saw a change that no finding names, or the repair reached"
+        " beyond the lines of its finding. Nothing was written to the file; the other files were repaired.",
+        remedy="Mend the finding by hand, and report the file: a rule offers a repair here that it should not.",
+        family="reading",
+    ),
+)
 _LIMITS = (
     Reason(
         code="limit_size",
@@ -275,4 +286,4 @@ _FRONT_MATTER = (
     ),
 )
 
-REASONS: tuple[Reason, ...] = (*_LIMITS, *_CHARACTERS, *_YAML, *_JSON, *_TOML, *_FRONT_MATTER)
+REASONS: tuple[Reason, ...] = (*_REPAIRS, *_LIMITS, *_CHARACTERS, *_YAML, *_JSON, *_TOML, *_FRONT_MATTER)

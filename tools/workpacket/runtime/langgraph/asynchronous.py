@@ -1,7 +1,7 @@
 """The asynchronous half of the saver: every call is the synchronous one in a thread; no loop waits for a disk.
 
-A cancelled run of LangGraph leaves its checkpoints behind as tasks that wait for one another. Who reads the newest
-checkpoint afterwards would be overtaken by them and refused, so that reading waits until they are stored.
+A cancelled run of LangGraph leaves its checkpoints behind as tasks that wait for one another. A reader of the newest
+checkpoint would be overtaken by them and refused, and a list would lack them, so reading waits until they are stored.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -44,7 +46,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         raise NotImplementedError
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        await self._written(config)
+        await self._read(config)
         return await asyncio.to_thread(self.get_tuple, config)
 
     async def alist(
@@ -55,6 +57,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
+        await self._read(config, None)
         found = self.list(config, filter=filter, before=before, limit=limit)
         while (item := await asyncio.to_thread(next, found, None)) is not None:
             yield item
@@ -75,8 +78,10 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
 
     async def _write(self, config: RunnableConfig, call: Callable[[], T]) -> T:
         """The call in a thread. It is finished, and known to readers as under way, also if who asked is cancelled."""
-        space = _namespace(config)
-        under_way = asyncio.ensure_future(asyncio.to_thread(call))
+        asked, loop = config["configurable"], asyncio.get_running_loop()
+        space = loop, str(asked["thread_id"]), str(asked.get("checkpoint_ns", ""))
+        # As asyncio.to_thread does it; a task around that would cost each super-step another turn of the loop.
+        under_way = loop.run_in_executor(None, partial(copy_context().run, call))
         self._writing.setdefault(space, set()).add(under_way)
         under_way.add_done_callback(lambda done: self._is_written(space, done))
         return await asyncio.shield(under_way)
@@ -88,14 +93,28 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         if not done.cancelled():
             done.exception()  # of a cancelled run nobody else asks
 
-    async def _written(self, config: RunnableConfig) -> None:
-        """Wait until nothing more is on its way into this namespace; see the module docstring."""
-        if config["configurable"].get("checkpoint_id"):
-            return
-        space, quiet = _namespace(config), 0
+    async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
+        """Wait for what is about to be read. `namespace` is asked where the configuration has none, None for all."""
+        asked = {} if config is None else config["configurable"]
+        if not asked.get("checkpoint_id"):
+            thread, namespace = asked.get("thread_id"), asked.get("checkpoint_ns", namespace)
+            await self._written(None if thread is None else str(thread), namespace)
+
+    async def _written(self, thread: str | None = None, namespace: str | None = None) -> None:
+        """Wait until nothing more is on its way: into a namespace, a thread, or any of this event loop.
+
+        See the module docstring for the reason.
+        """
+        loop, quiet = asyncio.get_running_loop(), 0
         for _ in range(LONGEST):
-            if under_way := self._writing.get(space):
-                await asyncio.wait(set(under_way))
+            under_way = {
+                write
+                for space in tuple(self._writing)
+                if space[0] is loop and thread in {None, space[1]} and namespace in {None, space[2]}
+                for write in self._writing.get(space, ())
+            }
+            if under_way:
+                await asyncio.wait(under_way)
                 quiet = 0
             elif quiet == QUIET:
                 return
@@ -110,6 +129,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         await asyncio.to_thread(self.delete_for_runs, run_ids)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._written(source_thread_id)
         await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -118,9 +138,5 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
+        await self._read(config)
         return await asyncio.to_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
-
-
-def _namespace(config: RunnableConfig) -> Namespace:
-    asked = config["configurable"]
-    return asyncio.get_running_loop(), str(asked["thread_id"]), str(asked.get("checkpoint_ns", ""))

@@ -76,7 +76,7 @@ class WorkpacketSaver(ReadingSaver):
         if not number.isdecimal():
             raise RuntimeFault(
                 f"the channel version {current!r} does not begin with a number, so the next one is unknown",
-                code="storage_unsuitable",
+                code="thread_version_invalid",
                 hint="continue the thread with the saver that wrote it, or copy its state into a new thread",
             )
         return f"{int(number) + 1:032}.{random():016}"  # noqa: S311  # tells branches apart, guards nothing

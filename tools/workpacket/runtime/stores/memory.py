@@ -120,6 +120,10 @@ class MemoryStore:
             ]
         return tuple(sorted(found, key=lambda entry: (entry.stream, entry.version)))
 
+    def index_kinds(self) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(sorted({entry.kind for entry in self._index.values()}))
+
     def latest(self, kind: str, stream: str) -> Event | None:
         found = self.entries(kind, stream=stream)
         return next(self.read(stream, found[-1].version - 1, found[-1].version)) if found else None

@@ -1,0 +1,198 @@
+"""What a repair really changed, by readers that are not ours: lines, markdown-it's tokens, PyYAML, json and tomllib.
+
+Rules find what is wrong with the readers of this project, and edits come from there. A reader that is wrong about where
+a value ends would make a repair that destroys text, and reading the result again would not show it. So each repaired
+file is compared once more, before it is written, by libraries that know nothing of our documents.
+
+A line is known by its number among the lines that are not blank: blank lines come and go. The lines that findings name
+are those whose words an edit touches; everything else has to be as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from workpacket.model.findings import Edit
+from workpacket.text.edits import DROP_BOM
+from workpacket.text.numbered_lines import LINE_END, NumberedLines
+from workpacket.text.second_markdown import HIDING, Blocks, compare_markdown
+from workpacket.text.source import Source
+
+# Every line end is taken in one way only: of a carriage return that may stand alone there would be two.
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*+(?:\r\n?+|\n)(?P<yaml>(?:[^\r\n]*+(?:\r\n?+|\n))*?)(?:---|\.\.\.)[ \t]*+(?:\r\n?+|\n|\Z)"
+)
+
+Leaf: TypeAlias = tuple[str, str, int, int]
+"""Tag and text of a YAML scalar, and the numbers of its first and last line."""
+
+
+def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> str:
+    """What is different although no edit was to change it; '' if nothing is."""
+    old, new = NumberedLines(before.text), NumberedLines(after.text)
+    wanted = _wanted_lines(old, edits)
+    named = frozenset(wanted)
+    said = _compare_lines(old, new, wanted)
+    if said:
+        return said
+    suffix = before.path.rpartition(".")[2].lower()
+    if suffix == "json":
+        return _compare_values(old, new, json.loads)
+    if suffix == "toml":
+        return _compare_values(old, new, tomllib.loads)
+    if suffix in {"yaml", "yml"}:
+        return _compare_yaml(old, new, named, (0, len(old.text)), (0, len(new.text)))
+    first, second = _FRONT_MATTER.match(old.text), _FRONT_MATTER.match(new.text)
+    if (first is None) != (second is None):
+        return "the front matter begins or ends somewhere else"
+    if first is not None and second is not None:
+        said = _compare_yaml(old, new, named, first.span("yaml"), second.span("yaml"))
+    begin = (first.end() if first else 0, second.end() if second else 0)
+    return said or compare_markdown(Blocks(old, begin[0]), Blocks(new, begin[1]), named)
+
+
+def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[str]]:
+    """Of each line whose words are to change, by its number, the lines that are to stand in its place."""
+    by_line: dict[int, list[Edit]] = {}
+    for edit in edits:
+        there = old.text[max(edit.start, 0) : edit.end]
+        # Blank lines come and go; a blank inside of a line is part of it.
+        if edit != DROP_BOM and (edit.text.strip() or there.strip() or not LINE_END.search(there + edit.text)):
+            by_line.setdefault(old.line_at(edit.start), []).append(edit)
+    wanted: dict[int, list[str]] = {}
+    for line, group in by_line.items():
+        start = old.starts[line]
+        words = LINE_END.split(old.text[start:], maxsplit=1)[0]
+        for edit in sorted(set(group), key=lambda edit: edit.start, reverse=True):
+            words = words[: edit.start - start] + edit.text + words[edit.end - start :]
+        wanted[old.number(line)] = [piece for piece in LINE_END.split(words) if piece.strip()]
+    return wanted
+
+
+def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, list[str]]) -> str:
+    """Whether each line is as it was, or as it was to become. Notes in `new` where its lines come from."""
+    origin: list[int] = []
+    expected: list[str] = []
+    for number, line in enumerate(old.lines):
+        pieces = wanted.get(number, [line])
+        if not pieces:
+            return f"nothing would be left of the line {line.strip()!r}"
+        expected += pieces
+        origin += [number] * len(pieces)
+    for line, other in zip_longest(expected, new.lines):
+        # Blanks at the end of a line may be edited without naming it.
+        if line is None or other is None or line.rstrip() != other.rstrip():
+            return f"the line {line!r} would be {other!r}"
+    new.origin = [*origin, len(old.lines)]
+    return ""
+
+
+def _compare_values(old: NumberedLines, new: NumberedLines, load: Callable[[str], Any]) -> str:
+    """JSON and TOML tell no places: their words were compared line by line, here it is their shape."""
+    try:
+        before = load(old.text)
+    except ValueError:
+        return _compare_marks(old.text, new.text)
+    try:
+        return "" if _shape(before) == _shape(load(new.text)) else "values would have another form"
+    except ValueError:
+        return "it could no longer be read"
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(key.isascii() and key, _shape(item)) for key, item in value.items()]
+    if isinstance(value, list):
+        return [_shape(item) for item in value]
+    return "" if isinstance(value, str) else repr(value)
+
+
+def _compare_marks(old: str, new: str) -> str:
+    """Of a text that could not be read before: blanks may change, and characters that no syntax is made of."""
+    was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
+    return "" if was == now else "what is repaired could not be read before"
+
+
+def _compare_yaml(
+    old: NumberedLines, new: NumberedLines, named: frozenset[int], here: tuple[int, int], there: tuple[int, int]
+) -> str:
+    import yaml
+
+    try:
+        before = dict(_leaves(old, *here))
+    except (yaml.YAMLError, RecursionError):
+        return _compare_marks(old.text[slice(*here)], new.text[slice(*there)])
+    try:
+        after = dict(_leaves(new, *there))
+    except (yaml.YAMLError, RecursionError):
+        return "YAML could no longer be read"
+    for path in before.keys() | after.keys():
+        was, now = before.get(path), after.get(path)
+        if was is None or now is None or was[:2] != now[:2]:
+            places = [leaf for leaf in (was, now) if leaf is not None]
+            if not any(number in named for leaf in places for number in range(leaf[2], leaf[3] + 1)):
+                return f"the value of {'/'.join(path)} would change"
+    return ""
+
+
+def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tuple[str, ...], Leaf]]:
+    """Every scalar and every empty collection of the YAML in [start, end), by its path; keys are numbered as well."""
+    import yaml
+
+    first = reading.line_at(start)
+    starts = [0, *(match.end() for match in LINE_END.finditer(reading.text[start:end]))]
+
+    def number(mark: Any, back: int) -> int:
+        return reading.number(first + bisect_right(starts, max(mark.index - back, 0)) - 1)
+
+    documents = yaml.compose_all(reading.text[start:end], Loader=yaml.SafeLoader)
+    waiting: list[tuple[tuple[str, ...], Any]] = [((str(index),), root) for index, root in enumerate(documents)]
+    while waiting:
+        path, node = waiting.pop()
+        if node is None:
+            continue
+        if isinstance(node, yaml.MappingNode) and node.value:
+            for index, (key, value) in enumerate(node.value):
+                name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+                waiting.append(((*path, f"{index} {name}"), value))
+                if not isinstance(key, yaml.ScalarNode):
+                    waiting.append(((*path, f"{index} ?"), key))
+        elif isinstance(node, yaml.SequenceNode) and node.value:
+            waiting.extend(((*path, str(index)), item) for index, item in enumerate(node.value))
+        else:
+            words = node.value if isinstance(node, yaml.ScalarNode) else ""
+            yield path, (str(node.tag), str(words), number(node.start_mark, 0), number(node.end_mark, 1))
+
+
+def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
+    """What of a document that is written in another order would be lost; '' if nothing would be.
+
+    Each line of it has to be there, indented or with a label in front of it, but for the lines that are `rewritten`.
+    `invented` are the only words that may stand in a block of HTML that was not there before.
+    """
+    old, new = NumberedLines(before.text), NumberedLines(after.text)
+    there = Counter(line.strip() for line in new.lines)
+    missing = Counter(line.strip() for line in old.lines) - there - Counter(line.strip() for line in rewritten)
+    behind_labels = Counter(words for line in there - Counter(map(str.strip, old.lines)) for words in _behind(line))
+    lost = missing - behind_labels
+    if lost:
+        return f"the line {next(iter(lost))!r} would be lost"
+    was, now = (Counter(Blocks(reading, 0).hidden_words()) for reading in (old, new))
+    for kind, words in (was - now) + (now - was):
+        if words != invented:
+            return f"{HIDING[kind]} would begin or end somewhere else: {words!r}"
+    return ""
+
+
+def _behind(line: str) -> Iterator[str]:
+    """The words of a line behind its label, and behind each colon in it."""
+    yield line.removeprefix("- ")
+    for match in re.finditer(r":[ \t]+", line):
+        yield line[match.end() :]
