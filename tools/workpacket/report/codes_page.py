@@ -21,8 +21,8 @@ def render_codes_page(registry: Registry) -> str:
         families.setdefault(reason.family, []).append(reason)
     lines = [*_INTRODUCTION, ""]
     for family in sorted(families):
-        links = ", ".join(f"[`{reason.code}`](#{reason.code})" for reason in families[family])
-        lines.append(f"- **{family}**: {links}")
+        # One line a code: two branches that each add one do not conflict.
+        lines += [f"- **{family}**", *(f"  - [`{reason.code}`](#{reason.code})" for reason in families[family])]
     for family in sorted(families):
         lines += ["", f"## {family}"]
         for reason in families[family]:
