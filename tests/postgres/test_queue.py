@@ -233,7 +233,7 @@ WORKER = """
 import os, sys, signal
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.stores.following import following
-from workpacket.runtime.stores.postgres.access import Access
+from workpacket.runtime.stores.postgres.access import PostgresAccess
 from workpacket.runtime.stores.postgres.following import News
 from workpacket.runtime.queue.offering import Queue
 from workpacket.runtime.stores.postgres.store import PostgresStore

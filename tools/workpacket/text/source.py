@@ -11,8 +11,11 @@ import hashlib
 from bisect import bisect_right
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Fix
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.model.findings import Fix
 
 
 class Fault(Value):

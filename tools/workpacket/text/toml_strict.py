@@ -1,4 +1,4 @@
-"""The one TOML loader: `tomllib` for the values, `toml_places` for where they stand.
+"""The one TOML loader: `tomllib` for the values, a reading of our own for their positions.
 
 `tomllib` is strict already: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
 line and a column. What it lacks are limits, and numbers that every reader can hold; dates become the text that was
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
-from typing import Any
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
@@ -18,6 +16,10 @@ from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
 from workpacket.text.node import Node, Scalar
 from workpacket.text.source import Fault, Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NOTHING = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*+")
 _KEY_PART = lazy_pattern(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
@@ -150,6 +152,8 @@ def _name(written: str) -> str:
     if written.startswith("'"):
         return written[1:-1]
     if written.startswith('"'):
+        import tomllib
+
         return str(tomllib.loads(f"key = {written}")["key"])
     return written
 
