@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from workpacket.audit.anchors import Anchor
 from workpacket.audit.expired import audit_finding, unfinished
 from workpacket.audit.facts import AuditFacts
-from workpacket.audit.tracing import Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
+from workpacket.audit.tracing import Anchor, Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held

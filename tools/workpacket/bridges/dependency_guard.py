@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from workpacket.documents.lockfiles.allowlist import DependencyViolation, FileVerdict, Leave, judge
-from workpacket.documents.lockfiles.comparison import State, Unreadable, compare, format_of
+from workpacket.documents.lockfiles.comparison import (
+    DependencyViolation,
+    FileVerdict,
+    Leave,
+    State,
+    Unreadable,
+    compare,
+    format_of,
+    judge,
+)
 from workpacket.documents.lockfiles.dependencies import LOCKFILE
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects

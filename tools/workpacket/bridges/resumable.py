@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from workpacket.bridges.batch_facts import BatchFacts
-from workpacket.bridges.commit_selection import Selected
+from workpacket.bridges.commit_checkpoints import Selected
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleFields
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json

@@ -42,7 +42,7 @@ def examine() -> tuple[AuditInput, Audit]:
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
+def garbage_collection_off() -> Iterator[None]:
     """All documents are in memory at once and none is let go before the end, so a search for garbage finds nothing:
     of the time of an audit of a thousand packets it would be two fifths."""
     before = gc.isenabled()
@@ -55,7 +55,7 @@ def without_collecting() -> Iterator[None]:
 
 
 def report(arguments: Arguments) -> int:
-    with without_collecting():
+    with garbage_collection_off():
         return _report(arguments)
 
 

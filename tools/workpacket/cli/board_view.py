@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from workpacket.cli.cache_inputs import everything, output
 from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
-from workpacket.cli.linked_runs import runs_of, steadiness
+from workpacket.cli.linked_runs import cache_dependencies, runs_of
 from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments
 from workpacket.cli.progress import progress_bar
@@ -40,7 +40,7 @@ def compute(arguments: Arguments) -> Output:
     repository = looking()
     facts = everything(repository)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
-    lasts, also = steadiness({card.id: card.runs for card in cards})
+    lasts, also = cache_dependencies({card.id: card.runs for card in cards})
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}

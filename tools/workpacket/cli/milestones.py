@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workpacket.bridges.commit_selection import CommitSelection
+from workpacket.bridges.commit_checkpoints import CommitSelection
 from workpacket.bridges.dependency_guard import DependencyGuard
 from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, usage

@@ -28,7 +28,8 @@ from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stop_reasons import reason_of
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     least = 2 if action == "step" else 1
     most = None if action == "step" else 1
     if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
@@ -186,7 +187,7 @@ def _stop(arguments: Arguments, session: Session) -> int:
     word = arguments.value("reason")
     code = reason_of(word).code if word else ""
     if word and code == "unregistered" and word != code:
-        from workpacket.report.nearest import nearest_codes
+        from workpacket.report.explain import nearest_codes
 
         near = nearest_codes(word, catalogue())
         what = f"there is no stop reason {word!r}" + (f"; did you mean {near[0]}?" if near else "")
@@ -204,12 +205,6 @@ _ACTIONS = {"step": _step, "checkpoint": _checkpoint, "milestone": _milestone, "
 
 
 ACTIONS = ("start", "step", "checkpoint", "milestone", "stop")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

@@ -6,7 +6,7 @@ from collections import Counter
 
 from workpacket.cli.cache_inputs import everything_said, output
 from workpacket.cli.cached_output import Output
-from workpacket.cli.linked_runs import runs_of, steadiness
+from workpacket.cli.linked_runs import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.read_only import looking
 from workpacket.lifecycle.board_sync import hand_edits
@@ -30,7 +30,7 @@ def compute(arguments: Arguments) -> Output:
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
     runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
-    steady, also = steadiness(runs)
+    steady, also = cache_dependencies(runs)
     lasts = steady and not held
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
