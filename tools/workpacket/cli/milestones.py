@@ -1,4 +1,4 @@
-"""The part of `run` that reaches milestones by commits, and finds out which were reached."""
+"""Milestones of `run` that are reached by commits, and which of them were reached."""
 
 from __future__ import annotations
 

@@ -203,7 +203,11 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 def carry_on(arguments: Arguments) -> int:
     """Everything, or the one that is named; listed, or done where `--yes` or the person says so."""
     with open_runtime() as runtime:
-        found = scan(runtime, arguments.value("team"), lambda agent: _caller(arguments, agent))
+        found = scan(
+            runtime,
+            arguments.value("team"),
+            lambda agent: role_caller(arguments, agent) if agent else caller_of(arguments),
+        )
     if arguments.words:
         found = [_work_named(found, arguments.words[0])]
     chosen = _chosen(arguments, found)
@@ -224,10 +228,6 @@ def carry_on(arguments: Arguments) -> int:
             rows.append({**row, "said": list(said)})
     left: list[Json] = [one.as_json() for one in found if one not in chosen]
     return answer(arguments, text, {"resumed": rows, "unfinished": left}, status=status)
-
-
-def _caller(arguments: Arguments, agent: str) -> Caller:
-    return role_caller(arguments, agent) if agent else caller_of(arguments)
 
 
 def _work_named(found: Sequence[Resumable], word: str) -> Resumable:

@@ -160,11 +160,11 @@ def _step(arguments: Arguments, session: Session) -> int:
 
 
 def _checkpoint(arguments: Arguments, session: Session) -> int:
+    cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
     if arguments.flag("commit"):
         from workpacket.cli.milestones import reach
 
-        return reach(arguments, session, _json(arguments, "cursor") if arguments.flag("cursor") else None)
-    cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
+        return reach(arguments, session, cursor)
     saved = session.checkpoint(cursor, arguments.value("name"), "run", {}, with_token=arguments.flag("token"))
     data: dict[str, Json] = {"checkpoint": saved.id, "version": saved.version, "token": saved.token}
     return answer(arguments, f"{saved.token or saved.id}\n", data)

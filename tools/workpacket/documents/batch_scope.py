@@ -194,12 +194,6 @@ class BatchScope(Value):
         tasks = tuple(replace(task, status="done") if task.id in done else task for task in self.tasks)
         return replace(self, tasks=tasks)
 
-    def with_groups(self, groups: Mapping[str, tuple[str, ...]]) -> BatchScope:
-        """The scope with the states that a checkpoint gives its tasks."""
-        stated = {task: group for group, members in groups.items() for task in members}
-        tasks = tuple(replace(task, status=stated.get(task.id, task.status)) for task in self.tasks)
-        return replace(self, tasks=tasks)
-
     def groups(self, under_way: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
         """Every task of the scope in one group, in the order of the file."""
         found: dict[str, list[str]] = {"completed": [], "in_progress": [], "pending": []}
