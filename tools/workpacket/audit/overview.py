@@ -294,7 +294,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[F
 
 
 class AuditFinding(Value):
-    """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act.
+    """A finding, with the packet that it is about ('' for none), since when, and who has to act.
 
     `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
     """

@@ -32,7 +32,7 @@ AnchorState = Literal["holds", "moved", "changed", "unread"]
 
 
 class Anchor(Value):
-    """A passage: its name, where it stands now (0 if nowhere), and how it stands. `line` is where it is named."""
+    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where it is named."""
 
     name: str
     path: str
@@ -70,7 +70,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
 
 
 def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] | None:
-    """The lines where the whole excerpt, or without one the token, stands now."""
+    """The lines where the whole excerpt, or without one the token, is now."""
     wanted = [text for line in anchor["excerpt"].split("\n") if (text := folded(line)) and text.strip(".[]")]
     first_words = wanted[0] if wanted else folded(anchor["token"])
     window = window_of(anchor["start"], anchor["end"])
@@ -349,7 +349,7 @@ def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[R
 
 
 def place_in(asked: str) -> tuple[str, int]:
-    """The path in it, as it stands from the top of the repository, and the line; 0 for the whole file."""
+    """The path in it, from the top of the repository, and the line; 0 for the whole file."""
     match = _PLACE.match(asked)
     path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
     return path.removeprefix("./"), line

@@ -1,8 +1,7 @@
 """What can be done about a batch: begin it, begin and end its stages, complete it.
 
-Every act begins by settling what an act before it left behind: a checkpoint without a log is taken into it, a file
-that is late is written anew, a completion that was cut short is finished. What contradicts or is not as it was stops
-the act before anything is written.
+Every act begins by settling what an act before it left behind: the file and the log are brought in step, a completion
+that was cut short is finished. What contradicts or is not as it was stops the act before anything is written.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from typing import cast
 from workpacket.bridges import batch_state as records
 from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
 from workpacket.bridges.batch_state import LOCKFILE_CHANGED, BatchState, BatchUnderWay, Outcome, Phase, label_after
-from workpacket.bridges.dependency_guard import dependency_changes, refusal_of
+from workpacket.bridges.dependency_guard import base_commit, dependency_changes, refusal_of
 from workpacket.bridges.desk import CheckpointDesk
-from workpacket.documents.batch import BatchCheckpoint
 from workpacket.documents.batch_scope import BatchPlan, BatchScope, first_batch
 from workpacket.documents.batch_writing import BatchView, NextBatch, with_statuses, written
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import commit_with_staged, commit_with_trailer, status, tree_of
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit
+from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.model.plan import FileChange
@@ -70,24 +68,18 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         )
 
     def take_over(self, *, adopted: bool = False) -> None:
-        if self.facts.checkpoint is None:
-            raise WorkpacketError("batch_scope_missing", f"there is no {self.folder}/checkpoint.yaml to adopt")
-        reviewers: list[Json] = list(self.facts.reviewers)
-        data: dict[str, Json] = {"digest": self.facts.checkpoint.source.digest, "adopted": adopted}
-        view, held = self.facts.stated.as_json(), self.facts.preconditions().as_json()
-        self.record(
-            records.IMPORTED,
-            {**data, "view": view, "reviewers": reviewers, "preconditions": held},
-            payload=self._without_secrets(self.facts.checkpoint),
-        )
-
-    def _without_secrets(self, checkpoint: BatchCheckpoint) -> Json:
-        """What the file says, as it may be stored."""
+        facts, checkpoint = self.facts, self.facts.checkpoint
+        if checkpoint is None:
+            raise WorkpacketError("batch_scope_missing", f"there is no {facts.path} to adopt")
         values = cast("Json", checkpoint.root.plain()) if checkpoint.root is not None else None
-        return self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
+        without_secrets = self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
+        self.record(records.IMPORTED, {
+            "digest": checkpoint.source.digest, "adopted": adopted, "view": facts.stated.as_json(),
+            "reviewers": list(facts.reviewers), "preconditions": facts.preconditions().as_json(),
+        }, payload=without_secrets)  # fmt: skip
 
     def restore(self) -> None:
-        """Write the file anew from the log."""
+        """Write the file from the log."""
         if not self.facts.state.version:
             raise WorkpacketError("batch_not_begun", f"{self.folder} has no log to restore a checkpoint from")
         self.write()
@@ -115,7 +107,6 @@ def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _base_of(desk: BatchDesk) -> str:
-    """The commit compared with, '' for the time before the first one."""
     state = desk.facts.state
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
@@ -123,11 +114,7 @@ def _base_of(desk: BatchDesk) -> str:
             f"{desk.folder}: neither log nor file says at which commit the work began, so nobody can say what it "
             "changed", code="check_not_run", hint="put the commit into checkpoint.yaml as last_commit, and batch adopt",
         )  # fmt: skip
-    try:
-        return commit_of(desk.repository, named) if named else ""
-    except WorkpacketError as error:
-        message = f"{desk.folder}: dependencies cannot be compared with {named}: {error.message}"
-        raise RunBlocked(message, code="check_not_run", hint=error.hint) from None
+    return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 
 
 TRAILER = "Batch-Id"
@@ -368,7 +355,7 @@ def planned(scope: BatchScope) -> BatchPlan:
 
 
 def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
-    """The next batch: the one that the checkpoint names, if it can begin as it stands; else the planned one."""
+    """The next batch: the one that the checkpoint names, if it can begin unchanged; else the planned one."""
     view = facts.state.view
     named = view.next
     label = label_after(view.last_batch, facts.state.labels)

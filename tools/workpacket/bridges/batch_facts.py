@@ -202,7 +202,7 @@ class BatchFacts(Value):
 
 
 def reader_of(root: str) -> Read:
-    """The files of a work tree, for whoever only looks."""
+    """The files of a work tree, read without a lock."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -331,7 +331,7 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
 class BatchBridge:
     """`checkpoint.yaml` of batch scopes, between its file and the log: every key is kept, known or not.
 
-    Of a scope that this store moves itself, what is exported is the checkpoint as it stands now.
+    Of a scope that this store moves itself, what is exported is the checkpoint as it is now.
     """
 
     name = "batch"
@@ -369,7 +369,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether they say the same of the work; a note, titles and who reviews belong to whoever writes them."""
+        """Whether they say the same of the work; a note, titles and who reviews belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

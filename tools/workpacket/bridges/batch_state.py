@@ -148,7 +148,7 @@ ACCEPTED = "batch.accepted"
 LOCKFILE_CHANGED = "lockfile_changed"
 
 STREAMS = "batch/"
-# What stands for a phase when all three are done and the batch waits to be completed.
+# The name of the phase when all three are done and the batch waits to be completed.
 ALL_PHASES_DONE = "complete"
 
 

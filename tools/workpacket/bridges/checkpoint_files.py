@@ -244,7 +244,7 @@ class RunStateBridge:
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The run of this name as it stands in the store."""
+        """The run of this name as it is in the store."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -350,7 +350,7 @@ class SessionBridge:
         return f"{text}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The session of this name as it stands in the store."""
+        """The session of this name as it is in the store."""
         for head in store.heads():
             packet, at, name = head.stream.rpartition("session@")
             if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
@@ -409,7 +409,7 @@ class StepBridge:
     """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
 
     Every event of the log is carried over, those of a step in the stream of that step, the others in that of their
-    mission: a checkpoint is judged together with what stands around it (spent tokens, answers, the end of the step).
+    mission: a checkpoint is judged together with its surroundings (spent tokens, answers, the end of the step).
     """
 
     name = "step"

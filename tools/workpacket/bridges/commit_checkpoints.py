@@ -42,7 +42,7 @@ class CommitBridge:
     lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
-        """The one checkpoint of a sidecar, every key in its place; or what stands against believing it."""
+        """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
         from workpacket.rules.all_rules import RULES  # takes long to import, and few who select read a sidecar
         from workpacket.rules.engine import examine
 

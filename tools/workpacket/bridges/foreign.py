@@ -94,7 +94,7 @@ class OfRuns(Protocol):
     """A bridge whose checkpoints this store also moves itself: the file is a view of what the stream came to."""
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The checkpoint of this key as it stands now; none if the store knows nothing of it."""
+        """The checkpoint of this key as it is now; none if the store knows nothing of it."""
         ...
 
     def same(self, held: Foreign, found: Foreign) -> bool:
@@ -255,7 +255,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
 
 
 def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
-    """What the stream holds: as it stands now if this store moves such streams, else what was imported."""
+    """What the stream holds: as it is now if this store moves such streams, else what was imported."""
     found = list(imported(store, stream))
     own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
     return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found

@@ -1,7 +1,7 @@
 """What a role writes down: its milestones, one record and one line of its file each.
 
-Every act begins by settling what an act before it left behind: a file without a log is taken into it, one that is late
-is written anew. What contradicts the log, and what another writer holds, stops the act before anything is written.
+Every act begins by bringing the file and the log in step. What contradicts the log, and what another writer holds,
+stops the act before anything is written.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ class RoleFacts(Value):
 
     @property
     def fields(self) -> RoleFields:
-        """Where the role stands: by its log, or by its file if it has none."""
+        """The fields of the role: by its log, or by its file if it has none."""
         if not self.state.version and self.document is not None:
             return fields_of(front_of(self.document))
         return self.state.fields
@@ -196,7 +196,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Every note of the folder by path, or only those in which the word `about` stands: reading one costs."""
+    """Every note of the folder by path, or only those that contain the word `about`: reading one costs."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -328,7 +328,7 @@ class ArtifactChange(NamedTuple):
 
     @property
     def choice(self) -> str:
-        """What to look at, or to do, for whoever does not go on with what is there."""
+        """What to look at, or to do, for a person who does not go on with what is there."""
         return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
 
 
@@ -378,7 +378,7 @@ _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summar
 class RoleBridge:
     """Checkpoints of roles, `docs/progress/<feature>-<agent>.md`: every key of the front matter, and the text below it.
 
-    Of a role that this store moves itself, what is exported is the checkpoint as it stands now. A file without one of
+    Of a role that this store moves itself, what is exported is the checkpoint as it is now. A file without one of
     the seven fields is refused, and so is one whose fields say that it is no checkpoint.
     """
 
@@ -416,7 +416,7 @@ class RoleBridge:
         return (Foreign(FORM, stream, _values(state.front, state.body)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether the seven fields are: the text and further keys belong to whoever writes them."""
+        """Whether the seven fields are: the text and further keys belong to their writers."""
         mine, theirs = (cast("Mapping[str, Json]", one.values["front"]) for one in (held, found))
         return fields_of(mine) == fields_of(theirs)
 

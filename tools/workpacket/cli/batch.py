@@ -121,7 +121,7 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """Where the scope stands, what comes next, where in its phases that is, and what was put off."""
+    """How far the scope is, what comes next, where in its phases that is, and what was put off."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))

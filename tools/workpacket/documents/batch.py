@@ -34,7 +34,7 @@ _TEXT_LISTS = frozenset(
         *("reviewers", "critical_path", "deferred_issues"),
     ]
 )
-# The keys of a checkpoint: what stands below another one is nobody's business here, and stays what YAML says it is.
+# The keys of a checkpoint: a value below another key is not read here, and stays what YAML says it is.
 CHECKPOINT_KEYS = frozenset(
     [
         *("base", "batch", "branch", "deferred_issues", "implementation_config", "incomplete_stages", "last_batch"),
@@ -67,7 +67,7 @@ class BatchDocument(Document):
         super().__init__(source, root, loaded.faults)
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether what stands at `path` is text, whatever it looks like."""
+        """Whether the value at `path` is text, whatever it looks like."""
         return is_batch_text(path)
 
     def mention(self, text: Text) -> Mention:
@@ -83,7 +83,7 @@ def is_checkpoint_text(path: NodePath) -> bool:
 
 
 def is_batch_text(path: NodePath) -> bool:
-    """Whether what stands at `path` of a file of a scope is text, by the last names on the way."""
+    """Whether the value at `path` of a file of a scope is text, by the last names on the way."""
     last = path[-1] if path else ""
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")

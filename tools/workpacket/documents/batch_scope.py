@@ -141,7 +141,7 @@ def circles(edges: Mapping[str, Collection[str]], order: Sequence[str]) -> Itera
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks of the first phase that is not over, and those of none. A phase stands where its first task does."""
+    """The tasks of the first phase that is not over, and those of none. A phase has the place of its first task."""
     over = SATISFIED | {"deferred"}
     phases = dict.fromkeys(task.phase for task in tasks if task.phase)
     unfinished = {task.phase for task in tasks if task.status not in over}

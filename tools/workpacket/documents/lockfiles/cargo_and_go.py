@@ -107,7 +107,7 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Verb, what follows it, the comment behind it, and where it stands; of a block, each line."""
+    """Verb, what follows it, the comment behind it, and its position; of a block, each line."""
     _require_readable(source)
     block = ""
     for number, at in enumerate(source.line_starts, 1):

@@ -93,7 +93,7 @@ def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault
 
 
 class Unreadable(Value):
-    """A file that says nothing that may be believed. `at` tells in which of the two states it stands."""
+    """A file that says nothing that may be believed. `at` tells in which of the two states it is."""
 
     path: str
     at: str
@@ -368,7 +368,7 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
             yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"
 
 
-# More new packages than this in one file are worth a look, whoever allowed what brought them.
+# More new packages than this in one file are worth a look, even where what brought them is allowed.
 NEW_PACKAGES: Final = 50
 
 
