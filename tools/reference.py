@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workpacket.bridges.formats_page import formats_page
+from workpacket.bridges.foreign import formats_page
 from workpacket.cli.init import instructions, skills
 from workpacket.cli.pages import commands_page, schemas_page
 from workpacket.lifecycle.init import AGENTS, known_digest, marked

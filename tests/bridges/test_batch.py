@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridges.scopes import TASKS, Scoped, scoped
-from workpacket.bridges.batch_bridge import BRIDGE
+from workpacket.bridges.batch_facts import BatchBridge
 from workpacket.bridges.batch_state import label_after
 from workpacket.bridges.foreign import Foreign
 from workpacket.text.yaml_edit import CannotEdit
@@ -221,7 +221,7 @@ def test_labels_are_text_and_still_count(last: str, following: str) -> None:
 def test_a_canonical_file_comes_back_byte_for_byte(scope: Scoped) -> None:
     scope.done("begin", "auth")
     data = scope.text("checkpoint.yaml").encode()
-    read = BRIDGE.read("specs/active/auth/checkpoint.yaml", data)
+    read = BatchBridge().read("specs/active/auth/checkpoint.yaml", data)
     (checkpoint,) = read
     assert isinstance(checkpoint, Foreign)
-    assert BRIDGE.write([checkpoint]) == data
+    assert BatchBridge().write([checkpoint]) == data

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from bridges.scopes import FOLDER, Scoped, scoped
 from workpacket.bridges.batch_state import OUTCOMES, PHASES, BatchUnderWay, Phase
-from workpacket.documents.batch import BatchCheckpoint, BatchTasks
-from workpacket.documents.batch_plan import SATISFIED, Task, normal_path, overlap
-from workpacket.documents.batch_scope import BatchScope, scope_of
+from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchTasks, Task
+from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
 from workpacket.documents.batch_writing import Words, differences, view_of, written
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit

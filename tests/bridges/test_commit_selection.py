@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from git.scratch import commit, git, make_repository
-from workpacket.bridges.all_bridges import BRIDGES
-from workpacket.bridges.commit_bridge import BRIDGE
-from workpacket.bridges.commit_selection import CommitSelection, Selected
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.commit_checkpoints import CommitBridge, CommitSelection, Selected
+from workpacket.bridges.foreign import Foreign, bridge_named
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.state import Milestones, Reached
@@ -172,14 +170,14 @@ def test_a_canonical_sidecar_is_byte_identical_after_reading_and_writing() -> No
         "schema_version": 1, "sha": sha, "run_id": "r", "milestone_index": 0, "milestone_title": "Tätigkeit",
         "created_at": "2026-01-31T09:30:00.250Z", "tier": "tier0", "somebody_elses": {"kept": [1, 1.5, None]},
     }  # fmt: skip
-    data = BRIDGE.write([Foreign("commit", "", values)])
-    (read,) = BRIDGE.read(f".runr/checkpoints/{sha}.json", data)
+    data = CommitBridge().write([Foreign("commit", "", values)])
+    (read,) = CommitBridge().read(f".runr/checkpoints/{sha}.json", data)
     assert isinstance(read, Foreign)
-    assert (read.stream, BRIDGE.write([read])) == ("commit/r/0", data)
-    assert BRIDGES["commit"] == "commit_bridge"
+    assert (read.stream, CommitBridge().write([read])) == ("commit/r/0", data)
+    assert isinstance(bridge_named("commit"), CommitBridge)
 
 
 def test_a_sidecar_that_is_invalid_is_refused_whole_and_with_its_place() -> None:
-    refused = BRIDGE.read(f".runr/checkpoints/{'a' * 40}.json", b'{"schema_version": 1,\n "sha": 7}')
+    refused = CommitBridge().read(f".runr/checkpoints/{'a' * 40}.json", b'{"schema_version": 1,\n "sha": 7}')
     assert refused
     assert all(not isinstance(one, Foreign) for one in refused)

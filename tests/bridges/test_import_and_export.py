@@ -12,8 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
-from workpacket.bridges.all_bridges import BRIDGES, bridge_named
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.cli.main import main
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.samples import SAMPLES
-from workpacket.bridges.all_bridges import BRIDGES, bridge_named
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.model.canonical import Json
 from workpacket.runtime.model_sessions.artifacts import artifact_id
 

@@ -11,8 +11,8 @@ import pytest
 from bridges.samples import RUN_STATE, run_state
 from bridges.test_import_and_export import Place, place
 from runtime.worlds import World
+from workpacket.bridges.checkpoint_files import SNAPSHOT_VERSION, RunStateBridge
 from workpacket.bridges.foreign import Foreign
-from workpacket.bridges.runstate_bridge import BRIDGE, SCHEMA_VERSION
 from workpacket.text.source import Fault
 
 __all__ = ["place"]
@@ -32,13 +32,13 @@ def timeline(*events: dict[str, Any]) -> bytes:
 
 
 def read(data: bytes, path: str = "state.json") -> Foreign:
-    (found,) = BRIDGE.read(path, data)
+    (found,) = RunStateBridge().read(path, data)
     assert isinstance(found, Foreign), found
     return found
 
 
 def fault(data: bytes, path: str = "state.json") -> Fault:
-    (found,) = BRIDGE.read(path, data)
+    (found,) = RunStateBridge().read(path, data)
     assert isinstance(found, Fault), found
     return found
 
@@ -46,7 +46,7 @@ def fault(data: bytes, path: str = "state.json") -> Fault:
 def test_a_snapshot_without_a_version_is_a_legacy_one_and_is_written_with_the_version() -> None:
     found = read(run_state(schema_version=None))
     assert found.values == RUN_STATE
-    assert json.loads(BRIDGE.write((found,)))["schema_version"] == SCHEMA_VERSION == "1.0.0"
+    assert json.loads(RunStateBridge().write((found,)))["schema_version"] == SNAPSHOT_VERSION == "1.0.0"
 
 
 def test_a_legacy_snapshot_needs_no_more_than_run_and_phase() -> None:
@@ -85,7 +85,7 @@ def test_a_field_that_does_not_fit_is_named_where_it_stands(field: str, value: o
 
 
 def test_run_and_phase_have_to_be_there() -> None:
-    found = BRIDGE.read("state.json", b"{}")
+    found = RunStateBridge().read("state.json", b"{}")
     assert [one.message for one in found if isinstance(one, Fault)] == ["run_id: it is missing", "phase: it is missing"]
 
 
@@ -100,7 +100,7 @@ def test_a_timeline_is_carried_over_line_by_line(place: Place) -> None:
 
 
 def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None:
-    found = BRIDGE.read(".runr/runs/20260131/timeline.jsonl", timeline(EVENTS[1]))
+    found = RunStateBridge().read(".runr/runs/20260131/timeline.jsonl", timeline(EVENTS[1]))
     assert [one.stream for one in found if isinstance(one, Foreign)] == ["runstate/20260131/timeline"]
 
 
@@ -123,7 +123,7 @@ def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any]
 
 def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
     assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
-    assert isinstance(BRIDGE.read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Fault)
+    assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Fault)
 
 
 def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:
@@ -132,11 +132,11 @@ def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:
         run.step("one", lambda: 1)
     stopped = world.runtime.run("other")
     stopped._session.leave()
-    (done,) = BRIDGE.from_runs(world.store, "work@00000001")
+    (done,) = RunStateBridge().from_runs(world.store, "work@00000001")
     assert done.values["schema_version"] == "1.0.0"
     assert (done.values["phase"], done.values["scope_lock"]) == ("FINALIZE", {"allowlist": ["src"], "denylist": []})
-    assert read(BRIDGE.write((done,))) == done
-    assert BRIDGE.from_runs(world.store, "no run") == ()
+    assert read(RunStateBridge().write((done,))) == done
+    assert RunStateBridge().from_runs(world.store, "no run") == ()
 
 
 def test_a_stopped_run_says_its_reason_by_its_registered_code(place: Place) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from git.scratch import make_repository
-from workpacket.bridges.session_bridge import artifact_of
+from workpacket.bridges.checkpoint_files import artifact_of
 from workpacket.cli.main import main
 from workpacket.runtime import RunBlocked, Runtime
 from workpacket.runtime.errors import LogDamaged

@@ -10,8 +10,8 @@ import pytest
 
 from workpacket.bridges.resumable import unfinished_roles
 from workpacket.bridges.role_facts import fields_of, read_folder, scan_roles
-from workpacket.documents.batch import BatchCheckpoint, BatchTasks
-from workpacket.documents.batch_plan import SATISFIED, Task, normal_path, overlap, plan
+from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchTasks, Task
+from workpacket.documents.batch_scope import normal_path, overlap, plan
 from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document

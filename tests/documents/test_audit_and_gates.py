@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from workpacket.documents.orchestrator_gates import OrchestratorGates
+from workpacket.documents.gate_logs import OrchestratorGates, ValidatorGates
 from workpacket.documents.signature_audit import SignatureAudit
-from workpacket.documents.validator_gates import ValidatorGates
 from workpacket.text.source import Source
 
 AUDIT = """| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |

@@ -7,9 +7,14 @@ import json
 import pytest
 
 from architecture.source_tree import ROOT
-from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
-from workpacket.documents.batch_plan import Task
-from workpacket.documents.batch_yaml import CHECKPOINT_KEYS, is_checkpoint_text
+from workpacket.documents.batch import (
+    CHECKPOINT_KEYS,
+    BatchCheckpoint,
+    BatchDependencies,
+    BatchTasks,
+    Task,
+    is_checkpoint_text,
+)
 from workpacket.text.source import Source
 
 

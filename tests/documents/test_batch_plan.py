@@ -9,18 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.documents.batch_plan import (
-    PENDING,
-    SATISFIED,
-    STATUSES,
-    UNDER_WAY,
-    PhasePolicy,
-    Task,
-    normal_path,
-    overlap,
-    plan,
-    structural_problems,
-)
+from workpacket.documents.batch import PENDING, SATISFIED, STATUSES, UNDER_WAY, Task
+from workpacket.documents.batch_scope import PhasePolicy, normal_path, overlap, plan, structural_problems
 
 NAMES = [f"T{number}" for number in range(1, 8)]
 PATHS = [

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from lifecycle.governed import ANCHOR_LINE, GATE, ROADMAP_LINE, TOKENS_COUNT, Governed, forge
-from workpacket.documents.anchor_name import names_passage
+from workpacket.documents.spec_pointer import names_passage
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan
 from workpacket.shell.transactions.transaction import Transaction

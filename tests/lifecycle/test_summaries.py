@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed
-from workpacket.cli import cache_inputs, cached_output
+from workpacket.cli import cached_output, read_only
 from workpacket.git.repository import find_repository
 from workpacket.model.events import LOG_FOLDER
 from workpacket.shell.checking import repository as checking
@@ -34,9 +34,9 @@ def _begin(governed: Governed) -> None:
 def test_summaries_say_what_the_documents_say(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
     _begin(governed)
     repository = find_repository(governed.root)
-    read = cache_inputs.everything_said(repository)
-    monkeypatch.setattr(cache_inputs, "MANY", 0)
-    told = cache_inputs.everything_said(repository)
+    read = read_only.facts_from_summaries(repository)
+    monkeypatch.setattr(read_only, "MANY", 0)
+    told = read_only.facts_from_summaries(repository)
     for name in NAMES:
         assert read.packets[name].stub_says is None
         assert told.packets[name].stub_says is not None
@@ -104,14 +104,14 @@ def test_what_is_shown_again_is_never_stale(
 ) -> None:
     for module in (cached_output, checking):
         monkeypatch.setattr(module, "RACY_NS", AT_REST_NS)
-    monkeypatch.setattr(cache_inputs, "MANY", 0)
+    monkeypatch.setattr(read_only, "MANY", 0)
     _begin(governed)
     chance = random.Random(11)
     for change in (*CHANGES, *chance.sample(CHANGES[:5], 3)):
         time.sleep(AT_REST_NS * 2e-9)
         before = governed(*words).out
         with monkeypatch.context() as patch:
-            patch.setattr(cache_inputs, "gather", _must_not_be_asked)
+            patch.setattr(read_only, "gather", _must_not_be_asked)
             assert governed(*words).out == before
         change(governed, chance)
         assert governed(*words).out == _cold(governed, *words), change.__name__

@@ -8,8 +8,7 @@ import pytest
 
 from report.samples import REASONS
 from workpacket.model.reasons import Reason, Registry
-from workpacket.report.explain import render_codes_page, render_explanation
-from workpacket.report.nearest import nearest_codes
+from workpacket.report.explain import nearest_codes, render_codes_page, render_explanation
 from workpacket.report.terminal import Style
 
 STALE = Reason(

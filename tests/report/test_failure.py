@@ -7,8 +7,7 @@ from hypothesis import given
 from report.samples import texts
 from workpacket.errors import WorkpacketError
 from workpacket.report.escape import hidden
-from workpacket.report.failure import failure_finding, render_failure
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, failure_finding, render_failure
 
 
 def test_a_failure_names_file_fault_code_and_help() -> None:

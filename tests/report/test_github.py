@@ -8,8 +8,8 @@ from hypothesis import given
 
 from report.samples import STUB, finding, outcome, outcomes
 from workpacket.model.reasons import Severity
+from workpacket.report.ci import ANNOTATIONS_PER_LEVEL, render_github
 from workpacket.report.escape import hidden
-from workpacket.report.github import ANNOTATIONS_PER_LEVEL, render_github
 from workpacket.report.outcome import CheckOutcome
 
 COMMAND = re.compile(r"::(?P<name>[a-z]+)(?: (?P<properties>[^:]*))?::(?P<data>.*)")

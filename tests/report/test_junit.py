@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 
 from report.samples import PACKET, REASONS, STUB, finding, outcome, outcomes
-from workpacket.report.junit import render_junit
+from workpacket.report.ci import render_junit
 from workpacket.report.outcome import CheckOutcome
 
 # What the schema used by Jenkins allows of an element, as far as we write it: attributes (all required), then children.

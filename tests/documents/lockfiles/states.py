@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workpacket.documents.lockfiles.allowlist import FileVerdict, Leave, judge
-from workpacket.documents.lockfiles.comparison import State, Unreadable, compare
+from workpacket.documents.lockfiles.comparison import FileVerdict, Leave, State, Unreadable, compare, judge
 
 FILES = Path(__file__).parent / "files"
 

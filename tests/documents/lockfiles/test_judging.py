@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.lockfiles.states import REGISTRY, archive, compared, judged, npm_lock, npm_package
-from workpacket.documents.lockfiles.allowlist import Leave
-from workpacket.documents.lockfiles.comparison import FORMATS, LockFormat, format_of
+from workpacket.documents.lockfiles.comparison import FORMATS, Leave, LockFormat, format_of
 
 ZOD = {"zod": "^3.0.0"}
 BASE = {"package-lock.json": npm_lock(ZOD, zod=npm_package("zod", "3.0.0"), inner=npm_package("inner", "1.0.0"))}

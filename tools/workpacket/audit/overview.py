@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from workpacket.audit.anchors import Anchor
 from workpacket.audit.expired import audit_finding, unfinished
 from workpacket.audit.facts import AuditFacts
 from workpacket.audit.tracing import Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
@@ -96,7 +95,8 @@ def _row(
 ) -> BaseRow:
     revisions.sort(key=lambda packet: packet.id.revision or 1)
     # Of one base at a time: `in_force` looks through all packets that it is given.
-    row = in_force(governed_of(governed, revisions), base, {}, {})
+    only = replace(governed, packets={packet.id.text: packet for packet in revisions})
+    row = in_force(only, base, {}, {})
     active = row.id if row is not None else ""
     traced = traces.get(active)
     criteria = traced.criteria if traced is not None else ()
@@ -114,11 +114,6 @@ def _row(
         len(criteria),
         tuple(dict.fromkeys(commits)),
     )
-
-
-def governed_of(governed: Facts, packets: Sequence[PacketFacts]) -> Facts:
-    """The same facts about these packets only."""
-    return replace(governed, packets={packet.id.text: packet for packet in packets})
 
 
 _BY_LANE = {
@@ -275,7 +270,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
     found = requirements(facts.specification, facts.policy.roadmap_headings)
     live = [name for name in traces if facts.packets[name].lane not in {"SUPERSEDED", "ABANDONED"}]
     anchors = [anchor for name in live for anchor in traces[name].anchors]
-    left = uncovered(found, [(one.first, one.last) for one in anchors if _stands(one, path)])
+    left = uncovered(found, [(one.first, one.last) for one in anchors if one.path == path and one.first > 0])
     planned = [same(words) for name in live for words in candidates_of(facts.packets[name])]
     return found, [one for one in left if not any(words.endswith(same(one.title)) for words in planned)]
 
@@ -286,10 +281,6 @@ def candidates_of(packet: PacketFacts) -> list[str]:
     if stub is None or packet.refinement is not None:
         return []
     return [text.value for text in stub.spec_anchor_candidates]
-
-
-def _stands(anchor: Anchor, path: str) -> bool:
-    return anchor.path == path and anchor.first > 0
 
 
 def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[Finding]:
@@ -303,7 +294,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[F
 
 
 class AuditFinding(Value):
-    """A finding, with the packet that it is about ('' for none), since when it stands, and who has to act.
+    """A finding, with the packet that it is about ('' for none), since when, and who has to act.
 
     `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
     """

@@ -1,71 +1,57 @@
 """What can be done about a batch: begin it, begin and end its stages, complete it.
 
-Every act begins by settling what an act before it left behind: a checkpoint without a log is taken into it, a file
-that is late is written anew, a completion that was cut short is finished. What contradicts or is not as it was stops
-the act before anything is written.
+Every act begins by settling what an act before it left behind: the file and the log are brought in step, a completion
+that was cut short is finished. What contradicts or is not as it was stops the act before anything is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import cast
 
 from workpacket.bridges import batch_state as records
 from workpacket.bridges.batch_facts import BatchFacts, folder_named, gather
 from workpacket.bridges.batch_state import LOCKFILE_CHANGED, BatchState, BatchUnderWay, Outcome, Phase, label_after
-from workpacket.bridges.dependency_guard import dependency_changes, refusal_of
-from workpacket.bridges.stream_log import StreamLog
-from workpacket.documents.batch import BatchCheckpoint
-from workpacket.documents.batch_plan import BatchPlan, first_batch
-from workpacket.documents.batch_scope import BatchScope
+from workpacket.bridges.dependency_guard import base_commit, dependency_changes, refusal_of
+from workpacket.bridges.desk import CheckpointDesk
+from workpacket.documents.batch_scope import BatchPlan, BatchScope, first_batch
 from workpacket.documents.batch_writing import BatchView, NextBatch, with_statuses, written
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import commit_with_staged, commit_with_trailer, status, tree_of
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit
+from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
-from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import NOBODY, Caller, at_work
+from workpacket.model.plan import FileChange
+from workpacket.runtime.at_work import at_work
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.runtime import Runtime
 from workpacket.shell.moment import moment
-from workpacket.shell.transactions.transaction import Transaction
 from workpacket.text.yaml_edit import CannotEdit
 from workpacket.value import replace
 
 
 @dataclass(slots=True)
-class BatchDesk:
-    """`caller` is who the work is begun for. `said` is what there is to tell the person."""
+class BatchDesk(CheckpointDesk[BatchFacts]):
+    """One command at work on a scope, which `folder` names."""
+
+    command = "batch"
 
     repository: Repository
-    runtime: Runtime
-    transaction: Transaction
     folder: str
-    caller: Caller = NOBODY
-    said: list[str] = field(default_factory=list)
-    facts: BatchFacts = field(init=False)
-    log: StreamLog = field(init=False)
 
     def __post_init__(self) -> None:
         self.folder = folder_named(self.folder, self._read)
         self.look()
 
-    def look(self) -> None:
-        self.facts, self.log = gather(self.repository, self.runtime, self._read, self.folder)
+    def gather(self) -> BatchFacts:
+        return gather(self.repository, self.runtime, self._read, self.folder)
 
     def _read(self, path: str) -> bytes | None:
         found = self.transaction.workspace.work_tree.read(path)
         return None if found is None else found.data
-
-    def record(self, type_: str, data: Mapping[str, Json], payload: Json = None) -> None:
-        """Append to the log; when this returns, the record is durable and the state is the one after it."""
-        version = self.facts.state.version
-        self.facts.state.apply(self.log.append(type_, data, expected_version=version, payload=payload))
 
     def write(self, done: frozenset[str] = frozenset()) -> None:
         """Bring the files to what the log says, both or none, and look again. Tasks in `done` get that status."""
@@ -76,34 +62,25 @@ class BatchDesk:
         except CannotEdit as error:
             raise WorkpacketError("batch_file_unwritable", str(error)) from error
         old = facts.checkpoint.source.digest if facts.checkpoint is not None else None
-        changes = (
-            FileChange(f"{facts.folder}/checkpoint.yaml", old, data),
+        self.replace_files(
+            FileChange(facts.path, old, data),
             FileChange(facts.tasks.path, facts.tasks.source.digest, tasks),
         )
-        self.transaction.apply(Plan("batch", moment().tx, changes))
-        self.look()
 
-    def take_over(self, *, adopted: bool) -> None:
-        """Make what the file says the log's view."""
-        if self.facts.checkpoint is None:
-            raise WorkpacketError("batch_scope_missing", f"there is no {self.folder}/checkpoint.yaml to adopt")
-        reviewers: list[Json] = list(self.facts.reviewers)
-        data: dict[str, Json] = {"digest": self.facts.checkpoint.source.digest, "adopted": adopted}
-        view, held = self.facts.stated.as_json(), self.facts.preconditions().as_json()
-        self.record(
-            records.IMPORTED,
-            {**data, "view": view, "reviewers": reviewers, "preconditions": held},
-            payload=self._without_secrets(self.facts.checkpoint),
-        )
-
-    def _without_secrets(self, checkpoint: BatchCheckpoint) -> Json:
-        """What the file says, as it may be stored."""
+    def take_over(self, *, adopted: bool = False) -> None:
+        facts, checkpoint = self.facts, self.facts.checkpoint
+        if checkpoint is None:
+            raise WorkpacketError("batch_scope_missing", f"there is no {facts.path} to adopt")
         values = cast("Json", checkpoint.root.plain()) if checkpoint.root is not None else None
-        return self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
+        without_secrets = self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
+        self.record(records.IMPORTED, {
+            "digest": checkpoint.source.digest, "adopted": adopted, "view": facts.stated.as_json(),
+            "reviewers": list(facts.reviewers), "preconditions": facts.preconditions().as_json(),
+        }, payload=without_secrets)  # fmt: skip
 
     def restore(self) -> None:
-        """Write the file anew from the log."""
-        if not self.facts.has_log:
+        """Write the file from the log."""
+        if not self.facts.state.version:
             raise WorkpacketError("batch_not_begun", f"{self.folder} has no log to restore a checkpoint from")
         self.write()
 
@@ -130,7 +107,6 @@ def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def _base_of(desk: BatchDesk) -> str:
-    """The commit compared with, '' for the time before the first one."""
     state = desk.facts.state
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
@@ -138,11 +114,7 @@ def _base_of(desk: BatchDesk) -> str:
             f"{desk.folder}: neither log nor file says at which commit the work began, so nobody can say what it "
             "changed", code="check_not_run", hint="put the commit into checkpoint.yaml as last_commit, and batch adopt",
         )  # fmt: skip
-    try:
-        return commit_of(desk.repository, named) if named else ""
-    except WorkpacketError as error:
-        message = f"{desk.folder}: dependencies cannot be compared with {named}: {error.message}"
-        raise RunBlocked(message, code="check_not_run", hint=error.hint) from None
+    return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 
 
 TRAILER = "Batch-Id"
@@ -240,16 +212,10 @@ def _names(named: str, path: str) -> bool:
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:
     """Finish what was cut short; refuse to go on from what is not as it was, unless `accept` names it."""
-    if desk.facts.contradictions:
-        raise view_conflict(desk.facts)
+    desk.refuse_contradictions()
     refuse_stale(desk.facts, accept)
     accepted = sorted({stale.aspect for stale in desk.facts.stale if stale.blocks})
-    if not desk.facts.has_log and desk.facts.checkpoint is not None:
-        desk.take_over(adopted=False)
-        desk.said.append(f"{desk.folder}/checkpoint.yaml was taken into the log")
-    if desk.facts.late:
-        desk.write()
-        desk.said.append(f"{desk.folder}/checkpoint.yaml was late and is written anew")
+    desk.catch_up()
     finish(desk)
     if accepted:
         _accept(desk, accepted)
@@ -389,7 +355,7 @@ def planned(scope: BatchScope) -> BatchPlan:
 
 
 def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
-    """The next batch: the one that the checkpoint names, if it can begin as it stands; else the planned one."""
+    """The next batch: the one that the checkpoint names, if it can begin unchanged; else the planned one."""
     view = facts.state.view
     named = view.next
     label = label_after(view.last_batch, facts.state.labels)
@@ -402,13 +368,6 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
     if chosen and set(named.tasks) <= set(plan.ready) and set(apart) == set(named.tasks):
         return NextBatch(label, apart, named.parallel)
     return NextBatch(label, plan.batch, plan.parallel) if plan.batch else None
-
-
-def view_conflict(facts: BatchFacts) -> RunBlocked:
-    message = f"{facts.folder}/checkpoint.yaml: {'; '.join(facts.contradictions)}"
-    hint = f"workpacket batch restore {facts.folder}, or batch adopt {facts.folder} if the file is right"
-    found: list[Json] = list(facts.contradictions)
-    return RunBlocked(message, code="view_conflict", hint=hint, details={"contradictions": found})
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar, cast
 
-from workpacket.bridges.batch_state import KINDS, BatchState, Preconditions, fold, imported, stream_of
-from workpacket.bridges.stream_log import StreamLog
-from workpacket.documents.batch import BatchCheckpoint, BatchDependencies, BatchTasks
-from workpacket.documents.batch_plan import SATISFIED, normal_path, overlap
-from workpacket.documents.batch_scope import BatchScope, scope_of
-from workpacket.documents.batch_writing import BatchView, Words, differences, view_of
+from workpacket.bridges.batch_state import BatchState, Preconditions, folder_of, imported, stream_of
+from workpacket.bridges.desk import state_of
+from workpacket.bridges.foreign import Foreign
+from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchDependencies, BatchTasks
+from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
+from workpacket.documents.batch_writing import (
+    BatchView,
+    Values,
+    Words,
+    brought_up,
+    canonical,
+    differences,
+    document_of,
+    view_of,
+)
 from workpacket.documents.document import Document
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import changed_paths, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
+from workpacket.model.canonical import Json
 from workpacket.runtime.resuming.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Store
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
+from workpacket.text.node import Plain
 from workpacket.text.source import Fault, Source
 from workpacket.value import Value
 
@@ -158,8 +170,20 @@ class BatchFacts(Value):
         return self.folder.rpartition("/")[2]
 
     @property
-    def has_log(self) -> bool:
-        return self.state.version > 0
+    def operand(self) -> str:
+        return self.folder
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/checkpoint.yaml"
+
+    @property
+    def stream(self) -> str:
+        return stream_of(self.folder)
+
+    @property
+    def is_unlogged(self) -> bool:
+        return not self.state.version and self.checkpoint is not None
 
     @property
     def words(self) -> Words:
@@ -178,7 +202,7 @@ class BatchFacts(Value):
 
 
 def reader_of(root: str) -> Read:
-    """The files of a work tree, for whoever only looks."""
+    """The files of a work tree, read without a lock."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -203,26 +227,19 @@ def folder_named(word: str, read: Read) -> str:
     return found[0]
 
 
-def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) -> tuple[BatchFacts, StreamLog]:
-    """All facts about a scope, and the log they were read from. A file that cannot be read whole is refused."""
+def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) -> BatchFacts:
+    """All facts about a scope. A file that cannot be read whole is refused."""
     tasks = _required(_document(BatchTasks, read, f"{folder}/tasks.yaml"), folder)
     checkpoint = _document(BatchCheckpoint, read, f"{folder}/checkpoint.yaml")
     scope = scope_of(tasks, _document(BatchDependencies, read, f"{folder}/dependencies.yaml"))
     stated = view_of(checkpoint) if checkpoint is not None else BatchView()
-    log = StreamLog(runtime, stream_of(folder), KINDS)
-    state = fold(log.records())
-    contradictions: tuple[str, ...] = ()
-    late = False
+    state = state_of(BatchState, runtime.store, stream_of(folder))
+    contradictions, late = state.compared(stated if checkpoint is not None else None, differences)
     if not state.version:
         state = imported(stated, checkpoint.reviewers if checkpoint is not None else ())
-    elif checkpoint is None:
-        late = bool(state.view.last_batch or state.view.next)
-    elif different := differences(state.view, stated):
-        late = any(not differences(view, stated) for view in state.earlier)
-        contradictions = () if late else tuple(different)
     seen = _seen(repository, state, checkpoint)
     stale = tuple(staleness(state, scope, seen))
-    return BatchFacts(folder, checkpoint, tasks, scope, state, stated, seen, stale, contradictions, late), log
+    return BatchFacts(folder, checkpoint, tasks, scope, state, stated, seen, stale, contradictions, late)
 
 
 def _required(tasks: BatchTasks | None, folder: str) -> BatchTasks:
@@ -309,3 +326,57 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
         if checkpoint is not None and (node := checkpoint.at("checkpoint", key)) is not None
     }
     return hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest()
+
+
+class BatchBridge:
+    """`checkpoint.yaml` of batch scopes, between its file and the log: every key is kept, known or not.
+
+    Of a scope that this store moves itself, what is exported is the checkpoint as it is now.
+    """
+
+    name = "batch"
+    lossy: tuple[str, ...] = (
+        "comments",
+        "how values are quoted and laid out",
+        "of a scope moved by `workpacket batch`: keys that were changed by hand since the file was taken into the log",
+    )
+
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+        document = BatchCheckpoint(Source.from_bytes(path, data))
+        checkpoint = document.at("checkpoint")
+        if document.root is None or document.faults:
+            return tuple(document.faults)
+        if checkpoint is None or not checkpoint.mapping:
+            return (Fault("field_missing", 0, 0, "here is no mapping `checkpoint`"),)
+        faults = tuple(misfits(document))
+        if faults:
+            return faults
+        folder = path.rpartition("/")[0] or (document.name.value if document.name is not None else "")
+        return (Foreign(self.name, stream_of(folder), _values(document)),)
+
+    def write(self, checkpoints: Sequence[Foreign]) -> bytes:
+        (checkpoint,) = checkpoints
+        return canonical(cast("Plain", dict(checkpoint.values)))
+
+    def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
+        stream = f"{self.name}/{key}"
+        if store.head(stream) is None:
+            return ()
+        state = state_of(BatchState, store, stream)
+        stated = cast("Values", dict(state.stated)) if state.stated is not None else None
+        if stated is None or state.view != state.stated_view:
+            stated = brought_up(stated, folder_of(stream), state.view, Words({}, {}))
+        return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        """Whether they say the same of the work; a note, titles and who reviews belong to their writers."""
+        return not differences(_view(held), _view(found))
+
+
+def _values(document: BatchCheckpoint) -> dict[str, Json]:
+    plain = document.root.plain() if document.root is not None else None
+    return cast("dict[str, Json]", plain)
+
+
+def _view(checkpoint: Foreign) -> BatchView:
+    return view_of(document_of(cast("Plain", dict(checkpoint.values))))

@@ -1,4 +1,4 @@
-"""Labels of batches: text that people count with, `3` or `5a`. Pure."""
+"""The state of a batch scope: the batch under way, its stages, and what each record of the log changes. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from workpacket.bridges import importing
-from workpacket.bridges.stream_log import StreamRecord
+from workpacket.bridges import foreign
+from workpacket.bridges.desk import CheckpointState, StreamRecord
 from workpacket.documents.batch_writing import BatchView, document_of, view_of, view_of_json
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.kinds import KINDS as KINDS_OF_RUNS
@@ -148,7 +148,7 @@ ACCEPTED = "batch.accepted"
 LOCKFILE_CHANGED = "lockfile_changed"
 
 STREAMS = "batch/"
-# What stands for a phase when all three are done and the batch waits to be completed.
+# The name of the phase when all three are done and the batch waits to be completed.
 ALL_PHASES_DONE = "complete"
 
 
@@ -167,7 +167,7 @@ def _kind(name: str, public: str, scan: str) -> RecordKind:
     return RecordKind(name, fields)
 
 
-KINDS: Mapping[str, RecordKind] = importing.KINDS | {
+KINDS: Mapping[str, RecordKind] = foreign.KINDS | {
     kind.type: kind
     for kind in (
         _kind(IMPORTED, "digest adopted", "view reviewers preconditions"),
@@ -217,8 +217,8 @@ class Completing(Value):
 
 
 @dataclass(slots=True)
-class BatchState:
-    """`earlier` are the views that the file may still show because its writer was killed.
+class BatchState(CheckpointState[BatchView]):
+    """The view of a scope and the batch under way.
 
     `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, else the one at which
     the log began ('' before the first commit, None if it does not say). `allow_deps` may change in the batch under way.
@@ -226,9 +226,9 @@ class BatchState:
     `stated` are the values of the file that was taken into the log last, `stated_view` what it said.
     """
 
-    version: int = 0
+    kinds = KINDS
+
     view: BatchView = field(default_factory=BatchView)
-    earlier: list[BatchView] = field(default_factory=list)
     batch: BatchUnderWay | None = None
     completing: Completing | None = None
     recorded: Preconditions = field(default_factory=Preconditions)
@@ -238,14 +238,17 @@ class BatchState:
     stated_view: BatchView | None = None
     checkpoint_commit: str | None = None
     allow_deps: tuple[str, ...] = ()
-    _writer: str = ""
 
-    def apply(self, record: StreamRecord) -> None:
+    @property
+    def logged(self) -> BatchView:
+        return self.view
+
+    @property
+    def has_file(self) -> bool:
+        return bool(self.view.last_batch or self.view.next)
+
+    def change(self, record: StreamRecord) -> None:
         data = record.data
-        if record.writer != self._writer:
-            self.earlier, self._writer = [self.view], record.writer
-        else:
-            self.earlier.append(self.view)
         view = data.get("view")
         if isinstance(view, Mapping):
             self.view = view_of_json(view)
@@ -255,21 +258,15 @@ class BatchState:
                 self.checkpoint_commit = self.recorded.commit
         if isinstance(record.payload, Mapping):
             self.stated = record.payload
-        if record.type == importing.IMPORTED.type and self.stated is not None:
+        if record.type == foreign.IMPORTED.type and self.stated is not None:
             document = document_of(cast("Plain", dict(self.stated)))
             self.view, self.recorded = view_of(document), Preconditions()
             data = {"reviewers": list(document.reviewers)}
         if record.type in _GENESES:
             self.stated_view = self.view
-        _REDUCERS.get(record.type, _nothing)(self, data)
-        self.version = record.version
-
-
-def fold(records: Iterable[StreamRecord]) -> BatchState:
-    state = BatchState()
-    for record in records:
-        state.apply(record)
-    return state
+        reduce = _REDUCERS.get(record.type)
+        if reduce is not None:  # the whole meaning of other records is their view
+            reduce(self, data)
 
 
 def imported(view: BatchView, reviewers: Iterable[str]) -> BatchState:
@@ -285,10 +282,6 @@ def _text(data: Data, name: str) -> str:
 
 def _texts(data: Data, name: str) -> tuple[str, ...]:
     return tuple(str(item) for item in cast("Sequence[Json]", data.get(name) or ()))
-
-
-def _nothing(_: BatchState, __: Data) -> None:
-    """A record whose whole meaning is its view."""
 
 
 def _accepted(state: BatchState, data: Data) -> None:
@@ -347,10 +340,10 @@ def _completed(state: BatchState, _: Data) -> None:
     state.notes = []
 
 
-_GENESES = frozenset({IMPORTED, importing.IMPORTED.type})
+_GENESES = frozenset({IMPORTED, foreign.IMPORTED.type})
 _REDUCERS = {
     IMPORTED: _imported,
-    importing.IMPORTED.type: _imported,
+    foreign.IMPORTED.type: _imported,
     BEGUN: _begun,
     STAGES_BEGUN: _stages_begun,
     STAGES_ENDED: _stages_ended,

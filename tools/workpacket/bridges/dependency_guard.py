@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from workpacket.documents.lockfiles.allowlist import DependencyViolation, FileVerdict, Leave, judge
-from workpacket.documents.lockfiles.comparison import State, Unreadable, compare, format_of
+from workpacket.documents.lockfiles.comparison import (
+    DependencyViolation,
+    FileVerdict,
+    Leave,
+    State,
+    Unreadable,
+    compare,
+    format_of,
+    judge,
+)
 from workpacket.documents.lockfiles.dependencies import LOCKFILE
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
@@ -132,12 +140,17 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
             f"{state.stream} does not say at which commit it began, so nobody can say what it changed",
             code="check_not_run", hint="workpacket deps check --base REV, then start a new run",
         )  # fmt: skip
-    try:
-        known = commit_of(repository, base) if base else ""
-    except WorkpacketError as error:
-        said = f"dependencies cannot be compared with {base}: {error.message}"
-        raise RunBlocked(said, code="check_not_run", hint=error.hint) from None
+    known = base_commit(repository, base)
     return dependency_changes(repository, known, (*state.allow_deps, *allow), state.base_commit or "")
+
+
+def base_commit(repository: Repository, named: str, of: str = "") -> str:
+    """The commit to compare with, '' for the time before the first one; `RunBlocked` if it is not here."""
+    try:
+        return commit_of(repository, named) if named else ""
+    except WorkpacketError as error:
+        message = f"{of}dependencies cannot be compared with {named}: {error.message}"
+        raise RunBlocked(message, code="check_not_run", hint=error.hint) from None
 
 
 def refusal_of(changes: DependencyChanges) -> RunBlocked | None:

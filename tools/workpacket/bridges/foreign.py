@@ -1,16 +1,35 @@
-"""What all bridges have in common: a checkpoint in a foreign form, on its way between its file and the log.
+"""Checkpoints in foreign forms, on their way between files and the log: bridges, import, export.
 
 The log is the only truth. A foreign file is a view of it: what the file says is read whole (or not at all), kept with
 every key that we do not know, and can be written again. A bridge is two pure functions and a declaration of what its
-form cannot carry; reading files, and appending to the log, is done in one place for all of them.
+form cannot carry; reading files, and appending to the log, is done here for all of them.
+
+An import is planned whole, then appended. What a file says of a stream is compared with what the stream holds:
+
+    no stream                        genesis: all of it is appended
+    the same                         unchanged: nothing is appended
+    more, and the same up to there   extended: the rest is appended, as an event log grows
+    anything else                    the import is refused with `view_conflict`; nothing of any file was appended
+
+A crash between the appends of two streams leaves the first one imported; the same import again goes on behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.kinds import RecordKind, current
+from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.values import stored_text, value_of
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Append, Store
 from workpacket.text.source import Fault
 
 
@@ -42,3 +61,228 @@ def stream_named(form: str, *key: str) -> str:
     from urllib.parse import quote  # costs start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
+
+
+# Form, and the module and class of its bridge, which is imported when its form is asked for.
+BRIDGES: dict[str, str] = {
+    "batch": "batch_facts.BatchBridge",
+    "commit": "commit_checkpoints.CommitBridge",
+    "role": "role_facts.RoleBridge",
+    "runstate": "checkpoint_files.RunStateBridge",
+    "session": "checkpoint_files.SessionBridge",
+    "step": "checkpoint_files.StepBridge",
+}
+
+
+def bridge_named(name: str) -> Bridge:
+    """The bridge of a form of `BRIDGES`."""
+    module, _, cls = BRIDGES[name].partition(".")
+    bridge: Bridge = getattr(import_module(f"workpacket.bridges.{module}"), cls)()
+    return bridge
+
+
+IMPORTED = RecordKind(
+    "checkpoint.imported", {"format": "public", "position": "public", "digest": "public", "file": "scan"}
+)
+KINDS = {IMPORTED.type: IMPORTED}
+
+Outcome = Literal["genesis", "unchanged", "extended"]
+
+
+@runtime_checkable
+class OfRuns(Protocol):
+    """A bridge whose checkpoints this store also moves itself: the file is a view of what the stream came to."""
+
+    def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
+        """The checkpoint of this key as it is now; none if the store knows nothing of it."""
+        ...
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        """Whether a file says what the stream came to."""
+        ...
+
+
+@runtime_checkable
+class AmongOthers(Protocol):
+    """A bridge whose checkpoints lie in one folder with files of other kinds."""
+
+    def other_kind(self, path: str, data: bytes) -> str:
+        """What the file is in words, if by its name or its fields it is nothing to import; '' otherwise."""
+        ...
+
+
+class Placed(NamedTuple):
+    """A checkpoint, the file it was read from, and its place among those of the file."""
+
+    checkpoint: Foreign
+    file: str
+    position: int
+
+
+class ImportPlan(NamedTuple):
+    stream: str
+    known: int
+    new: tuple[Placed, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.new:
+            return "unchanged"
+        return "extended" if self.known else "genesis"
+
+
+def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[ImportPlan, ...]:
+    """What an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
+    streams: dict[str, list[Placed]] = {}
+    for one in placed:
+        streams.setdefault(one.checkpoint.stream, []).append(one)
+    return tuple(_planned(store, bridge, stream, found) for stream, found in streams.items())
+
+
+def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
+    """Append what was planned. If somebody else appended to a stream meanwhile: `VersionConflict`."""
+    for plan in planned:
+        for one in plan.new:
+            require_no_secret(one.checkpoint, one.file, runtime.settings.redactor)
+    for plan in planned:
+        if plan.new:
+            _append(runtime, plan)
+
+
+def imported(store: Store, stream: str) -> tuple[Placed, ...]:
+    """What the stream holds of imported checkpoints, in order."""
+    if store.head(stream) is None:
+        return ()
+    return tuple(_placed(store, event) for event in store.read(stream) if event.type == IMPORTED.type)
+
+
+def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed]) -> ImportPlan:
+    held = [one.checkpoint for one in imported(store, stream)]
+    if isinstance(bridge, OfRuns):
+        held = list(bridge.from_runs(store, stream.partition("/")[2])) or held
+    pairs = list(zip(held, [one.checkpoint for one in found], strict=False))
+    for number, (old, new) in enumerate(pairs, start=1):
+        if not (bridge.same(old, new) if isinstance(bridge, OfRuns) else alike(old, new)):
+            raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
+    if len(held) > len(found):
+        raise _conflict(stream, found[0].file, f"the stream holds {len(held)} checkpoints, the file {len(found)}", {})
+    return ImportPlan(stream, len(held), tuple(found[len(held) :]))
+
+
+def alike(held: Foreign, found: Foreign) -> bool:
+    """Whether two checkpoints say the same in every key."""
+    return jcs_hash(held.values) == jcs_hash(found.values)
+
+
+def _conflict(stream: str, file: str, what: str, differences: dict[str, Json]) -> RunBlocked:
+    named = f": {', '.join(differences)}" if differences else ""
+    return RunBlocked(f"{file} differs from the stream {stream}, {what}{named}", code="view_conflict",
+                      details={"stream": stream, "file": file, "differences": differences})  # fmt: skip
+
+
+def _differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    sides = {"stream": old, "file": new}
+    changed = [key for key in sorted({*old, *new}) if key not in old or key not in new or old[key] != new[key]]
+    return {key: {side: values[key] for side, values in sides.items() if key in values} for key in changed}
+
+
+def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> None:
+    if redactor.clean_value(checkpoint.values, stored_text(checkpoint.values))[1]:
+        raise RedactionFailed(f"{file} holds a secret; remove it from the file and import it then")
+
+
+def _append(runtime: Runtime, plan: ImportPlan) -> None:
+    chosen = runtime.settings
+    head = runtime.store.head(plan.stream)
+    now = chosen.clock.now()
+    request = Append(
+        plan.stream, tuple(_new(one, chosen.redactor) for one in plan.new), chosen.ids(), 1, chosen.actor, now, now,
+        expected_version=0 if head is None else head.version,
+    )  # fmt: skip
+    runtime.store.append(request)
+
+
+def _new(one: Placed, redactor: Redactor) -> NewEvent:
+    values = one.checkpoint.values
+    text = clean_record(IMPORTED, genesis_of(one), redactor)
+    return NewEvent(IMPORTED.type, text, IMPORTED.schema_version, stored_text(values).encode("utf-8"))
+
+
+def genesis_of(one: Placed) -> dict[str, Json]:
+    """The data of the record that takes a checkpoint into the log; its payload are the values."""
+    values = one.checkpoint.values
+    return {"format": one.checkpoint.format, "position": one.position, "digest": jcs_hash(values), "file": one.file}
+
+
+def _placed(store: Store, event: Event) -> Placed:
+    data = current(event, KINDS)
+    payload = store.payload(event)
+    values = None if payload is None else value_of(payload)
+    position = data.get("position")
+    if not isinstance(values, Mapping) or not isinstance(position, int):
+        raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
+    return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)
+
+
+class Exported(NamedTuple):
+    keys: tuple[str, ...]
+    data: bytes
+
+
+def export(store: Store, bridge: Bridge, key: str) -> Exported:
+    """The file of one key, or of all that came out of one file: `key` may be empty or end before a '/'."""
+    own = bridge.from_runs(store, key) if isinstance(bridge, OfRuns) and key else ()
+    found = own or _imported(store, bridge, key)
+    keys = tuple(dict.fromkeys(one.stream.partition("/")[2] for one in found))
+    return Exported(keys, bridge.write(found))
+
+
+def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
+    prefix = f"{bridge.name}/{key}"
+    found: list[Placed] = []
+    for head in store.heads(prefix):
+        if not key or head.stream == prefix or head.stream.startswith(f"{prefix}/"):
+            found += _held(store, bridge, head.stream)
+    if not found:
+        raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
+                              hint=f"workpacket import {bridge.name} PATH")  # fmt: skip
+    files = sorted({one.file for one in found})
+    if len(files) > 1:
+        keys = sorted({one.checkpoint.stream.partition("/")[2] for one in found})
+        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} stands for several files: "
+                              f"{', '.join(files)}", hint=f"name one of {', '.join(keys)}")  # fmt: skip
+    return tuple(one.checkpoint for one in sorted(found, key=lambda one: one.position))
+
+
+def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
+    """What the stream holds: as it is now if this store moves such streams, else what was imported."""
+    found = list(imported(store, stream))
+    own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
+    return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found
+
+
+_HEAD = """# Foreign forms of checkpoints
+
+Generated by `just reference`. `workpacket import FORMAT PATH...` takes the files of a form into the log,
+`workpacket export FORMAT [KEY]` writes them again. A file that is not valid is refused with line and column, and
+nothing of it is taken over. Keys that we do not know are kept. A file in its canonical form comes back byte for byte.
+
+A checkpoint belongs to the stream `<format>/<key>`. Without that stream the import begins it, the same file again
+changes nothing, an event log that only grew extends it, and anything else is refused with `view_conflict`. A file that
+holds a secret is refused with `redaction_failed`.
+
+What a form cannot carry is lost on export:
+"""
+
+
+def formats_page() -> str:
+    """docs/runtime/formats.md, generated from the bridges."""
+    from inspect import cleandoc
+
+    parts = [_HEAD]
+    for name in sorted(BRIDGES):
+        bridge = bridge_named(name)
+        about = cleandoc(type(bridge).__doc__ or "").strip()
+        lost = "".join(f"- {what}\n" for what in bridge.lossy) or "- nothing\n"
+        parts.append(f"\n## {name}\n\n{about}\n\nLost:\n\n{lost}")
+    return "".join(parts)

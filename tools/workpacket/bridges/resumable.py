@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from workpacket.bridges.batch_facts import BatchFacts
-from workpacket.bridges.commit_selection import Selected
+from workpacket.bridges.commit_checkpoints import Selected
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleFields
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
@@ -18,38 +18,6 @@ from workpacket.runtime.resuming.decide import Decision
 from workpacket.runtime.resuming.questions import OpenQuestion
 from workpacket.runtime.step.model import StepCheckpoint
 from workpacket.value import Value, replace
-
-
-class UnfinishedBatch(NamedTuple):
-    """A scope with work left. `blocked_by` are the names of what has to be settled first."""
-
-    folder: str
-    label: str
-    phase: str
-    tasks: tuple[str, ...]
-    blocked_by: tuple[str, ...]
-
-
-def unfinished_batches(scanned: Iterable[BatchFacts]) -> tuple[UnfinishedBatch, ...]:
-    """The scopes whose work goes on: a completion cut short, a batch under way, or a next one that can begin."""
-    return tuple(found for facts in scanned if (found := _unfinished(facts)) is not None)
-
-
-def _unfinished(facts: BatchFacts) -> UnfinishedBatch | None:
-    stale = tuple(dict.fromkeys(one.aspect for one in facts.stale if one.blocks))
-    blocked = (*(("view",) if facts.contradictions else ()), *stale)
-    state = facts.state
-    if state.completing is not None:
-        return UnfinishedBatch(facts.folder, state.completing.label, "completing", state.completing.tasks, blocked)
-    if state.batch is not None:
-        phase = state.batch.cursor or "complete"
-        return UnfinishedBatch(facts.folder, state.batch.label, phase, state.batch.open_units, blocked)
-    plan = facts.scope.next
-    if not plan.pending:
-        return None
-    problems = tuple(problem.code for problem in plan.problems)
-    label = state.view.next.label if state.view.next is not None else ""
-    return UnfinishedBatch(facts.folder, label, "", plan.batch, (*blocked, *problems))
 
 
 class UnfinishedRole(NamedTuple):
@@ -195,30 +163,44 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     """None if nothing is left to do. What the caller began itself keeps nobody."""
-    found = next(iter(unfinished_batches([facts])), None)
+    found = _unfinished(facts)
     if found is None:
         return None
-    folder, batch = found.folder, facts.state.batch
+    label, phase, tasks = found
+    folder, batch = facts.folder, facts.state.batch
     conflict = [Stop("view_conflict", one, f"workpacket batch status {folder}") for one in facts.contradictions]
     stale = [Stop(one.code, f"{one.aspect}: {one.message}", f"workpacket batch begin {folder} --accept {one.aspect}")
              for one in facts.stale if one.blocks]  # fmt: skip
     plan = () if batch is not None or facts.state.completing is not None else facts.scope.next.problems
     problems = [Stop(one.code, " -> ".join(one.tasks), f"workpacket check {folder}/tasks.yaml") for one in plan]
     busy: list[Stop] = []
-    if batch is not None and (phase := batch.cursor) is not None:
-        holders = {at_work(batch.stage(phase, unit).holder, caller) for unit in batch.open_units} - {""}
+    if batch is not None and (cursor := batch.cursor) is not None:
+        holders = {at_work(batch.stage(cursor, unit).holder, caller) for unit in batch.open_units} - {""}
         take_over = f"workpacket batch begin {folder} --accept holder"
         busy = [Stop("run_busy", f"{one} is at work", take_over) for one in sorted(holders)]
-    where = f"batch {found.label or 'that comes next'}: {found.phase or 'to begin'}: {', '.join(found.tasks)}"
-    ends = found.phase in {"complete", "completing"}
+    where = f"batch {label or 'that comes next'}: {phase or 'to begin'}: {', '.join(tasks)}"
+    ends = phase in {"complete", "completing"}
     command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"
-    phase_word = found.phase or "testers"
+    following = phase or "testers"
     task = "" if ends else (
-        f"{_OF_PHASE[phase_word]}: {', '.join(found.tasks)}. See {folder}/tasks.yaml.\n"
-        f"Then: workpacket batch complete {folder} --phase {phase_word}"
+        f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\n"
+        f"Then: workpacket batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
     return Resumable("batch", f"batch/{folder}", where, why, command, (*conflict, *stale, *problems, *busy), task)
+
+
+def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
+    """Label, phase and tasks of what goes on: a completion cut short, a batch under way, or a next one."""
+    state = facts.state
+    if state.completing is not None:
+        return state.completing.label, "completing", state.completing.tasks
+    if state.batch is not None:
+        return state.batch.label, state.batch.cursor or "complete", state.batch.open_units
+    plan = facts.scope.next
+    if not plan.pending:
+        return None
+    return state.view.next.label if state.view.next is not None else "", "", plan.batch
 
 
 def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resumable:

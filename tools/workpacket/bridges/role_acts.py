@@ -1,7 +1,7 @@
 """What a role writes down: its milestones, one record and one line of its file each.
 
-Every act begins by settling what an act before it left behind: a file without a log is taken into it, one that is late
-is written anew. What contradicts the log, and what another writer holds, stops the act before anything is written.
+Every act begins by bringing the file and the log in step. What contradicts the log, and what another writer holds,
+stops the act before anything is written.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workpacket.bridges import importing
-from workpacket.bridges.foreign import Foreign
-from workpacket.bridges.role_bridge import BRIDGE, foreign_of
+from workpacket.bridges.desk import CheckpointDesk
+from workpacket.bridges.foreign import Foreign, Placed, genesis_of, require_no_secret
 from workpacket.bridges.role_facts import (
     ADVANCED,
     IMPORTED,
+    RoleBridge,
     RoleFacts,
     RoleKey,
     RoleState,
@@ -24,21 +24,19 @@ from workpacket.bridges.role_facts import (
     digests,
     facts_of,
     fields_of,
+    foreign_of,
     named_in,
     read_folder,
 )
-from workpacket.bridges.stream_log import StreamLog
 from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, advanced, canonical, front_of, is_open
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
-from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import Caller, at_work
-from workpacket.runtime.errors import LeaseHeld, RunBlocked
-from workpacket.runtime.runtime import Runtime
+from workpacket.model.plan import FileChange
+from workpacket.runtime.at_work import at_work
+from workpacket.runtime.errors import LeaseHeld
 from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.shell.transactions.transaction import Transaction
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit
@@ -71,68 +69,60 @@ ENDS = frozenset({"done", CLOSED})
 
 
 @dataclass(slots=True)
-class RoleDesk:
+class RoleDesk(CheckpointDesk[RoleFacts]):
     """One command at work on the checkpoint of one role. `caller` is who writes: agent#instance, or processes."""
 
+    command = "progress"
+
     root: str
-    runtime: Runtime
-    transaction: Transaction
     key: RoleKey
-    caller: Caller
     lanes: Mapping[str, str]
     vocabularies: Mapping[str, Sequence[str]]
-    said: list[str] = field(default_factory=list)
-    facts: RoleFacts = field(init=False)
-    log: StreamLog = field(init=False)
+    lease: Lease | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.look()
-
-    def look(self) -> None:
+    def gather(self) -> RoleFacts:
         notes = notes_in(self.transaction.workspace.work_tree, self.key.feature)
-        self.facts, self.log = facts_of(self.key, self.runtime, notes, self.lanes)
+        return facts_of(self.key, self.runtime, notes, self.lanes)
 
-    def lease(self) -> Lease:
-        """The right to write the file: taken, or prolonged by whoever has it, or taken over from a dead process."""
+    def acquire(self) -> None:
+        """The right to write the file: taken, or prolonged by its holder, or taken over from a dead process."""
         present = self.facts.lease
         free = present is not None and not at_work(present.holder, self.caller)
         over = present.token if present is not None and free else None
         try:
-            return self.runtime.store.acquire(self.log.stream, self.caller.name, LEASE_SECONDS, over=over)
+            self.lease = self.runtime.store.acquire(self.log.stream, self.caller.name, LEASE_SECONDS, over=over)
         except LeaseHeld as held:
             holder = str(held.details["holder"])
             message = f"{self.facts.path}: {at_work(holder, self.caller) or holder} is its writer"
             raise LeaseHeld(message, details=held.details) from None
 
-    def record(self, data: Mapping[str, Json], lease: Lease) -> str:
-        """Append a milestone; the note as it was stored, without what was secret in it."""
-        state = self.facts.state
-        state.apply(self.log.append(ADVANCED, data, expected_version=state.version, lease=lease))
-        return state.note
-
-    def take_over(self, lease: Lease) -> None:
-        """Make what the file says the log's."""
+    def take_over(self) -> None:
         document = self.facts.document
         if document is None:
             raise WorkpacketError("checkpoint_missing", f"there is no {self.facts.path} to adopt")
-        found = BRIDGE.read(self.facts.path, document.source.encode())
+        found = RoleBridge().read(self.facts.path, document.source.encode())
         if not isinstance(found[0], Foreign):
             line, column = document.source.line_and_column(found[0].start)
             raise WorkpacketError(found[0].code, f"{self.facts.path}:{line}:{column}: {found[0].message}")
         checkpoint = foreign_of(document)
-        importing.require_no_secret(checkpoint, self.facts.path, self.runtime.settings.redactor)
-        data = importing.genesis_of(importing.Placed(checkpoint, self.facts.path, 0))
-        state, values = self.facts.state, dict(checkpoint.values)
-        state.apply(self.log.append(IMPORTED, data, expected_version=state.version, lease=lease, payload=values))
+        require_no_secret(checkpoint, self.facts.path, self.runtime.settings.redactor)
+        data = genesis_of(Placed(checkpoint, self.facts.path, 0))
+        self.record(IMPORTED, data, lease=self.lease, payload=dict(checkpoint.values))
 
-    def write(self, note: str = "") -> None:
-        """Bring the fields of the file to what the log says, with one more note, and look again."""
+    def write(self, *, with_note: bool = True) -> None:
+        """Bring the fields of the file to what the log says, with its last note, and look again.
+
+        The note is the one that was stored: what was secret in it is gone.
+        """
         facts = self.facts
         state = facts.state
-        new = canonical(state.front, state.body) if facts.document is None else _brought_up(facts.document, state, note)
+        new = (
+            canonical(state.front, state.body)
+            if facts.document is None
+            else _brought_up(facts.document, state, state.note if with_note else "")
+        )
         old = facts.document.source.digest if facts.document is not None else None
-        self.transaction.apply(Plan("progress", moment().tx, (FileChange(facts.path, old, new),)))
-        self.look()
+        self.replace_files(FileChange(facts.path, old, new))
 
 
 def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
@@ -153,20 +143,6 @@ def _brought_up(document: RoleProgress, state: RoleState, note: str) -> bytes:
         raise WorkpacketError("role_file_unwritable", str(error), path=document.path) from error
 
 
-def settle(desk: RoleDesk) -> Lease:
-    """Take the right to write and finish what was cut short; refuse to go on from what contradicts the log."""
-    if desk.facts.contradictions:
-        raise view_conflict(desk.facts)
-    lease = desk.lease()
-    if not desk.facts.state.version and desk.facts.document is not None:
-        desk.take_over(lease)
-        desk.said.append(f"{desk.facts.path} was taken into the log")
-    if desk.facts.late:
-        desk.write(desk.facts.state.note)
-        desk.said.append(f"{desk.facts.path} was late and is written anew")
-    return lease
-
-
 def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", artifacts: Sequence[str] = ()) -> None:
     """Write down that the role reached a milestone. `artifacts` are files that its words do not name."""
     known = MILESTONES.get(milestone) or _UNNAMED[milestone]
@@ -184,7 +160,9 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     if phase not in vocabulary and phase != facts.fields.phase:
         message = f"{phase!r} is no phase of {team}: {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
-    lease = settle(desk)
+    desk.refuse_contradictions()
+    desk.acquire()
+    desk.catch_up()
     now = moment().now
     fields = facts.fields
     data: dict[str, Json] = {
@@ -195,9 +173,10 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
         "artifacts": artifact_rows(_artifacts(desk, note, artifacts)),
     }  # fmt: skip
     _require_writable(desk, data)
-    desk.write(desk.record(data, lease))
-    if milestone in ENDS:
-        desk.runtime.store.release(lease)
+    desk.record(ADVANCED, data, lease=desk.lease)
+    desk.write()
+    if milestone in ENDS and desk.lease is not None:
+        desk.runtime.store.release(desk.lease)
 
 
 def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
@@ -233,7 +212,8 @@ def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
 
 def adopt(desk: RoleDesk) -> None:
     """Take the file for true, whatever the log says."""
-    desk.take_over(desk.lease())
+    desk.acquire()
+    desk.take_over()
     desk.look()
 
 
@@ -241,16 +221,8 @@ def restore(desk: RoleDesk) -> None:
     """Write the fields of the log into the file again; its notes stay as they are."""
     if not desk.facts.state.version:
         raise WorkpacketError("checkpoint_missing", f"{desk.facts.path} has no log to restore it from")
-    desk.lease()
-    desk.write()
-
-
-def view_conflict(facts: RoleFacts) -> RunBlocked:
-    names = f"{facts.names[0]} {facts.names[2]}"
-    message = f"{facts.path}: {'; '.join(facts.contradictions)}"
-    hint = f"workpacket progress restore {names}, or progress adopt {names} if the file is right"
-    found: list[Json] = list(facts.contradictions)
-    return RunBlocked(message, code="view_conflict", hint=hint, details={"contradictions": found})
+    desk.acquire()
+    desk.write(with_note=False)
 
 
 def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, cast
 
-from workpacket.bridges import importing
-from workpacket.bridges.foreign import stream_named
-from workpacket.bridges.stream_log import StreamLog, StreamRecord
-from workpacket.documents.role_progress import EMPTY_BODY, KEYS, RoleProgress, closing_of, front_of, is_open, noted
+from workpacket.bridges import foreign
+from workpacket.bridges.desk import CheckpointState, StreamRecord, state_of
+from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.documents.role_progress import (
+    EMPTY_BODY,
+    KEYS,
+    RoleProgress,
+    body_of,
+    canonical,
+    closing_of,
+    front_of,
+    is_open,
+    noted,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.kinds import RecordKind
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stores.contract import Lease
+from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.tree import link_on_the_way
@@ -27,11 +37,11 @@ from workpacket.text.source import Fault, Source
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"
-IMPORTED = importing.IMPORTED.type
+IMPORTED = foreign.IMPORTED.type
 FORM = "role"
 
 KINDS: Mapping[str, RecordKind] = {
-    **importing.KINDS,
+    **foreign.KINDS,
     ADVANCED: RecordKind(ADVANCED, {
         "milestone": "public", "feature": "scan", "team": "scan", "agent": "scan", "phase": "scan", "status": "public",
         "last_action": "scan", "updated": "public", "note": "scan", "instance": "scan", "artifacts": "scan",
@@ -57,29 +67,25 @@ class RoleFields(NamedTuple):
 
 
 @dataclass(slots=True)
-class RoleState:
-    """`earlier` are the fields that the file may still show because its writer was killed.
+class RoleState(CheckpointState[RoleFields]):
+    """`artifacts` are the files that the role named, with their digests at its last milestone."""
 
-    `artifacts` are the files that the role named, with their digests at its last milestone.
-    """
+    kinds = KINDS
 
-    version: int = 0
     front: dict[str, Plain] = field(default_factory=dict)
     body: str = EMPTY_BODY
     note: str = ""
-    earlier: list[RoleFields] = field(default_factory=list)
     artifacts: dict[str, str] = field(default_factory=dict)
-    _writer: str = ""
 
     @property
     def fields(self) -> RoleFields:
         return fields_of(self.front)
 
-    def apply(self, record: StreamRecord) -> None:
-        if record.writer != self._writer:
-            self.earlier, self._writer = [], record.writer
-        if self.version:
-            self.earlier.append(self.fields)
+    @property
+    def logged(self) -> RoleFields:
+        return self.fields
+
+    def change(self, record: StreamRecord) -> None:
         if record.type == IMPORTED and isinstance(record.payload, Mapping):
             front = record.payload.get("front")
             self.front = dict(cast("Mapping[str, Plain]", front)) if isinstance(front, Mapping) else {}
@@ -89,14 +95,6 @@ class RoleState:
             self.note = str(record.data.get("note") or "")
             self.body = with_note(self.body, self.note)
             self.artifacts = _artifacts(record.data.get("artifacts"))
-        self.version = record.version
-
-
-def fold(records: Iterable[StreamRecord]) -> RoleState:
-    state = RoleState()
-    for record in records:
-        state.apply(record)
-    return state
 
 
 def fields_of(front: Mapping[str, object]) -> RoleFields:
@@ -170,10 +168,22 @@ class RoleFacts(Value):
 
     @property
     def fields(self) -> RoleFields:
-        """Where the role stands: by its log, or by its file if it has none."""
+        """The fields of the role: by its log, or by its file if it has none."""
         if not self.state.version and self.document is not None:
             return fields_of(front_of(self.document))
         return self.state.fields
+
+    @property
+    def operand(self) -> str:
+        return f"{self.names[0]} {self.names[2]}"
+
+    @property
+    def stream(self) -> str:
+        return stream_of(*self.names)
+
+    @property
+    def is_unlogged(self) -> bool:
+        return not self.state.version and self.document is not None
 
     @property
     def is_astray(self) -> bool:
@@ -186,7 +196,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Every note of the folder by path, or only those in which the word `about` stands: reading one costs."""
+    """Every note of the folder by path, or only those that contain the word `about`: reading one costs."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -202,10 +212,8 @@ def unreadable_bytes(note: RoleProgress) -> Fault | None:
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
 
-def facts_of(
-    key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
-) -> tuple[RoleFacts, StreamLog]:
-    """The facts about one role, and its log. What cannot be told apart from another role is refused."""
+def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]) -> RoleFacts:
+    """The facts about one role. What cannot be told apart from another role is refused."""
     document = notes.get(key.path)
     names = (key.feature, key.team, key.agent)
     twins = tuple(path for path, note in notes.items() if path != key.path and _is_of(note, names))
@@ -218,8 +226,7 @@ def facts_of(
     team = key.team or stated or _team_in_log(key, runtime)
     if not team:
         raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: say which team", hint="--team TEAM")
-    log = StreamLog(runtime, stream_of(key.feature, team, key.agent), KINDS)
-    return judged(key.path, (key.feature, team, key.agent), document, log, runtime, notes, lanes, twins), log
+    return _facts(key.path, (key.feature, team, key.agent), document, runtime, notes, lanes, twins)
 
 
 def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
@@ -227,7 +234,7 @@ def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
     teams = {
         fields.team
         for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
-        if (fields := fold(StreamLog(runtime, head.stream, KINDS).records()).fields).agent == key.agent
+        if (fields := state_of(RoleState, runtime.store, head.stream).fields).agent == key.agent
     }
     return teams.pop() if len(teams) == 1 else ""
 
@@ -251,35 +258,32 @@ def scan_roles(
         if not note.is_checkpoint:
             continue
         names = fields_of(front_of(note))[:3]
-        log = StreamLog(runtime, stream_of(*names), KINDS)
         twins = tuple(p for p, other in notes.items() if p != path and _is_of(other, names))
-        scanned.append(judged(path, names, note, log, runtime, notes, lanes, twins))
-        seen.add(log.stream)
+        scanned.append(_facts(path, names, note, runtime, notes, lanes, twins))
+        seen.add(stream_of(*names))
     for head in runtime.store.heads(f"{FORM}/"):
         if head.stream not in seen:
-            log = StreamLog(runtime, head.stream, KINDS)
-            names = fold(log.records()).fields[:3]
-            scanned.append(judged(f"{FOLDER}/{names[0]}-{names[2]}.md", names, None, log, runtime, notes, lanes, ()))
+            names = state_of(RoleState, runtime.store, head.stream).fields[:3]
+            scanned.append(_facts(f"{FOLDER}/{names[0]}-{names[2]}.md", names, None, runtime, notes, lanes, ()))
     return scanned, unread
 
 
-def judged(
-    path: str, names: tuple[str, str, str], document: RoleProgress | None, log: StreamLog, runtime: Runtime,
+def _facts(
+    path: str, names: tuple[str, str, str], document: RoleProgress | None, runtime: Runtime,
     notes: Mapping[str, RoleProgress], lanes: Mapping[str, str], twins: tuple[str, ...],
 ) -> RoleFacts:  # fmt: skip
     """File and log compared."""
-    state = fold(log.records()) if runtime.store.head(log.stream) is not None else RoleState()
-    contradictions: tuple[str, ...] = ()
-    late = bool(state.version) and document is None
-    if state.version and document is not None:
-        stated = fields_of(front_of(document))
-        late = stated != state.fields and stated in state.earlier
-        if not late:
-            pairs = zip(KEYS, stated, state.fields, strict=True)
-            contradictions = tuple(f"{k} is {a!r} in the file and {b!r} in the log" for k, a, b in pairs if a != b)
+    stream = stream_of(*names)
+    state = state_of(RoleState, runtime.store, stream)
+    contradictions, late = state.compared(fields_of(front_of(document)) if document is not None else None, _differences)
     closed_by = closing_of(names[0], ((p, note.finishes) for p, note in notes.items()), lanes)
-    lease = runtime.store.lease(log.stream)
+    lease = runtime.store.lease(stream)
     return RoleFacts(path, names, document, state, contradictions, late, lease, closed_by, twins)
+
+
+def _differences(logged: RoleFields, stated: RoleFields) -> list[str]:
+    pairs = zip(KEYS, stated, logged, strict=True)
+    return [f"{key} is {told!r} in the file and {kept!r} in the log" for key, told, kept in pairs if told != kept]
 
 
 def _is_of(note: RoleProgress, names: tuple[str, str, str]) -> bool:
@@ -324,7 +328,7 @@ class ArtifactChange(NamedTuple):
 
     @property
     def choice(self) -> str:
-        """What to look at, or to do, for whoever does not go on with what is there."""
+        """What to look at, or to do, for a person who does not go on with what is there."""
         return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
 
 
@@ -365,3 +369,77 @@ def changes(root: str, artifacts: Mapping[str, str]) -> tuple[ArtifactChange, ..
         for path, digest in artifacts.items()
         if now[path] != digest
     )
+
+
+# What lies beside checkpoints and is known for what it is.
+_BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summary", "template": "template"}
+
+
+class RoleBridge:
+    """Checkpoints of roles, `docs/progress/<feature>-<agent>.md`: every key of the front matter, and the text below it.
+
+    Of a role that this store moves itself, what is exported is the checkpoint as it is now. A file without one of
+    the seven fields is refused, and so is one whose fields say that it is no checkpoint.
+    """
+
+    name = FORM
+    lossy: tuple[str, ...] = (
+        "the digests of the files that a role named",
+        "comments, quotes and layout of the front matter, and the order of keys behind the seven",
+        "a byte order mark",
+        "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",
+    )
+
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+        document = RoleProgress(Source.from_bytes(path, data))
+        illegible = unreadable_bytes(document)
+        if illegible is not None:
+            return (illegible,)
+        faults = tuple(document.faults) or tuple(_faults(document))
+        return faults or (foreign_of(document),)
+
+    def other_kind(self, path: str, data: bytes) -> str:
+        """Not `other` and not an older form: those may be checkpoints that are broken, and are refused."""
+        document = RoleProgress(Source.from_bytes(path, data))
+        return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
+
+    def write(self, checkpoints: Sequence[Foreign]) -> bytes:
+        (checkpoint,) = checkpoints
+        front = cast("Mapping[str, Plain]", checkpoint.values["front"])
+        return canonical(front, str(checkpoint.values["body"]))
+
+    def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
+        stream = f"{FORM}/{key}"
+        if store.head(stream) is None:
+            return ()
+        state = state_of(RoleState, store, stream)
+        return (Foreign(FORM, stream, _values(state.front, state.body)),)
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        """Whether the seven fields are: the text and further keys belong to their writers."""
+        mine, theirs = (cast("Mapping[str, Json]", one.values["front"]) for one in (held, found))
+        return fields_of(mine) == fields_of(theirs)
+
+
+def foreign_of(document: RoleProgress) -> Foreign:
+    """The checkpoint of a file that is one."""
+    front = front_of(document)
+    feature, team, agent = fields_of(front)[:3]
+    return Foreign(FORM, stream_of(feature, team, agent), _values(front, body_of(document)))
+
+
+def _values(front: Mapping[str, Plain], body: str) -> dict[str, Json]:
+    return {"front": cast("Json", dict(front)), "body": body}
+
+
+def _faults(document: RoleProgress) -> list[Fault]:
+    root = document.root
+    if root is None or not document.has_front_matter:
+        return [Fault("checkpoint_malformed", 0, 0, "here is no front matter, and so no checkpoint")]
+    place = (root.start, root.start)
+    missing = [key for key, value in zip(KEYS, fields_of(front_of(document)), strict=True) if not value.strip()]
+    if missing:
+        return [Fault("role_key_missing", *place, f"the checkpoint lacks {', '.join(missing)}")]
+    if not document.is_checkpoint:
+        return [Fault("checkpoint_malformed", *place, f"this is no checkpoint of a role but a {document.note}")]
+    return []

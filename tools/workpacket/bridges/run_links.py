@@ -2,7 +2,7 @@
 
 The runtime knows nothing of packets but their names; it has a witness (`runtime.contract.Witness`), which this is. Of
 an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is found
-(`disagreements`) and set right (`settle`); no run is ever at work of which the log does not know.
+(`disagreements`) and set right (`settle`); the log knows of every run that is at work.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
 
 
 class Disagreement(Value):
-    """A run of which store and log say different things.
+    """A run about which store and log disagree.
 
     late: the store says that it ended, the link is open. not_begun: there is a link and no run. unlinked: the run is
     unfinished, and no link is open. elsewhere: the link is open, of a run in a store that is not here.
@@ -142,7 +142,7 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
 
 
 def packet_stop(repository: Repository, packet: str) -> Unmet | None:
-    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind stands there."""
+    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind does."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 

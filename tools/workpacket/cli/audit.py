@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from workpacket.audit.overview import Audit, audit
+from workpacket.cli.cached_output import GarbageCollectionOff
 from workpacket.cli.checking import source_lines
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress import progress_bar
-from workpacket.cli.read_only import looking
+from workpacket.cli.read_only import open_for_reading
 from workpacket.cli.workspace import open_workspace
 from workpacket.errors import WorkpacketError
 from workpacket.report.audit_data import audit_json
@@ -31,7 +29,7 @@ _MARKS = (b"<!doctype html>", b'{"workpacket"', b'{"$schema"', b"# Audit")
 
 def examine() -> tuple[AuditInput, Audit]:
     """The facts of this repository, and the audit made of them."""
-    repository = looking()
+    repository = open_for_reading()
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
     try:
@@ -41,21 +39,8 @@ def examine() -> tuple[AuditInput, Audit]:
     return gathered, audit(gathered.facts, gathered.governed, catalogue())
 
 
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """All documents are in memory at once and none is let go before the end, so a search for garbage finds nothing:
-    of the time of an audit of a thousand packets it would be two fifths."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
-
-
 def report(arguments: Arguments) -> int:
-    with without_collecting():
+    with GarbageCollectionOff():
         return _report(arguments)
 
 
@@ -66,7 +51,7 @@ def _report(arguments: Arguments) -> int:
     outcome = CheckOutcome(
         tuple(matter.finding for matter in made.matters),
         gathered.files,
-        source_line=source_lines(str(looking().root)),
+        source_line=source_lines(str(open_for_reading().root)),
     )
     status = exit_status(outcome, catalogue())
     text = _rendered(form, made, outcome, status)

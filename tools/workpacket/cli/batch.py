@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages, planned, proposed, view_conflict
+from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages, planned, proposed
 from workpacket.bridges.batch_facts import ASPECTS, BatchFacts, folder_named, gather, reader_of
 from workpacket.bridges.batch_state import Phase, outcome_named, phase_named
+from workpacket.bridges.desk import view_conflict
 from workpacket.cli.open_store import answer, open_runtime, refuse
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
@@ -21,7 +22,8 @@ from workpacket.shell.transactions.transaction import writing
 DEFERRABLE = ("medium", "minor", "low", "info", "note")
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     word = words_of(arguments, 1, "SPEC")[0]
     try:
         if action in {"next", "status"}:
@@ -36,11 +38,11 @@ def _look(arguments: Arguments, action: str, word: str) -> int:
     read = reader_of(str(repository.root))
 
     with open_runtime() as runtime:
-        facts, _ = gather(repository, runtime, read, folder_named(word, read))
+        facts = gather(repository, runtime, read, folder_named(word, read))
     if action == "status":
         return answer(arguments, escape_lines(_progress(facts)), _as_json(facts), then=_then(facts))
     if facts.contradictions:
-        raise view_conflict(facts)
+        raise view_conflict("batch", facts)
     following = proposed(facts, planned(facts.scope)) if facts.state.batch is None else facts.state.view.next
     if following is None:
         return answer(arguments, "nothing is left to begin\n", {**_as_json(facts), "batch": None})
@@ -58,7 +60,7 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
         raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
     # The lock of the clone is held until the log and the files are written: one command at a time moves a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
-        desk = BatchDesk(repository, runtime, transaction, word, caller_of(arguments))
+        desk = BatchDesk(runtime, transaction, caller_of(arguments), repository, word)
         if action == "adopt":
             desk.take_over(adopted=True)
         elif action == "restore":
@@ -119,7 +121,7 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """Where the scope stands, what comes next, where in its phases that is, and what was put off."""
+    """How far the scope is, what comes next, where in its phases that is, and what was put off."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
@@ -188,12 +190,6 @@ def _as_json(facts: BatchFacts) -> dict[str, Json]:
 
 
 ACTIONS = ("next", "begin", "complete", "status", "adopt", "restore")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

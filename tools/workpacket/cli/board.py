@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.cli.cached_view import lasting
+from workpacket.cli.cached_output import run_cached
 from workpacket.cli.options import Arguments, Command, Option, chosen
 
 # As `cli.governing.ACTING`, which is too heavy for what only shows.
@@ -12,7 +12,7 @@ _KINDS = ("human", "agent", "ci")
 def run(arguments: Arguments) -> int:
     action = chosen(arguments, ("show", "sync", "move", "export"))
     if action == "show":
-        return lasting(arguments, "board_view")
+        return run_cached(arguments, "board_view")
     if action == "export":
         from workpacket.cli.board_view import export
 

@@ -1,4 +1,4 @@
-"""The part of `board show` that reads packets."""
+"""What `board show` and `board export` print, computed from the packets."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 import sys
 from collections.abc import Iterator
 
-from workpacket.cli.cache_inputs import everything, output
 from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
-from workpacket.cli.linked_runs import runs_of, steadiness
+from workpacket.cli.linked_runs import cache_dependencies, runs_of
 from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments
 from workpacket.cli.progress import progress_bar
-from workpacket.cli.read_only import looking
+from workpacket.cli.read_only import all_facts, open_for_reading, output
 from workpacket.cli.show import log_at
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.register_table import entry_line
@@ -37,10 +36,10 @@ _SYNC = "next: workpacket board sync"
 
 def compute(arguments: Arguments) -> Output:
     """What `board show` says."""
-    repository = looking()
-    facts = everything(repository)
+    repository = open_for_reading()
+    facts = all_facts(repository)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
-    lasts, also = steadiness({card.id: card.runs for card in cards})
+    lasts, also = cache_dependencies({card.id: card.runs for card in cards})
     if arguments.flag("json"):
         lanes: dict[str, Json] = {card.id: card.lane for card in cards}
         runs: dict[str, Json] = {card.id: [run.as_json() for run in card.runs] for card in cards if card.runs}
@@ -95,9 +94,9 @@ def _plain(board: tuple[Column, ...]) -> str:
 
 
 def export(arguments: Arguments) -> int:
-    repository = looking()
+    repository = open_for_reading()
     titles = _titles()
-    facts = everything(repository)
+    facts = all_facts(repository)
     found = [
         (replace(card, title=titles.get(card.id, "")), at)
         for card, at in cards_of(arguments, repository, facts, published=True)

@@ -124,11 +124,11 @@ def render(
 
         return render_sarif(outcome, reasons, status)
     if form == "junit":
-        from workpacket.report.junit import render_junit
+        from workpacket.report.ci import render_junit
 
         return render_junit(outcome, reasons)
     if form == "github":
-        from workpacket.report.github import render_github
+        from workpacket.report.ci import render_github
 
         return render_github(outcome)
     if arguments.flag("statistics"):

@@ -15,8 +15,7 @@ from workpacket.bridges.dependency_guard import (
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import open_runtime, refuse
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
-from workpacket.documents.lockfiles.allowlist import FileVerdict
-from workpacket.documents.lockfiles.comparison import DependencyChange
+from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import commit_with_trailer
 from workpacket.git.repository import Repository, find_repository

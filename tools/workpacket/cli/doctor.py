@@ -35,7 +35,7 @@ from workpacket.runtime.stores.sqlite.health import examine, suitability
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 
-def carry_out(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     path = store_path(Path.cwd())
     place = str(path)
     try:
@@ -183,11 +183,6 @@ def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
         text = said_in(payload).decode("utf-8", "surrogateescape")
         return redactor.clean_text(text) != text
     return redactor.clean_value(value_of(payload), payload.decode("utf-8"))[1] > 0
-
-
-def run(arguments: Arguments) -> int:
-
-    return carry_out(arguments)
 
 
 COMMAND = Command(

@@ -10,9 +10,8 @@ from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
 from workpacket.model.stops import StopReason
 from workpacket.report.catalogue import catalogue
-from workpacket.report.explain import facts_of, render_codes_page, render_explanation
+from workpacket.report.explain import facts_of, nearest_codes, render_codes_page, render_explanation
 from workpacket.report.json_report import render_envelope
-from workpacket.report.nearest import nearest_codes
 
 
 def run(arguments: Arguments) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.bridges.importing import export
+from workpacket.bridges.foreign import export
 from workpacket.cli.import_command import bridge_of
 from workpacket.cli.new_file import write_new
 from workpacket.cli.open_store import answer, open_runtime, refuse
@@ -12,7 +12,7 @@ from workpacket.report.escape import escape
 from workpacket.runtime.errors import RuntimeFault
 
 
-def carry_out(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     bridge = bridge_of(arguments)
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", "name one key")
@@ -30,11 +30,6 @@ def carry_out(arguments: Arguments) -> int:
         return answer(arguments, f"{len(exported.data)} bytes written to {escape(target)}\n", data)
     text = exported.data.decode("utf-8")
     return answer(arguments, text, {**data, "text": text})
-
-
-def run(arguments: Arguments) -> int:
-
-    return carry_out(arguments)
 
 
 COMMAND = Command(

@@ -13,9 +13,8 @@ from workpacket.cli.options import own_words
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.report.catalogue import catalogue
-from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
-from workpacket.report.terminal import Style
+from workpacket.report.terminal import Style, failure_finding, render_failure
 
 _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from workpacket.bridges.all_bridges import BRIDGES, bridge_named
-from workpacket.bridges.foreign import Bridge, Foreign
-from workpacket.bridges.importing import AmongOthers, ImportPlan, Placed, append_planned, plan_import
+from workpacket.bridges.foreign import (
+    BRIDGES,
+    AmongOthers,
+    Bridge,
+    Foreign,
+    ImportPlan,
+    Placed,
+    append_planned,
+    bridge_named,
+    plan_import,
+)
 from workpacket.cli.open_store import answer, open_runtime, refuse
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
@@ -21,7 +29,7 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.text.source import Fault, Source
 
 
-def carry_out(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     bridge = bridge_of(arguments)
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
@@ -118,11 +126,6 @@ def _answer(
     ]
     said: dict[str, Json] = {"format": bridge.name, "streams": rows, "passed_over": others}
     return answer(arguments, text, said, then=f"workpacket export {bridge.name}")
-
-
-def run(arguments: Arguments) -> int:
-
-    return carry_out(arguments)
 
 
 COMMAND = Command(

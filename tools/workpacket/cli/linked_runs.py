@@ -65,7 +65,7 @@ def _store() -> Store | None:
     return SQLiteStore(path, timeout=_PATIENCE)
 
 
-def steadiness(shown: Mapping[str, tuple[LinkedRun, ...]]) -> tuple[bool, list[str]]:
+def cache_dependencies(shown: Mapping[str, tuple[LinkedRun, ...]]) -> tuple[bool, list[str]]:
     """Whether what is shown stays true until a file changes, and which files that are beside the log.
 
     Only of a run that is live it is not so: its process may end without a word. What is not live begins in the store.

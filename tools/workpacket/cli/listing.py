@@ -1,4 +1,4 @@
-"""The part of `list` that reads documents."""
+"""What `list` prints, computed from the documents."""
 
 from __future__ import annotations
 

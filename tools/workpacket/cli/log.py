@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from workpacket import __version__
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of
-from workpacket.cli.read_only import looking
+from workpacket.cli.read_only import open_for_reading
 from workpacket.ledger.checkpoints import Reach, checkpointed_heads, reach, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -35,7 +35,7 @@ def checkpoint(arguments: Arguments) -> int:
         raise usage(arguments.command, "unexpected_argument", "a checkpoint is of the whole log")
     from workpacket.shell.moment import moment
 
-    repository, now = looking(), moment()
+    repository, now = open_for_reading(), moment()
     base = arguments.value("base")
     verified = verify_log(repository, base, now.now)
     findings = [one for one in verified.findings if one.code not in _SETTLED_BY_IT]
@@ -71,7 +71,7 @@ def run(arguments: Arguments) -> int:
         return checkpoint(arguments)
     from workpacket.shell.moment import moment
 
-    repository = looking()
+    repository = open_for_reading()
     verified = verify_log(repository, arguments.value("base"), moment().now)
     wanted = set(arguments.words[1:])
     found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]

@@ -1,10 +1,10 @@
-"""The part of `run` that reaches milestones by commits, and finds out which were reached."""
+"""Milestones of `run` that are reached by commits, and which of them were reached."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from workpacket.bridges.commit_selection import CommitSelection
+from workpacket.bridges.commit_checkpoints import CommitSelection
 from workpacket.bridges.dependency_guard import DependencyGuard
 from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, usage

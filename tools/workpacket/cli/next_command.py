@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workpacket.cli.cached_view import lasting
+from workpacket.cli.cached_output import run_cached
 from workpacket.cli.options import Arguments, Command, Option
 
 
 def run(arguments: Arguments) -> int:
-    return lasting(arguments, "next_ready")
+    return run_cached(arguments, "next_ready")
 
 
 COMMAND = Command(

@@ -1,11 +1,10 @@
-"""The part of `next` that reads packets."""
+"""What `next` prints, computed from the packets."""
 
 from __future__ import annotations
 
-from workpacket.cli.cache_inputs import everything_said, output
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
-from workpacket.cli.read_only import looking
+from workpacket.cli.read_only import facts_from_summaries, open_for_reading, output
 from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -13,9 +12,9 @@ from workpacket.report.json_report import render_envelope
 
 
 def compute(arguments: Arguments) -> Output:
-    repository = looking()
+    repository = open_for_reading()
     agent = arguments.value("for")
-    rows = ready(everything_said(repository), agent)
+    rows = ready(facts_from_summaries(repository), agent)
     text = _as_json(rows) if arguments.flag("json") else _as_text(rows)
     # What an agent holds depends on the time, because leases end.
     return output(repository, text, lasts=not agent)

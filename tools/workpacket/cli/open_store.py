@@ -17,9 +17,9 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
-from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
+from workpacket.report.terminal import failure_finding, render_failure
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings

@@ -9,7 +9,7 @@ from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import conclude
-from workpacket.cli.read_only import looking, show_json
+from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.added_gates import added_gates
@@ -66,7 +66,7 @@ def run(arguments: Arguments) -> int:
     action = chosen(arguments, ("show", "test", "trust"))
     if action == "trust":
         return trust(arguments)
-    repository = looking()
+    repository = open_for_reading()
     policy = read_base_policy(repository, arguments.value("base"))
     if action == "test":
         return _test(arguments, str(repository.root))

@@ -29,7 +29,8 @@ from workpacket.text.limits import MARKDOWN
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     try:
         if action == "list":
             return _list(arguments)
@@ -72,7 +73,7 @@ def desk_of(
 ) -> RoleDesk:
     phases = read_settings(str(repository.root)).phases
     lanes = lanes_for(str(repository.root), (key.feature,))
-    return RoleDesk(str(repository.root), runtime, transaction, key, caller_of(arguments, key.agent), lanes, phases)
+    return RoleDesk(runtime, transaction, caller_of(arguments, key.agent), str(repository.root), key, lanes, phases)
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
@@ -174,12 +175,6 @@ def _as_json(facts: RoleFacts) -> dict[str, Json]:
 
 MILESTONES = ("claimed", "drafted", "review-requested", "review-approved", "blocked", "done", "note")
 ACTIONS = (*MILESTONES, "list", "close", "adopt", "restore")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

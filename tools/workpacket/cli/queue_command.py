@@ -12,7 +12,8 @@ from workpacket.runtime.errors import RuntimeFault
 ANY = 2**31 - 1
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     try:
         return {"offer": _offer, "list": _list, "revive": _revive}[action](arguments)
     except RuntimeFault as fault:
@@ -82,12 +83,6 @@ def _revive(arguments: Arguments) -> int:
 
 
 ACTIONS = ("offer", "list", "revive")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

@@ -1,12 +1,16 @@
-"""What the commands share that look at packets and change nothing: facts without the lock, and unfinished writes."""
+"""What commands share that look at packets and change nothing: facts without the lock, and what output depends on."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, packet_of, words_of
+from workpacket.cli.progress import progress_bar
+from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -16,19 +20,23 @@ from workpacket.model.events import Actor
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.gate_queries import Question
+from workpacket.shell.checking.cache import MANY
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.held import note
+from workpacket.shell.log_files import LOG_STATE
+from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
+from workpacket.value import replace
 
 # For commands that look only: who acts matters little, and a missing name is no reason to show nothing.
 NOBODY = Actor("nobody", "agent")
 
 
-def looking() -> Repository:
-    """The repository, with a word on what an earlier command left unfinished, and on what this work tree lacks: looking
-    recovers nothing."""
+def open_for_reading() -> Repository:
+    """The repository; a note says what an earlier command left unfinished, which reading does not recover, and what is
+    missing from this work tree."""
     repository = here()
     for left in unfinished(repository):
         paths = ", ".join(left.paths)
@@ -45,7 +53,7 @@ def say_what_is_missing(root: str) -> None:
         sys.stderr.write(f"note: {escape(missing)}\n")
 
 
-def who_looks(arguments: Arguments, repository: Repository) -> Actor:
+def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
     try:
         return actor_of(arguments, repository)
     except WorkpacketError:
@@ -56,12 +64,49 @@ def packet_facts(
     arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
 ) -> tuple[Repository, Facts, PacketFacts]:
     """The packet named first, with all that belongs to it."""
-    repository = looking()
+    repository = open_for_reading()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
-    facts = gather(repository, [name], who_looks(arguments, repository), questions)
+    facts = gather(repository, [name], reader_identity(arguments, repository), questions)
     return repository, facts, packet_of(facts, name)
 
 
 def show_json(arguments: Arguments, data: Mapping[str, Json]) -> int:
     sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
     return exits.OK
+
+
+# The folders of all documents below .GOV, with everything that lies in them.
+_DOCUMENTS = sorted({f"{'/'.join(place.split('/')[:2])}/" for place, _ in PLACES if place.startswith(".GOV/")})
+
+
+def all_facts(repository: Repository) -> Facts:
+    """The facts about all packets, for somebody who only looks."""
+    return gather(repository, None, NOBODY)
+
+
+def facts_from_summaries(repository: Repository) -> Facts:
+    """The same for one who asks all of them what they wait for: of many, without reading what was read before."""
+    facts = all_facts(repository)
+    if len(facts.packets) < MANY:
+        return facts
+    from workpacket.shell.checking.summaries import work_summaries
+
+    says = work_summaries(repository, progress_bar())
+    told = {
+        name: replace(packet, stub_says=says.get(packet.stub_path), packet_says=says.get(packet.packet_path))
+        for name, packet in facts.packets.items()
+    }
+    return replace(facts, packets=told)
+
+
+def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
+    """`lasts` is whether the output stays true while time goes by; `also` are further files that it rests on."""
+    places = [
+        repository.common_dir / "packed-refs",
+        repository.common_dir / "config",
+        repository.git_dir / "HEAD",
+    ]
+    folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
+    extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in (*map(str, places), *also)]
+    extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
+    return Output(text, 0, [LOG_STATE, *_DOCUMENTS, *extras], repeatable=lasts and not unfinished(repository))

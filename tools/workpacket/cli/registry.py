@@ -7,7 +7,7 @@ from functools import partial
 from workpacket.cli.board_moves import to_go_on
 from workpacket.cli.options import Arguments, Command, chosen
 from workpacket.cli.packet_command import ACTING, actor_of, conclude
-from workpacket.cli.read_only import NOBODY, looking, show_json
+from workpacket.cli.read_only import NOBODY, open_for_reading, show_json
 from workpacket.lifecycle.board_sync import sync
 from workpacket.lifecycle.moves import in_force
 from workpacket.model import exits
@@ -32,7 +32,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _show(arguments: Arguments) -> int:
-    facts = gather(looking(), None, NOBODY)
+    facts = gather(open_for_reading(), None, NOBODY)
     bases = sorted({packet.id.base for packet in facts.packets.values()})
     rows = [row for base in bases if (row := in_force(facts, base, {}, {})) is not None]
     if arguments.flag("json"):

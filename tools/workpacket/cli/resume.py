@@ -13,8 +13,7 @@ from urllib.parse import unquote
 
 from workpacket.bridges.batch_acts import BatchDesk, begin, complete
 from workpacket.bridges.batch_facts import FOLDERS, gather, reader_of
-from workpacket.bridges.commit_bridge import BRIDGE
-from workpacket.bridges.commit_selection import CommitSelection, sidecar_files
+from workpacket.bridges.commit_checkpoints import CommitBridge, CommitSelection, sidecar_files
 from workpacket.bridges.foreign import Foreign
 from workpacket.bridges.resumable import (
     Kind,
@@ -140,7 +139,7 @@ def _batches(repository: Repository, runtime: Runtime, caller: Caller) -> Iterat
     read = reader_of(root)
     for folder in _scopes(root):
         try:
-            facts, _ = gather(repository, runtime, read, folder)
+            facts = gather(repository, runtime, read, folder)
         except WorkpacketError as error:
             yield _refused("batch", f"batch/{folder}", error)
         else:
@@ -190,7 +189,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
-            read = BRIDGE.read(path, read_bytes(str(repository.root), path, DATA.size))
+            read = CommitBridge().read(path, read_bytes(str(repository.root), path, DATA.size))
         except OSError:
             continue
         for one in read:
@@ -204,7 +203,11 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 def carry_on(arguments: Arguments) -> int:
     """Everything, or the one that is named; listed, or done where `--yes` or the person says so."""
     with open_runtime() as runtime:
-        found = scan(runtime, arguments.value("team"), lambda agent: _caller(arguments, agent))
+        found = scan(
+            runtime,
+            arguments.value("team"),
+            lambda agent: role_caller(arguments, agent) if agent else caller_of(arguments),
+        )
     if arguments.words:
         found = [_work_named(found, arguments.words[0])]
     chosen = _chosen(arguments, found)
@@ -225,10 +228,6 @@ def carry_on(arguments: Arguments) -> int:
             rows.append({**row, "said": list(said)})
     left: list[Json] = [one.as_json() for one in found if one not in chosen]
     return answer(arguments, text, {"resumed": rows, "unfinished": left}, status=status)
-
-
-def _caller(arguments: Arguments, agent: str) -> Caller:
-    return role_caller(arguments, agent) if agent else caller_of(arguments)
 
 
 def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
@@ -290,7 +289,7 @@ def _do(arguments: Arguments, one: Resumable) -> list[str]:
             reach(role, RESUMED)
             return role.said
         folder = one.id.partition("/")[2]
-        batch = BatchDesk(repository, runtime, transaction, folder, caller_of(arguments))
+        batch = BatchDesk(runtime, transaction, caller_of(arguments), repository, folder)
         if one.task:
             begin(batch)
         else:
@@ -303,13 +302,12 @@ OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
 CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
 
 
-def carry_out(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
         raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
     try:
         if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
             _require_no_question(arguments)
-
             return carry_on(arguments)
         with open_runtime() as runtime:
             return _one(arguments, runtime)
@@ -525,11 +523,6 @@ def _then(runtime: Runtime, run: str, decision: Decision) -> str:
     if decision.action == "COMPLETE":
         return f"workpacket runs show {run}"
     return catalogue()[decision.code].remedy
-
-
-def run(arguments: Arguments) -> int:
-
-    return carry_out(arguments)
 
 
 COMMAND = Command(

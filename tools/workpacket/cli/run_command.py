@@ -28,7 +28,8 @@ from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stop_reasons import reason_of
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     least = 2 if action == "step" else 1
     most = None if action == "step" else 1
     if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
@@ -159,11 +160,11 @@ def _step(arguments: Arguments, session: Session) -> int:
 
 
 def _checkpoint(arguments: Arguments, session: Session) -> int:
+    cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
     if arguments.flag("commit"):
         from workpacket.cli.milestones import reach
 
-        return reach(arguments, session, _json(arguments, "cursor") if arguments.flag("cursor") else None)
-    cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
+        return reach(arguments, session, cursor)
     saved = session.checkpoint(cursor, arguments.value("name"), "run", {}, with_token=arguments.flag("token"))
     data: dict[str, Json] = {"checkpoint": saved.id, "version": saved.version, "token": saved.token}
     return answer(arguments, f"{saved.token or saved.id}\n", data)
@@ -186,7 +187,7 @@ def _stop(arguments: Arguments, session: Session) -> int:
     word = arguments.value("reason")
     code = reason_of(word).code if word else ""
     if word and code == "unregistered" and word != code:
-        from workpacket.report.nearest import nearest_codes
+        from workpacket.report.explain import nearest_codes
 
         near = nearest_codes(word, catalogue())
         what = f"there is no stop reason {word!r}" + (f"; did you mean {near[0]}?" if near else "")
@@ -204,12 +205,6 @@ _ACTIONS = {"step": _step, "checkpoint": _checkpoint, "milestone": _milestone, "
 
 
 ACTIONS = ("start", "step", "checkpoint", "milestone", "stop")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

@@ -329,7 +329,7 @@ _CHOICES = {
 }
 
 
-def relink_runs(arguments: Arguments, action: str) -> int:
+def change_links(arguments: Arguments, action: str) -> int:
     repository = find_repository(Path.cwd())
     try:
         with open_runtime() as runtime:
@@ -407,7 +407,7 @@ def run(arguments: Arguments) -> int:
     if action in LOOKING:
         return show_runs(arguments, action)
     if action in LINKING:
-        return relink_runs(arguments, action)
+        return change_links(arguments, action)
 
     return keep_runs(arguments, action)
 

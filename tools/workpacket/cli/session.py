@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from workpacket.bridges.importing import imported
-from workpacket.bridges.session_bridge import artifact_of
+from workpacket.bridges.checkpoint_files import artifact_of
+from workpacket.bridges.foreign import imported
 from workpacket.cli.open_store import answer, open_runtime, refuse, run_named
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
@@ -19,7 +19,8 @@ from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport,
 from workpacket.runtime.runtime import Runtime
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     try:
         return {"list": _list, "show": _show, "decide": _decide, "continue": _continue}[action](arguments)
     except RuntimeFault as fault:
@@ -95,12 +96,6 @@ def _line(report: SessionReport) -> str:
 
 
 ACTIONS = ("list", "show", "decide", "continue")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workpacket.cli.cached_view import lasting
+from workpacket.cli.cached_output import run_cached
 from workpacket.cli.options import Arguments, Command
 
 
 def run(arguments: Arguments) -> int:
-    return lasting(arguments, "status_screen")
+    return run_cached(arguments, "status_screen")
 
 
 COMMAND = Command(

@@ -1,14 +1,13 @@
-"""The part of `status` that reads packets."""
+"""What `status` prints, computed from the packets."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from workpacket.cli.cache_inputs import everything_said, output
 from workpacket.cli.cached_output import Output
-from workpacket.cli.linked_runs import runs_of, steadiness
+from workpacket.cli.linked_runs import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
-from workpacket.cli.read_only import looking
+from workpacket.cli.read_only import facts_from_summaries, open_for_reading, output
 from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import lease_held
@@ -23,14 +22,14 @@ _NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
-    repository = looking()
-    facts = everything_said(repository)
+    repository = open_for_reading()
+    facts = facts_from_summaries(repository)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     held = _held(facts)
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
     runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
-    steady, also = steadiness(runs)
+    steady, also = cache_dependencies(runs)
     lasts = steady and not held
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)

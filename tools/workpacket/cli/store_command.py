@@ -18,7 +18,8 @@ RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "k
 TAKES = {"show": 0, "upgrade": 0, "let-in": 2, "shut-out": 1}
 
 
-def carry_out(arguments: Arguments, action: str) -> int:
+def run(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
     if len(arguments.words) != TAKES[action]:
         code = "missing_argument" if len(arguments.words) < TAKES[action] else "unexpected_argument"
         raise usage(arguments.command, code, f"`store {action}` takes {TAKES[action] or 'no'} words")
@@ -57,12 +58,6 @@ def carry_out(arguments: Arguments, action: str) -> int:
 
 
 ACTIONS = ("show", "upgrade", "let-in", "shut-out")
-
-
-def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, ACTIONS)
-
-    return carry_out(arguments, action)
 
 
 COMMAND = Command(

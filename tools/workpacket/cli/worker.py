@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workpacket.runtime.queue.worker import Worker
 
 
-def carry_out(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "name the tasks: MODULE:TASKS")
     lease = number_of(arguments, "lease", 30)
@@ -66,11 +66,6 @@ def _tasks(arguments: Arguments) -> Mapping[str, Any]:
     if not isinstance(found, Mapping) or not all(callable(task) for task in found.values()):
         raise usage(arguments.command, "invalid_value", f"{arguments.words[0]} is no mapping of names to functions")
     return found
-
-
-def run(arguments: Arguments) -> int:
-
-    return carry_out(arguments)
 
 
 COMMAND = Command(

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from workpacket.documents.batch import BatchCheckpoint, BatchTasks
-from workpacket.documents.batch_yaml import is_checkpoint_text, status_word
+from workpacket.documents.batch import BatchCheckpoint, BatchTasks, is_checkpoint_text, status_word
 from workpacket.model.canonical import Json
 from workpacket.text.node import Node, Plain
 from workpacket.text.source import Source

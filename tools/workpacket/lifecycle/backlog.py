@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from workpacket.documents.anchor_name import names_passage
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
-from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.spec_pointer import SpecPointer, names_passage
 from workpacket.documents.stub import SPEC_POINTER, StubText, render_stub
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused

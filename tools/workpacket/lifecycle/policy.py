@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from workpacket.documents.lockfiles.allowlist import Leave
+from workpacket.documents.lockfiles.comparison import Leave
 from workpacket.model.lanes import BUILT_IN, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source

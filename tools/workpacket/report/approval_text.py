@@ -1,6 +1,6 @@
 """What a person reads before signing: the whole of every file, escaped, and what the signature will say.
 
-Each line of a file stands behind a bar, so that a file cannot pass its own words off as ours; the words of its digest
+Each line of a file is shown behind a bar, so that a file cannot pass its own words off as ours; the words of its digest
 come after it, from us. Nothing is ever cut short.
 """
 

@@ -41,7 +41,7 @@ def sign_of(lane: str) -> str:
 
 
 class Card(Value):
-    """One packet. `note` is who holds it, or why it stands where it stands."""
+    """One packet. `note` is who holds it, or why it is in its lane."""
 
     id: str
     lane: str
@@ -154,7 +154,7 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
-    """What the signs mean that are shown; a sign stands on one line with its lane."""
+    """What the signs mean that are shown; a sign is on one line with its lane."""
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []

@@ -73,5 +73,5 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
 
 @cache
 def catalogue() -> Registry:
-    """Every code. One that stands in two places raises ValueError."""
+    """Every code. One that is defined twice raises ValueError."""
     return Registry(chain(*TABLES, (rule.reason() for rule in RULES)))

@@ -60,7 +60,7 @@ def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[LinkedRun]:
 
 
 def seen(run: LinkedRun, state: Standing, code: str = "") -> LinkedRun:
-    """The same run, of which the store says how it is."""
+    """The same run, with its state by the store."""
     commands = {"live": f"workpacket runs tail {run.run}", "ended": "workpacket runs settle"}
     commands["not begun"] = commands["ended"]
     return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
@@ -107,7 +107,7 @@ class CheckRow(NamedTuple):
 
 
 def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
-    """One line for each run; on a narrow terminal the id stands on a line of its own."""
+    """One line for each run; on a narrow terminal the id is on a line of its own."""
     if not rows:
         return "no runs\n"
     width = max(text_width(escape(row.id)) for row in rows)

@@ -162,7 +162,7 @@ def _fingerprint(finding: Finding, source_line: SourceLine, seen: Counter[str]) 
 
 
 def _fix(finding: Finding) -> dict[str, Json] | None:
-    """A fix whose text SARIF can carry; how safe it is stands in its description, the format has no field for that."""
+    """A fix whose text SARIF can carry; how safe it is is said in its description: the format has no field for that."""
     fix = finding.fix
     if fix is None or not fix.edits or any(without_surrogates(edit.text) != edit.text for edit in fix.edits):
         return None

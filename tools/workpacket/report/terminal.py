@@ -1,10 +1,14 @@
-"""How many columns text takes on a terminal, and where to break it."""
+"""Text on a terminal: how wide it is, where to break it, its colours, and the message of a command that failed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 from unicodedata import category, east_asian_width
+
+from workpacket.errors import WorkpacketError
+from workpacket.model.findings import Finding
+from workpacket.report.escape import escape
 
 _VARIATION_16 = "\ufe0f"  # asks for the emoji form, which is two columns wide
 
@@ -103,3 +107,16 @@ class Style(NamedTuple):
 
 
 PLAIN = Style()
+
+
+def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
+    """`error: what (code)`, and a line that helps. Never wrapped: people search for it and paste it."""
+    where = f"{escape(error.path)}: " if error.path else ""
+    lines = [f"{style.paint('error:', 'error')} {where}{escape(error.message)} ({escape(error.code)})"]
+    if error.hint:
+        lines.append(f"{style.paint('help:', 'help')} {escape(error.hint)}")
+    return "\n".join(lines) + "\n"
+
+
+def failure_finding(error: WorkpacketError) -> Finding:
+    return Finding(error.code, "error", error.path, 0, 0, error.message, error.hint)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from workpacket.documents.batch_plan import SATISFIED, is_elsewhere, normal_path, overlap
+from workpacket.documents.batch import SATISFIED
+from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
 from workpacket.documents.summary import BatchSummary, Mention
 from workpacket.model.findings import Finding
 from workpacket.rules.repository import RepositorySummaries

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from workpacket.documents.batch import OPEN_GROUPS, BatchCheckpoint, BatchTasks
-from workpacket.documents.batch_plan import STATUSES, ProblemCode, plan
-from workpacket.documents.batch_yaml import ISSUE_FIELDS, TaskEntry, status_word
+from workpacket.documents.batch import (
+    ISSUE_FIELDS,
+    OPEN_GROUPS,
+    STATUSES,
+    BatchCheckpoint,
+    BatchTasks,
+    TaskEntry,
+    status_word,
+)
+from workpacket.documents.batch_scope import ProblemCode, plan
 from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.rule import DocumentRule

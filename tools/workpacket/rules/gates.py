@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.document import Text
-from workpacket.documents.gate_events import GateDocument
-from workpacket.documents.validator_gates import GATES, ValidatorGates
+from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import date_time

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.documents.anchor_name import names_passage
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
+from workpacket.documents.spec_pointer import names_passage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule

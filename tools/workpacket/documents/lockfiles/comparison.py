@@ -1,4 +1,4 @@
-"""Two states of one lock file or manifest: what was asked for then and now, and what came with it.
+"""Two states of one lock file or manifest compared, and what changed judged by what the policy allows.
 
 What was asked for (direct) is named one by one, what came with it (transitive) is counted. Beside them stands what no
 leave covers, for direct and transitive packages alike:
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Final, Literal, NamedTuple, cast
 
@@ -22,8 +22,11 @@ from workpacket.documents.lockfiles.dependencies import (
     Malformed,
     Package,
     names_a_place,
+    python_name,
     without_credentials,
 )
+from workpacket.model.canonical import Json
+from workpacket.model.ids import matches
 from workpacket.text.source import Fault, Source
 from workpacket.value import Value
 
@@ -45,21 +48,22 @@ class LockFormat(NamedTuple):
 
 
 FORMATS: Final[tuple[LockFormat, ...]] = (
-    LockFormat("npm", "npm", r"package-lock\.json|npm-shrinkwrap\.json", "npm", "read_lock", True, ("package.json",)),
-    LockFormat("pnpm", "npm", r"pnpm-lock\.yaml", "pnpm", "read_lock", True, ("package.json",)),
-    LockFormat("yarn", "npm", r"yarn\.lock", "yarn", "read_lock", True, ("package.json",)),
-    LockFormat("uv", "pypi", r"uv\.lock", "python_locks", "read_uv", True, ("pyproject.toml",)),
-    LockFormat("poetry", "pypi", r"poetry\.lock", "python_locks", "read_poetry", True, ("pyproject.toml",)),
-    LockFormat("pipenv", "pypi", r"Pipfile\.lock", "python_locks", "read_pipenv", True, ("Pipfile",)),
-    LockFormat("cargo", "cargo", r"Cargo\.lock", "cargo", "read_lock", True, ("Cargo.toml",)),
-    LockFormat("go.sum", "go", r"go\.sum", "go", "read_sum", True, ("go.mod",)),
-    LockFormat("go.mod", "go", r"go\.mod", "go", "read_mod", False),
-    LockFormat("package.json", "npm", r"package\.json", "npm", "read_manifest", False),
-    LockFormat("pyproject.toml", "pypi", r"pyproject\.toml", "python_manifests", "read_pyproject", False),
-    LockFormat("Pipfile", "pypi", r"Pipfile", "python_manifests", "read_pipfile", False),
-    LockFormat("requirements", "pypi", r"(?:.+[-_.])?requirements(?:[-_.].+)?\.(?:txt|in)", "python_manifests",
+    LockFormat("npm", "npm", r"package-lock\.json|npm-shrinkwrap\.json", "javascript", "read_npm", True,
+               ("package.json",)),
+    LockFormat("pnpm", "npm", r"pnpm-lock\.yaml", "javascript", "read_pnpm", True, ("package.json",)),
+    LockFormat("yarn", "npm", r"yarn\.lock", "javascript", "read_yarn", True, ("package.json",)),
+    LockFormat("uv", "pypi", r"uv\.lock", "python", "read_uv", True, ("pyproject.toml",)),
+    LockFormat("poetry", "pypi", r"poetry\.lock", "python", "read_poetry", True, ("pyproject.toml",)),
+    LockFormat("pipenv", "pypi", r"Pipfile\.lock", "python", "read_pipenv", True, ("Pipfile",)),
+    LockFormat("cargo", "cargo", r"Cargo\.lock", "cargo_and_go", "read_cargo", True, ("Cargo.toml",)),
+    LockFormat("go.sum", "go", r"go\.sum", "cargo_and_go", "read_go_sum", True, ("go.mod",)),
+    LockFormat("go.mod", "go", r"go\.mod", "cargo_and_go", "read_go_mod", False),
+    LockFormat("package.json", "npm", r"package\.json", "javascript", "read_package_json", False),
+    LockFormat("pyproject.toml", "pypi", r"pyproject\.toml", "python", "read_pyproject", False),
+    LockFormat("Pipfile", "pypi", r"Pipfile", "python", "read_pipfile", False),
+    LockFormat("requirements", "pypi", r"(?:.+[-_.])?requirements(?:[-_.].+)?\.(?:txt|in)", "python",
            "read_requirements", False),
-    LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo", "read_manifest", False),
+    LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo_and_go", "read_cargo_manifest", False),
 )  # fmt: skip
 
 # Copies of other people's packages, each with a manifest of its own that nobody here asks anything with.
@@ -89,7 +93,7 @@ def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault
 
 
 class Unreadable(Value):
-    """A file that says nothing that may be believed. `at` tells in which of the two states it stands."""
+    """A file that says nothing that may be believed. `at` tells in which of the two states it is."""
 
     path: str
     at: str
@@ -362,3 +366,82 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
             yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"
+
+
+# More new packages than this in one file are worth a look, even where what brought them is allowed.
+NEW_PACKAGES: Final = 50
+
+
+class Leave(Value):
+    """Which direct dependencies may change (`*` stands for any characters), and how many new packages are many."""
+
+    patterns: tuple[str, ...] = ()
+    threshold: int = NEW_PACKAGES
+
+    def covers(self, name: str) -> bool:
+        return any(matches(pattern, name) for pattern in self.patterns)
+
+
+class DependencyViolation(Value):
+    path: str
+    line: int
+    name: str
+    what: str
+    message: str
+
+    def as_json(self) -> dict[str, Json]:
+        return {"path": self.path, "line": self.line, "name": self.name, "what": self.what, "message": self.message}
+
+
+class FileVerdict(Value):
+    """The judgement on one file."""
+
+    file: Compared
+    allowed: tuple[str, ...]
+    violations: tuple[DependencyViolation, ...]
+    warning: str
+
+    def as_json(self) -> dict[str, Json]:
+        """The row of this file in the event `lockfile_changed`."""
+        direct: dict[str, Json] = {
+            kind: [_row(change) for change in self.file.direct if change.kind == kind]
+            for kind in ("added", "removed", "updated")
+        }
+        added, removed = self.file.lines
+        return {
+            "path": self.file.path, "format": self.file.format, "direct": direct,
+            "transitive": dict(self.file.transitive), "diffstat": {"added": added, "removed": removed},
+            "new_packages": self.file.new_packages, "allowed": list(self.allowed),
+            "violations": [violation.as_json() for violation in self.violations],
+        }  # fmt: skip
+
+
+def _row(change: DependencyChange) -> dict[str, Json]:
+    return {"name": change.name, "old": change.old, "new": change.new}
+
+
+def judge(files: Sequence[Compared], leave: Leave) -> tuple[FileVerdict, ...]:
+    return tuple(_judged(file, leave) for file in files)
+
+
+def _judged(file: Compared, leave: Leave) -> FileVerdict:
+    if file.ecosystem == "pypi":  # its names have one spelling here, and people write them in several
+        leave = Leave(tuple(python_name(pattern) for pattern in leave.patterns), leave.threshold)
+    covered = [change.name for change in file.direct if leave.covers(change.name)]
+    violations = [
+        DependencyViolation(file.path, change.line, change.name, change.kind, _sentence(change))
+        for change in file.direct
+        if not leave.covers(change.name)
+    ]
+    violations += [DependencyViolation(file.path, one.line, one.name, one.kind, one.message) for one in file.suspicions]
+    many = file.new_packages > leave.threshold
+    warning = f"{file.new_packages} new packages, more than {leave.threshold}" if many else ""
+    return FileVerdict(file, tuple(covered), tuple(violations), warning)
+
+
+def _sentence(change: DependencyChange) -> str:
+    if change.kind == "added":
+        return f"{change.name} {change.new} was added".replace("  ", " ")
+    if change.kind == "removed":
+        return f"{change.name} was removed"
+    return f"{change.name} was updated: {change.old or 'any version'} -> {change.new or 'any version'}"

@@ -125,7 +125,7 @@ class Dependencies(Value):
     resolved: Mapping[str, frozenset[str]] = NOTHING
 
     def place(self, name: str) -> int:
-        """Where in the file the package stands."""
+        """Where in the file the package is."""
         if name in self.places:
             return self.places[name]
         return next((package.start for package in self.by_name.get(name, ())), 0)
@@ -166,7 +166,7 @@ def malformed(node: Node, message: str) -> Malformed:
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
-    """The node at `path`. What stands on the way must be a mapping: anything else there hides what it should hold."""
+    """The node at `path`. Every value on the way must be a mapping: anything else there hides what it should hold."""
     found: Node | None = node
     for step in path:
         if found is None or found.value is None:
@@ -178,7 +178,7 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
 
 
 def mapping(node: Node, *path: str | int) -> dict[str, Node]:
-    """The mapping at `path`; empty if nothing stands there, and malformed if something else does."""
+    """The mapping at `path`; empty if there is nothing, and malformed if something else does."""
     found = _at(node, path)
     if found is None or found.value is None:
         return {}
@@ -198,7 +198,7 @@ def items(node: Node, *path: str | int) -> list[Node]:
 
 
 def text(node: Node, *path: str | int) -> str:
-    """The text at `path`; '' if nothing stands there, and malformed if it is no text."""
+    """The text at `path`; '' if there is nothing, and malformed if it is not text."""
     found = _at(node, path)
     if found is None or found.value is None:
         return ""

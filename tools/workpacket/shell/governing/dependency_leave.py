@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.documents.lockfiles.allowlist import Leave
+from workpacket.documents.lockfiles.comparison import Leave
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.policy import POLICY_PATH, dependency_leave

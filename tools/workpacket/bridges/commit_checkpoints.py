@@ -1,4 +1,6 @@
-"""Where a run may go on by its checkpoint commits: the chain of sources, and what is believed of each.
+"""Checkpoint commits: their sidecars as a foreign form, and where a run may go on by its checkpoint commits.
+
+The sources for where a run goes on, in this order:
 
     sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
     git_log_run_specific   commits of this history whose message names the run
@@ -12,23 +14,60 @@ believed is passed over and named, never skipped to.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
-from workpacket.bridges.commit_bridge import BRIDGE
+from workpacket.bridges.foreign import Foreign, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
+from workpacket.documents.places import kind_of
 from workpacket.git.history import Commit, commits_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
-from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message
+from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
 from workpacket.runtime.records.state import Milestones, Reached
 from workpacket.runtime.resuming.git_observer import GitObserver
+from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.source import Fault, Source
+
+
+class CommitBridge:
+    """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign form."""
+
+    name = "commit"
+    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
+
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+        """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
+        from workpacket.rules.all_rules import RULES  # takes long to import, and few who select read a sidecar
+        from workpacket.rules.engine import examine
+
+        warnings = {rule.code() for rule in RULES if rule.severity != "error"}
+        sidecar = CommitSidecar(Source.from_bytes(path, data))
+        found = examine(sidecar, RULES, schemas())
+        faults = tuple(fault for fault in found if fault.code not in warnings and _counts(fault, path))
+        if sidecar.root is None or faults:
+            return faults
+        values = cast("Mapping[str, Json]", sidecar.root.plain())
+        stream = stream_named(self.name, str(values["run_id"]), str(values["milestone_index"]))
+        return (Foreign(self.name, stream, values),)
+
+    def write(self, checkpoints: Sequence[Foreign]) -> bytes:
+        """A sidecar is one checkpoint."""
+        (checkpoint,) = checkpoints
+        return sidecar_bytes(checkpoint.values)
+
+
+def _counts(fault: Fault, path: str) -> bool:
+    """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
+    if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
+        return False
+    return fault.fix is None or not fault.fix.safe
+
 
 SelectedFrom = Literal["sidecar", "git_log_run_specific", "git_log_legacy", "none"]
 
@@ -110,7 +149,7 @@ class CommitSelection:
             self._skipped.append(f"{path}: {refusal(error)}")
             return None
         source = Source.from_bytes(path, data)
-        for fault in BRIDGE.read(path, data):
+        for fault in CommitBridge().read(path, data):
             if isinstance(fault, Fault):
                 line, column = source.line_and_column(fault.start)
                 self._skipped.append(f"{path}:{line}:{column}: {fault.message} ({fault.code})")

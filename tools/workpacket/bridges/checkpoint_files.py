@@ -1,9 +1,4 @@
-"""Snapshots of runs, `state.json`, and their event logs, `timeline.jsonl`, as other tools keep them.
-
-A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A newer version
-is refused: what it means by its fields is not known here. The events of a timeline are carried over line by line; their
-run is the one that the first of them names, else the folder of the file. A run of this store is written as a snapshot.
-"""
+"""Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps."""
 
 from __future__ import annotations
 
@@ -13,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from workpacket.bridges.foreign import Foreign, stream_named
-from workpacket.bridges.importing import alike
-from workpacket.model.canonical import Json
+from workpacket.bridges.foreign import Foreign, alike, stream_named
+from workpacket.model.canonical import Json, NotCanonical
+from workpacket.runtime.model_sessions.artifacts import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
 from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, problems
 from workpacket.runtime.stop_reasons import reason_of
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.formats import FORMATS
@@ -28,8 +24,8 @@ from workpacket.text.node import Node
 from workpacket.text.source import Fault, Source
 from workpacket.value import Value
 
-SCHEMA_VERSION: Final = "1.0.0"
-PHASES: Final = ("INIT", "PLAN", "IMPLEMENT", "VERIFY", "REVIEW", "CHECKPOINT", "FINALIZE", "STOPPED")
+SNAPSHOT_VERSION: Final = "1.0.0"
+SNAPSHOT_PHASES: Final = ("INIT", "PLAN", "IMPLEMENT", "VERIFY", "REVIEW", "CHECKPOINT", "FINALIZE", "STOPPED")
 RISKS: Final = ("low", "medium", "high")
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
@@ -97,9 +93,11 @@ _EVIDENCE = "last_verification_evidence"
 
 # Of a legacy snapshot not more is asked than what a resume rests on; every version so far has these.
 LEGACY: Final = (
-    FieldSpec(("schema_version",), f'"{SCHEMA_VERSION}", or absent', lambda value: value == SCHEMA_VERSION),
+    FieldSpec(("schema_version",), f'"{SNAPSHOT_VERSION}", or absent', lambda value: value == SNAPSHOT_VERSION),
     FieldSpec(("run_id",), "text", _name, required=True),
-    FieldSpec(("phase",), f"one of {', '.join(PHASES)}", lambda value: value in PHASES, required=True),
+    FieldSpec(
+        ("phase",), f"one of {', '.join(SNAPSHOT_PHASES)}", lambda value: value in SNAPSHOT_PHASES, required=True
+    ),
     FieldSpec(("milestone_index",), "a number from 0", _count),
     FieldSpec(("milestones",), "a list of milestones, each with a goal, done_checks and a risk_level", _milestones),
     FieldSpec(("repo_path",), "text", _text),
@@ -108,7 +106,9 @@ LEGACY: Final = (
     FieldSpec(("scope_lock", "denylist"), "a list of texts", _texts),
     FieldSpec(("owned_paths",), "a list of texts or a mapping", lambda value: _texts(value) or _mapping(value)),
     FieldSpec(("checkpoint_commit_sha",), "the id of a commit", _sha),
-    FieldSpec(("last_successful_phase",), f"one of {', '.join(PHASES)}", lambda value: value in PHASES),
+    FieldSpec(
+        ("last_successful_phase",), f"one of {', '.join(SNAPSHOT_PHASES)}", lambda value: value in SNAPSHOT_PHASES
+    ),
     FieldSpec((_EVIDENCE,), "a mapping", _mapping),
     FieldSpec((_EVIDENCE, "commands_required"), "a list of texts", _texts),
     FieldSpec((_EVIDENCE, "commands_run"), "a list of commands with their exit codes", _commands),
@@ -136,7 +136,7 @@ def is_newer(values: Mapping[str, Any]) -> bool:
     """Whether a later version wrote it. What is no version at all is not newer, but malformed."""
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
-    known = _VERSION.match(SCHEMA_VERSION)
+    known = _VERSION.match(SNAPSHOT_VERSION)
     assert known is not None
     return parts is not None and _numbers(parts) > _numbers(known)
 
@@ -171,7 +171,7 @@ def snapshot(store: Store, state: RunState) -> dict[str, Json]:
     reached = sorted(state.milestones.reached.values(), key=lambda one: one.milestone_index)
     last = state.milestones.last
     values: dict[str, Json] = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": SNAPSHOT_VERSION,
         "run_id": state.stream,
         "phase": _PHASES[state.status],
         "milestone_index": max((one.milestone_index + 1 for one in reached), default=0),
@@ -199,6 +199,14 @@ def _snapshot_time(micros: int) -> str:
 
 
 class RunStateBridge:
+    """Snapshots of runs, `state.json`, and their event logs, `timeline.jsonl`, as other tools keep them.
+
+    A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A newer
+    version is refused: what it means by its fields is not known here. The events of a timeline are carried over line by
+    line; their run is the one that the first of them names, else the folder of the file. A run of this store is written
+    as a snapshot.
+    """
+
     name = "runstate"
     lossy: tuple[str, ...] = (
         "that a snapshot was a legacy one, without schema_version",
@@ -223,7 +231,7 @@ class RunStateBridge:
         wrong = tuple(faults_of(loaded.root, LEGACY, "a snapshot is a JSON object"))
         if wrong:
             return wrong
-        snapshot = {**cast("Mapping[str, Json]", values), "schema_version": SCHEMA_VERSION}
+        snapshot = {**cast("Mapping[str, Json]", values), "schema_version": SNAPSHOT_VERSION}
         return (Foreign(self.name, stream_named(self.name, str(snapshot["run_id"])), snapshot),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -236,7 +244,7 @@ class RunStateBridge:
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The run of this name as it stands in the store."""
+        """The run of this name as it is in the store."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -269,9 +277,6 @@ class RunStateBridge:
         return tuple(Foreign(self.name, stream, event) for event in events)
 
 
-BRIDGE = RunStateBridge()
-
-
 def _is_timeline(text: str) -> bool:
     """Whether the first line is a whole event, as in a file that was renamed."""
     line = text.lstrip().split("\n", 1)[0]
@@ -293,7 +298,7 @@ def _line(values: Mapping[str, Json]) -> str:
 
 def _newer(root: Node) -> Fault:
     node = root.get("schema_version") or root
-    message = f"schema_version {node.value!r} is newer than {SCHEMA_VERSION}, the newest known here"
+    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
     return Fault("newer_schema", *node.span, message, "update workpacket")
 
 
@@ -310,3 +315,149 @@ def _run_of(event: Mapping[str, Json], path: str) -> str:
     if isinstance(named, str) and named:
         return named
     return path.replace("\\", "/").rpartition("/")[0].rpartition("/")[2] or "unnamed"
+
+
+_ID = "artifact_id"
+
+
+class SessionBridge:
+    """Checkpoint artifacts of model sessions as files: the artifact as JSON, with its id beside its content.
+
+    A session of this store is written from its last valid artifact. A file whose id is not that of its content was
+    edited or damaged, and is refused.
+    """
+
+    name = "session"
+    lossy: tuple[str, ...] = (
+        "messages before the last eight",
+        "the log of the session: steps, effects and earlier checkpoints",
+        "spacing and the order of keys",
+    )
+
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+        loaded = load_json(Source.from_bytes(path, data), REGISTER)
+        if loaded.root is None or loaded.faults:
+            return loaded.faults
+        faults = tuple(_artifact_faults(loaded.root))
+        if faults:
+            return faults
+        values = cast("Mapping[str, Json]", loaded.root.plain())
+        return (Foreign(self.name, _session_stream(values), values),)
+
+    def write(self, checkpoints: Sequence[Foreign]) -> bytes:
+        (checkpoint,) = checkpoints
+        text = json.dumps(checkpoint.values, sort_keys=True, indent=2, ensure_ascii=False)
+        return f"{text}\n".encode()
+
+    def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
+        """The session of this name as it is in the store."""
+        for head in store.heads():
+            packet, at, name = head.stream.rpartition("session@")
+            if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
+                continue
+            state, _ = read_state(store, head.stream, Observations())
+            artifact, _ = last_valid(store, state)
+            if artifact is not None:
+                values = {**artifact.body, _ID: artifact.id}
+                return (Foreign(self.name, _session_stream(values), values),)
+        return ()
+
+    def same(self, held: Foreign, found: Foreign) -> bool:
+        return alike(held, found)
+
+
+def artifact_of(values: Mapping[str, Json]) -> Artifact:
+    """The artifact that a file holds."""
+    return Artifact(str(values[_ID]), {name: value for name, value in values.items() if name != _ID})
+
+
+def _session_stream(values: Mapping[str, Json]) -> str:
+    return _session_key(str(values.get("packet") or ""), str(values["session_id"]))
+
+
+def _session_key(packet: str, session: str) -> str:
+    return stream_named("session", *filter(None, (packet, session)))
+
+
+def _artifact_faults(root: Node) -> list[Fault]:
+    values = root.plain()
+    if not isinstance(values, dict):
+        return [Fault("checkpoint_malformed", *root.span, "an artifact is a JSON object")]
+    wrong: dict[str, str] = {}
+    for name, fits, what in (
+        ("schema_version", lambda value: value == SCHEMA_VERSION and not isinstance(value, bool), f"{SCHEMA_VERSION}"),
+        ("session_id", lambda value: isinstance(value, str) and value, "text"),
+        ("kind", lambda value: value in KINDS, f"one of {', '.join(KINDS)}"),
+    ):
+        if name not in values:
+            wrong[name] = "it is missing"
+        elif not fits(values[name]):
+            wrong[name] = f"it must be {what}"
+    if not wrong and _id_of(values) != values.get(_ID):
+        wrong[_ID] = "it is not that of the content: the file was edited or damaged"
+    return [Fault("checkpoint_malformed", *(root.get(n) or root).span, f"{n}: {why}") for n, why in wrong.items()]
+
+
+def _id_of(values: Mapping[str, Any]) -> str:
+    try:
+        return artifact_id({name: value for name, value in values.items() if name != _ID})
+    except NotCanonical:
+        return ""
+
+
+class StepBridge:
+    """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
+
+    Every event of the log is carried over, those of a step in the stream of that step, the others in that of their
+    mission: a checkpoint is judged together with its surroundings (spent tokens, answers, the end of the step).
+    """
+
+    name = "step"
+    lossy: tuple[str, ...] = (
+        "blank lines, spacing and the order of the keys within a line",
+        "whether a character was written as it is or as an escape",
+    )
+
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+        source = Source.from_bytes(path, data)
+        faults = unreadable(source.text, 0, REGISTER)
+        events: list[Foreign] = []
+        start = 0
+        for line in [] if faults else source.text.split("\n"):
+            if line.strip():
+                root, found = _event(path, line, start)
+                faults += found
+                if root is not None:
+                    values = cast("Mapping[str, Json]", root.plain())
+                    events.append(Foreign(self.name, _step_stream(values), values))
+            start += len(line) + 1
+        return tuple(faults) or tuple(events)
+
+    def write(self, checkpoints: Sequence[Foreign]) -> bytes:
+        return "".join(f"{line_of(checkpoint.values)}\n" for checkpoint in checkpoints).encode("ascii")
+
+
+def _event(path: str, line: str, start: int) -> tuple[Node | None, list[Fault]]:
+    """The event on one line, or what is wrong with it; positions are those of the file."""
+    loaded = load_json(Source(path, line))
+    faults = [Fault(f.code, f.start + start, f.end + start, f.message, f.hint) for f in loaded.faults]
+    root = loaded.root
+    if root is None:
+        return None, faults
+    if not isinstance(root.value, dict):
+        return None, [Fault("checkpoint_malformed", start, start + len(line), "an event is a JSON object")]
+    values = cast("Mapping[str, Any]", root.plain())
+    if is_checkpoint(values):
+        wrong = dict(problems(values))
+        if "cursor" not in wrong and values["cursor"] not in CURSORS:
+            wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
+        for name, why in wrong.items():
+            node = root.get(name) or root
+            faults.append(Fault("checkpoint_malformed", node.start + start, node.end + start, f"{name}: {why}"))
+    return (None if faults else root), faults
+
+
+def _step_stream(values: Mapping[str, Json]) -> str:
+    known = [values.get(name) for name in ("mission_id", "run_id", "step_id")]
+    key = [part for part in known if isinstance(part, str) and part]
+    return stream_named("step", *(key if len(key) == len(known) else [*key[:1], "events"]))

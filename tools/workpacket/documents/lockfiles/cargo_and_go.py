@@ -1,13 +1,73 @@
-"""`go.mod`, which is manifest and lock in one, and `go.sum` with the digests."""
+"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.documents.lockfiles.dependencies import LOCKFILE, Dependencies, Malformed, Package
+from workpacket.documents.lockfiles.dependencies import (
+    LOCKFILE,
+    Dependencies,
+    Malformed,
+    Package,
+    items,
+    mapping,
+    merged,
+    required_text,
+    rooted,
+    text,
+)
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.loaded import unreadable
+from workpacket.text.node import Node
 from workpacket.text.source import Fault, Source
+from workpacket.text.toml_strict import load_toml
+
+_GROUPS = ("dependencies", "dev-dependencies", "build-dependencies")
+
+
+def read_cargo(source: Source) -> Dependencies:
+    root = rooted(load_toml(source, LOCKFILE))
+    packages = items(root, "package")
+    # What has no source is a part of the workspace, or lies at a path that its manifest names.
+    own = [node for node in packages if not text(node, "source")]
+    members = {required_text(node, "name") for node in own}
+    direct = {(row.text or "").split(" ", 1)[0]: "" for node in own for row in items(node, "dependencies") if row.text}
+    old = {key: node.text or "" for key, node in mapping(root, "metadata").items()}
+    found = tuple(_package(node, old) for node in packages if node not in own)
+    return Dependencies(found, {name: wanted for name, wanted in direct.items() if name not in members})
+
+
+def _package(node: Node, old: dict[str, str]) -> Package:
+    name, version, source = required_text(node, "name"), required_text(node, "version"), text(node, "source")
+    # Version 1 has the checksums in a table at the end.
+    checksum = text(node, "checksum") or old.get(f"checksum {name} {version} ({source})", "")
+    return Package(name, version, source, {"alg:sha256": checksum} if checksum else {}, node.start)
+
+
+def read_cargo_manifest(source: Source) -> Dependencies:
+    root = rooted(load_toml(source, LOCKFILE))
+    rows = list(_asked(root, source))
+    places: dict[str, int] = {}
+    for name, _, at in rows:
+        places.setdefault(name, at)
+    return Dependencies(direct=merged((name, wanted) for name, wanted, _ in rows), places=places)
+
+
+def _asked(root: Node, source: Source) -> Iterator[tuple[str, str, int]]:
+    tables: list[tuple[str, ...]] = [("workspace", "dependencies"), *((group,) for group in _GROUPS)]
+    tables += [("target", target, group) for target in mapping(root, "target") for group in _GROUPS]
+    for path in tables:
+        for name, node in mapping(root, *path).items():
+            # `package` names what is really taken where the key is only how the code calls it.
+            yield text(node, "package") or name if node.mapping else name, _wanted(node, source), node.start
+    for registry in mapping(root, "patch"):
+        for name, node in mapping(root, "patch", registry).items():
+            yield name, f"patch {_wanted(node, source)}", node.start
+
+
+def _wanted(node: Node, source: Source) -> str:
+    return node.text or " ".join(source.text[node.start : node.end].split())
+
 
 _WORD = r'(?:"[^"]*"|`[^`]*`|[^\s"`()]+)'
 _ONE = lazy_pattern(r"(?P<verb>[a-z]+)\s+(?P<rest>\S.*)\Z")
@@ -21,7 +81,7 @@ _VERBS = frozenset(
 )
 
 
-def read_mod(source: Source) -> Dependencies:
+def read_go_mod(source: Source) -> Dependencies:
     """Everything required is a package; what is not marked as indirect was asked for, and so is a replacement."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
@@ -47,7 +107,7 @@ def read_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Verb, what follows it, the comment behind it, and where it stands; of a block, each line."""
+    """Verb, what follows it, the comment behind it, and its position; of a block, each line."""
     _require_readable(source)
     block = ""
     for number, at in enumerate(source.line_starts, 1):
@@ -72,7 +132,7 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
         raise _wrong(len(source.text), "", f"the block of {block} is not closed")
 
 
-def read_sum(source: Source) -> Dependencies:
+def read_go_sum(source: Source) -> Dependencies:
     """Digests of modules and of their go.mod. Which are direct, and which version is taken, says go.mod."""
     _require_readable(source)
     digests: dict[tuple[str, str], dict[str, str]] = {}

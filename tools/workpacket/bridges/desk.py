@@ -1,0 +1,219 @@
+"""What the checkpoints of batches and of roles have in common: a stream of the log, and a file that is its view.
+
+The log is written first, then the file. So a file may be *late*: its writer was killed in between, and it still says
+what the log said before. A file that says anything else *contradicts* the log, and the work stops until a person takes
+the file for true (`adopt`) or has it written from the log (`restore`). A file without a log is taken into it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+from workpacket.model.canonical import Json
+from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.at_work import Caller
+from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.kinds import Data, RecordKind, current
+from workpacket.runtime.records.redaction import clean_record
+from workpacket.runtime.records.values import stored_text, value_of
+from workpacket.runtime.runtime import Runtime
+from workpacket.runtime.stores.contract import Append, Lease, Store
+from workpacket.shell.moment import moment
+from workpacket.shell.transactions.transaction import Transaction
+
+
+class StreamRecord(NamedTuple):
+    """A record as it is stored: what was secret in it is gone. `writer` is one command; `payload` a foreign file."""
+
+    type: str
+    data: Data
+    version: int
+    writer: str
+    actor: str
+    payload: Json = None
+
+
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class CheckpointState(ABC, Generic[V]):
+    """What a stream came to. `earlier` are the views that the file may still show because its writer was killed."""
+
+    kinds: ClassVar[Mapping[str, RecordKind]]
+
+    version: int = 0
+    earlier: list[V] = field(default_factory=list)
+    writer: str = ""
+
+    @property
+    @abstractmethod
+    def logged(self) -> V:
+        """What the file has to say."""
+
+    @property
+    def has_file(self) -> bool:
+        """Whether there has to be a file."""
+        return True
+
+    @abstractmethod
+    def change(self, record: StreamRecord) -> None:
+        """Bring the state to where it is after this record."""
+
+    def apply(self, record: StreamRecord) -> None:
+        if record.writer != self.writer:
+            self.earlier, self.writer = [], record.writer
+        self.earlier.append(self.logged)
+        self.change(record)
+        self.version = record.version
+
+    def compared(self, stated: V | None, differences: Callable[[V, V], list[str]]) -> tuple[tuple[str, ...], bool]:
+        """What the file (None: there is none) says against the log, and whether it is only late."""
+        if not self.version:
+            return (), False
+        if stated is None:
+            return (), self.has_file
+        different = differences(self.logged, stated)
+        late = bool(different) and any(not differences(view, stated) for view in self.earlier)
+        return (() if late else tuple(different)), late
+
+
+S = TypeVar("S", bound="CheckpointState[Any]")
+
+
+def state_of(kind: Callable[[], S], store: Store, stream: str) -> S:
+    """Every record of the stream replayed; `LogDamaged` or `NewerSchema` if one cannot be believed or understood."""
+    state = kind()
+    for event in store.read(stream):
+        state.apply(_record_of(store, event, state.kinds))
+    return state
+
+
+def _record_of(store: Store, event: Event, kinds: Mapping[str, RecordKind]) -> StreamRecord:
+    payload = store.payload(event) if event.payload is not None else None
+    values = value_of(payload) if payload is not None else None
+    return StreamRecord(event.type, current(event, kinds), event.version, event.writer, event.actor, values)
+
+
+class StreamLog:
+    """The right to append to a stream. What is appended is durable when `append` returns."""
+
+    def __init__(self, runtime: Runtime, stream: str, kinds: Mapping[str, RecordKind]) -> None:
+        self._store = runtime.store
+        self._chosen = runtime.settings
+        self.stream = stream
+        self._kinds = kinds
+        self._writer = runtime.settings.ids()
+        self._seq = 0
+
+    def append(
+        self, type_: str, data: Data, *, expected_version: int, lease: Lease | None = None, payload: Json = None
+    ) -> StreamRecord:
+        """Append one record if the stream is still where it was seen; `VersionConflict` if it is not.
+
+        A `payload` is stored as it is: the caller makes sure that it holds no secret.
+        """
+        kind = self._kinds[type_]
+        now = self._chosen.clock.now()
+        kept = None if payload is None else stored_text(payload).encode("utf-8")
+        new = NewEvent(type_, clean_record(kind, data, self._chosen.redactor), kind.schema_version, kept)
+        request = Append(
+            self.stream, (new,), self._writer, self._seq + 1, self._chosen.actor, now, now,
+            fence=lease.token if lease is not None else None, expected_version=expected_version,
+        )  # fmt: skip
+        appended = self._store.append(request)
+        self._seq += 1
+        return _record_of(self._store, appended.events[0], self._kinds)
+
+
+class CheckpointFacts(Protocol):
+    """What is known before anything is done. `operand` names the checkpoint on the command line."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def operand(self) -> str: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def state(self) -> CheckpointState[Any]: ...
+    @property
+    def contradictions(self) -> Sequence[str]: ...
+    @property
+    def late(self) -> bool: ...
+    @property
+    def is_unlogged(self) -> bool:
+        """Whether there is a file and no log yet."""
+        ...
+
+
+F = TypeVar("F", bound=CheckpointFacts)
+
+
+@dataclass(slots=True)
+class CheckpointDesk(ABC, Generic[F]):
+    """One command at work on one checkpoint. `caller` is who it works for, `said` what there is to tell the person."""
+
+    command: ClassVar[str]
+
+    runtime: Runtime
+    transaction: Transaction
+    caller: Caller
+    said: list[str] = field(default_factory=list, init=False)
+    facts: F = field(init=False)
+    log: StreamLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.look()
+
+    @abstractmethod
+    def gather(self) -> F:
+        """The facts as they are now."""
+
+    def look(self) -> None:
+        self.facts = self.gather()
+        self.log = StreamLog(self.runtime, self.facts.stream, self.facts.state.kinds)
+
+    @abstractmethod
+    def take_over(self) -> None:
+        """Make what the file says the log's view."""
+
+    @abstractmethod
+    def write(self) -> None:
+        """Bring the file to what the log says, and look again."""
+
+    def record(self, type_: str, data: Mapping[str, Json], *, lease: Lease | None = None, payload: Json = None) -> None:
+        """Append to the log; when this returns, the record is durable and the state is the one after it."""
+        state = self.facts.state
+        state.apply(self.log.append(type_, data, expected_version=state.version, lease=lease, payload=payload))
+
+    def replace_files(self, *changes: FileChange) -> None:
+        """All of them or none."""
+        self.transaction.apply(Plan(self.command, moment().tx, changes))
+        self.look()
+
+    def refuse_contradictions(self) -> None:
+        if self.facts.contradictions:
+            raise view_conflict(self.command, self.facts)
+
+    def catch_up(self) -> None:
+        """Take a file without a log into it, and write a file that is late."""
+        if self.facts.is_unlogged:
+            self.take_over()
+            self.said.append(f"{self.facts.path} was taken into the log")
+        if self.facts.late:
+            self.write()
+            self.said.append(f"{self.facts.path} was late and is written anew")
+
+
+def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
+    """The refusal to go on from a file that contradicts the log."""
+    hint = f"workpacket {command} restore {facts.operand}, or {command} adopt {facts.operand} if the file is right"
+    details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
+    return RunBlocked(
+        f"{facts.path}: {'; '.join(facts.contradictions)}", code="view_conflict", hint=hint, details=details
+    )

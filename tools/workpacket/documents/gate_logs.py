@@ -1,0 +1,113 @@
+"""The two gate logs: events, each about a packet, each with a time.
+
+`ORCHESTRATOR_GATES.json` lists which gates the orchestrator recorded for which packet, oldest first.
+
+`validator_gates/<WP_ID>.json` says how far the validation of one packet went. Its sessions are in a mapping by packet
+(`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file is one session itself. Each has a list
+of gates, oldest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from workpacket.documents.document import Document, Text, as_text
+from workpacket.documents.summary import GateSummary
+from workpacket.text.json_strict import load_json
+from workpacket.text.limits import REGISTER
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+
+# Written by scripts in several languages, each in its own style.
+_PACKET_KEYS = ("wpId", "wp_id", "wpid", "WP_ID")
+_TIME_KEYS = ("timestamp", "created_at", "at")
+
+
+class GateEvent(NamedTuple):
+    """One event: `name` is the gate's, `wp_id` the packet's where the event itself says it."""
+
+    node: Node
+    name: Text | None
+    wp_id: Text | None
+    time: Text | None
+
+
+class GateDocument(Document):
+    """A gate log: `histories` are lists of events, each list in the order in which they happened."""
+
+    histories: list[list[GateEvent]]
+
+    def packet_texts(self) -> Iterable[Text]:
+        """Every place that names a packet."""
+        raise NotImplementedError
+
+    def summary(self) -> GateSummary:
+        return {"packets": [(text.value, *self.place(text)) for text in self.packet_texts()]}
+
+
+def read_event(node: Node, *name_keys: str) -> GateEvent:
+    return GateEvent(node, _first(node, name_keys), packet_of(node), _first(node, _TIME_KEYS))
+
+
+def packet_of(node: Node) -> Text | None:
+    """The id that a mapping states, in whichever style its key is written."""
+    return _first(node, _PACKET_KEYS)
+
+
+def _first(node: Node, keys: Iterable[str]) -> Text | None:
+    return next((text for key in keys if (text := as_text(node.get(key))) is not None), None)
+
+
+class OrchestratorGates(GateDocument):
+    kind = "orchestrator_gates"
+
+    def __init__(self, source: Source) -> None:
+        loaded = load_json(source, REGISTER)
+        super().__init__(source, loaded.root, loaded.faults)
+        logs = self.at("gate_logs")
+        items = logs.items if logs is not None else []
+        self.events: list[GateEvent] = [read_event(node, "type", "gate") for node in items]
+        self.histories = [self.events]
+
+    def packet_texts(self) -> Iterator[Text]:
+        yield from (event.wp_id for event in self.events if event.wp_id is not None)
+
+
+_HOLDERS = ("validation_sessions", "sessions", "archived_sessions")
+# Oldest first, as a passing validation goes through them.
+GATES = ("WP_APPENDED", "COMMITTED", "REPORT_PRESENTED", "USER_ACKNOWLEDGED")
+
+
+class ValidatorGates(GateDocument):
+    kind = "validator_gates"
+
+    def __init__(self, source: Source) -> None:
+        loaded = load_json(source)
+        super().__init__(source, loaded.root, loaded.faults)
+        self.sessions = list(_sessions(loaded.root)) if loaded.root is not None else []
+        self.histories = [
+            [read_event(gate, "gate", "type", "name") for gate in gates.items]
+            for session in self.sessions
+            if (gates := session.get("gates")) is not None
+        ]
+
+    def packet_texts(self) -> Iterator[Text]:
+        """The ids that the sessions state; of one that states none, or another, also its key."""
+        yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
+        keyed = self.at("validation_sessions")
+        if keyed is None or keyed.keys is None:
+            return
+        for name, session in keyed.mapping.items():
+            stated = packet_of(session)
+            if stated is None or stated.value != name:
+                yield Text(name, *keyed.keys[name])
+
+
+def _sessions(root: Node) -> Iterator[Node]:
+    if root.get("gates") is not None:
+        yield root
+    for name in _HOLDERS:
+        holder = root.get(name)
+        if holder is not None:
+            yield from (node for node in (*holder.mapping.values(), *holder.items) if node.mapping)
