@@ -12,7 +12,7 @@ from bridges.samples import SAMPLES
 from workpacket.bridges.all_bridges import BRIDGES, bridge_named
 from workpacket.bridges.foreign import Foreign
 from workpacket.model.canonical import Json
-from workpacket.runtime.model_sessions.artifacts import artifact_id
+from workpacket.runtime.model_sessions.record import artifact_id
 
 # No control characters and no halves of characters: those are refused, and other tests see to it.
 TEXT = st.text(

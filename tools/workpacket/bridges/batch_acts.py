@@ -28,9 +28,9 @@ from workpacket.git.revisions import commit_of, head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import NOBODY, Caller, at_work
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.holders import NOBODY, Caller, at_work
+from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import Transaction

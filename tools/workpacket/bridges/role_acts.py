@@ -32,8 +32,8 @@ from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, advan
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.errors import LeaseHeld, RunBlocked
+from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.moment import moment

@@ -16,9 +16,9 @@ from typing import Any, Final, cast
 from workpacket.bridges.foreign import Foreign, stream_named
 from workpacket.bridges.importing import alike
 from workpacket.model.canonical import Json
+from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.resuming.observe import Observations, read_state
-from workpacket.runtime.stop_reasons import reason_of
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.formats import FORMATS
 from workpacket.text.json_strict import load_json

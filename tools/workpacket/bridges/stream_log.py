@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import stored_text, value_of
 from workpacket.runtime.records.kinds import Data, RecordKind, current
 from workpacket.runtime.records.redaction import clean_record
-from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
 

@@ -23,9 +23,9 @@ from workpacket.runtime import scripted
 from workpacket.runtime.attempts.opening import RunRequest
 from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.errors import RunCancelled, RuntimeFault
-from workpacket.runtime.processes import process_named
+from workpacket.runtime.holders import process_named
+from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stop_reasons import reason_of
 
 
 def carry_out(arguments: Arguments, action: str) -> int:

@@ -12,11 +12,19 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Failed, Options, Pending, Retry, Stored
+from workpacket.runtime.attempts.steps import (
+    Failed,
+    Options,
+    Pending,
+    Retry,
+    Scope,
+    Stored,
+    argument_hashes,
+    name_and_function,
+)
 from workpacket.runtime.errors import NotDone
-from workpacket.runtime.records.calls import Scope, argument_hashes, name_and_function
+from workpacket.runtime.records.jcs import Codec
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.records.values import Codec
 
 if TYPE_CHECKING:
     from workpacket.runtime.attempts.relay import Outcome

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
-from workpacket.runtime.ticks import Clock
 
 
 class RecordDraft(NamedTuple):

@@ -30,10 +30,18 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.contents import ThreadContents
-from workpacket.runtime.langgraph.history import CheckpointPlace, OlderId, Saved, ThreadHistory, stream_of, thread_of
 from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, patch_of, task_writes
-from workpacket.runtime.langgraph.thread import Pen, Thread
+from workpacket.runtime.langgraph.thread import (
+    CheckpointPlace,
+    OlderId,
+    Pen,
+    Saved,
+    Thread,
+    ThreadContents,
+    ThreadHistory,
+    stream_of,
+    thread_of,
+)
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.runtime import Settings
 from workpacket.runtime.stores.contract import Store
