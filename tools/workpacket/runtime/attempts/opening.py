@@ -18,7 +18,7 @@ from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, th
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
-from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, StepRecord, fold
+from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
 from workpacket.runtime.resuming.decide import Decision, decide
 from workpacket.runtime.resuming.observe import (
     HIDDEN,
@@ -124,7 +124,7 @@ def dependencies_of(wanted: RunSpec) -> dict[str, Json]:
 def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream: str) -> list[RecordDraft]:
     origin: dict[str, Json] = {"stream": state.stream, "version": point.version, "hash": point.event.hash}
     drafts = [_begin(store, state, origin)]
-    drafts += [_step(store, record) for record in state.steps.values()]
+    drafts += [_carried(store, record.event) for record in state.steps.values()]
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts.append(_carried(store, point.event))
     drafts.append(RecordDraft("run.stopped", {"code": "user_stopped"}))
@@ -135,10 +135,6 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
     (begin,) = store.read(state.stream, 0, 1)
     draft = _carried(store, begin)
     return RecordDraft(draft.type, {**draft.data, "fork_of": origin}, draft.payload)
-
-
-def _step(store: Store, record: StepRecord) -> RecordDraft:
-    return _carried(store, record.event)
 
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:

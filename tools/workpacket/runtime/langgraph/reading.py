@@ -338,7 +338,8 @@ class ReadingSaver(AsyncCalls):
                     continue
                 found = self._tuple(thread, thread_id, place, older=place != history.head(place.namespace))
             found_any = True
-            if all(_same(found.metadata, key, value) for key, value in asked.items()):
+            metadata: Mapping[str, Any] = found.metadata
+            if all(key in metadata and metadata[key] == value for key, value in asked.items()):
                 yield found
         if space is not None and end is not None and not found_any:
             with thread.lock:
@@ -451,7 +452,3 @@ def _place_of(history: ThreadHistory, checkpoint: str, space: str | None) -> Che
 
 def config_of(thread_id: str, namespace: str, checkpoint: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
-
-
-def _same(metadata: Mapping[str, Any], key: str, value: Any) -> bool:
-    return key in metadata and metadata[key] == value

@@ -38,6 +38,8 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
     plain = json.JSONEncoder(
         ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
     )
+    # Private to CPython, and used where it exists: `plain.encode` builds this encoder again for every value, and a step
+    # costs 6 to 9 % more CPU time (15 interleaved pairs).
     make = getattr(encoder, "c_make_encoder", None)
     if make is None:
         return plain.encode

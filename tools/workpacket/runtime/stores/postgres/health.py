@@ -87,7 +87,7 @@ def examine_server(store: ReadablePostgres) -> Iterator[ServerCheck]:
     yield _isolation(store)
     yield _clock(store)
     yield _rights(store)
-    yield _tables(store)
+    yield ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
 
 
 def _setting(store: ReadablePostgres, name: str) -> str:
@@ -146,10 +146,6 @@ def _rights(store: ReadablePostgres) -> ServerCheck:
     if owner:
         said = f"{user} owns schema {schema}: let programs work as a writer"
     return ServerCheck("rights", (), said)
-
-
-def _tables(store: ReadablePostgres) -> ServerCheck:
-    return ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
 
 
 def _unsuitable(message: str) -> StoreProblem:
