@@ -18,7 +18,7 @@ from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
-from workpacket.runtime.stores.postgres.reading import News
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer
 
@@ -232,8 +232,8 @@ WORKER = """
 import os, sys, signal
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.catalog import following
-from workpacket.runtime.stores.postgres.access import Access
-from workpacket.runtime.stores.postgres.reading import News
+from workpacket.runtime.stores.postgres.access import PostgresAccess
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.queue.offering import Queue
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.queue.worker import Worker

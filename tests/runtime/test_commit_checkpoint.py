@@ -21,7 +21,7 @@ from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, re
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import CommitCheckpoints, CommitPoint, CommitReview, next_milestone
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.sqlite.store import SQLiteStore

@@ -28,7 +28,7 @@ from workpacket.runtime.holders import is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event, NewEvent, sealed
 from workpacket.runtime.records.kinds import KINDS, RecordKind, current
 from workpacket.runtime.records.state import fold
-from workpacket.runtime.resuming.observe import DigestObserver, EnvironmentObserver
+from workpacket.runtime.resume.observe import DigestObserver, EnvironmentObserver
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import git_common_dir, store_path, work_tree_of

@@ -25,7 +25,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message
 from workpacket.runtime.records.state import Milestones, Reached
-from workpacket.runtime.resuming.git_observer import GitObserver
+from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.source import Fault, Source

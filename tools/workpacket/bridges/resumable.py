@@ -14,8 +14,8 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.recovery import SessionReport
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observe import OpenQuestion
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import OpenQuestion
 from workpacket.runtime.step.model import StepCheckpoint
 from workpacket.value import Value, replace
 

@@ -18,7 +18,7 @@ from workpacket.bridges.importing import alike
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
-from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.formats import FORMATS
 from workpacket.text.json_strict import load_json

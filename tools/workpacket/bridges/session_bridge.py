@@ -14,7 +14,7 @@ from workpacket.bridges.foreign import Foreign, stream_named
 from workpacket.bridges.importing import alike
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.model_sessions.record import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
-from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import REGISTER

@@ -18,7 +18,7 @@ from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
-from workpacket.runtime.attempts.opening import orphans_of
+from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event

@@ -21,7 +21,7 @@ from workpacket.report.failure import failure_finding, render_failure
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of

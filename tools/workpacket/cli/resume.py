@@ -60,8 +60,8 @@ from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.state import Milestones
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 from workpacket.runtime.step.log import History, StepLog, identity_of
 from workpacket.runtime.step.model import checkpoint_of, is_checkpoint

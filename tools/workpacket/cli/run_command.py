@@ -20,8 +20,8 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
 from workpacket.runtime import scripted
-from workpacket.runtime.attempts.opening import RunRequest
 from workpacket.runtime.attempts.session import Session
+from workpacket.runtime.attempts.starter import RunRequest
 from workpacket.runtime.errors import RunCancelled, RuntimeFault
 from workpacket.runtime.holders import process_named
 from workpacket.runtime.records.failures import reason_of

@@ -12,7 +12,7 @@ from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState, Status, fold
-from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]

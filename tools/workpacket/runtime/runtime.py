@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.opening import LEASE_SECONDS, RunRequest, RunSpec, RunStarter, wanted_run
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease
+from workpacket.runtime.attempts.starter import LEASE_SECONDS, RunRequest, RunSpec, RunStarter, wanted_run
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
 from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
@@ -20,8 +20,8 @@ from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.jcs import kept
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observe import Observer, OpenQuestion, ResumePolicy, open_questions
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import Observer, OpenQuestion, ResumePolicy, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.place import server_url, store_on_server, store_path, work_tree_of

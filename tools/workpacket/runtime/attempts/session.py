@@ -28,7 +28,7 @@ from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, Ru
 from workpacket.runtime.records.failures import described
 from workpacket.runtime.records.jcs import address_of, jcs_hash, stored_text, value_of
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
-from workpacket.runtime.resuming.observe import shown_short, what_was_asked
+from workpacket.runtime.resume.observe import shown_short, what_was_asked
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 
 Ask = Callable[[str, str], bool | None]

@@ -23,7 +23,7 @@ from workpacket.runtime.records.failures import failure_again, failure_data
 from workpacket.runtime.records.jcs import Codec, jcs_hash, kept, value_of
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
-from workpacket.runtime.resuming.observe import changed_keys
+from workpacket.runtime.resume.observe import changed_keys
 
 T = TypeVar("T")
 
@@ -171,29 +171,25 @@ class Steps:
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
         """The answer that is known, or the step with what has to be remembered until it is done."""
-        key, options = call.key, call.options
-        args, opaque = argument_hashes(call.args, call.kwargs)
+        key, scope, function, args, kwargs, options, first, *_ = call
+        hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
-        if record is not None and self._still_holds(record, args, options):
+        if record is not None and self._still_holds(record, hashes, options):
             return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
         if self.replaying:
-            return self._again(record, call, args)
+            return self._again(record, call, hashes)
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
         lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
-        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and call.first_of_scope)
-        call.scope.reached_new_work = True
+        maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
+        scope.reached_new_work = True
         if maybe_repeated:
             self.repeated.append(key)
         self.in_flight[key] = None
-        return call._replace(
-            hashes=args,
-            opaque=opaque,
-            maybe_repeated=maybe_repeated,
-            tries=state.tries.get(key, 0),
-            began=self.recorder.clock.ticks(),
-        )
+        tries, began = state.tries.get(key, 0), self.recorder.clock.ticks()
+        # All fields by position: `_replace` is slower, and this is done for every step.
+        return Call(key, scope, function, args, kwargs, options, first, hashes, opaque, maybe_repeated, tries, began)
 
     def _again(self, record: StepRecord | None, call: Call[T], args: Mapping[str, str]) -> Failed | Call[T]:
         failed = self.recorder.state.failures.get(call.key)

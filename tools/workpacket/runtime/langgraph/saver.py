@@ -40,7 +40,7 @@ from workpacket.runtime.langgraph.parcels import (
     task_writes,
     writes_bytes,
 )
-from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
+from workpacket.runtime.langgraph.reader import ReadingSaver, config_of, named
 from workpacket.runtime.langgraph.thread import (
     CHECKPOINT,
     DELETED,

@@ -22,7 +22,7 @@ from workpacket.runtime.errors import LogDamaged, RuntimeFault
 from workpacket.runtime.records.jcs import jcs_bytes, stored_text, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
-from workpacket.runtime.resuming.observe import HIDDEN
+from workpacket.runtime.resume.observe import HIDDEN
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
 

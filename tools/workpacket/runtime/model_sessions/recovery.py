@@ -29,8 +29,8 @@ from typing import Literal, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, user_key
-from workpacket.runtime.attempts.opening import orphans_of
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.model_sessions.record import (
@@ -54,7 +54,7 @@ from workpacket.runtime.model_sessions.record import (
 )
 from workpacket.runtime.records.jcs import jcs_bytes, jcs_hash, kept, stored_text
 from workpacket.runtime.records.state import RunState
-from workpacket.runtime.resuming.observe import Observations, hashes_by_key, read_state
+from workpacket.runtime.resume.observe import Observations, hashes_by_key, read_state
 from workpacket.runtime.runtime import Choice, Runtime
 from workpacket.runtime.stores.contract import Store
 

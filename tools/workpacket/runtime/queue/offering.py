@@ -19,7 +19,7 @@ from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
 from workpacket.runtime.stores.postgres.access import Row
-from workpacket.runtime.stores.postgres.reading import News
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 

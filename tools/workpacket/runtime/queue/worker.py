@@ -21,7 +21,7 @@ from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
-from workpacket.runtime.stores.postgres.reading import News
+from workpacket.runtime.stores.postgres.reader import News
 
 
 class Keeper:

@@ -30,7 +30,7 @@ from typing import Any, Literal, NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
-from workpacket.runtime.resuming.observe import HIDDEN
+from workpacket.runtime.resume.observe import HIDDEN
 
 CHECKPOINTED = "StepCheckpointed"
 CURSORS = ("pre_generation_gate", "post_clarification", "post_gate")

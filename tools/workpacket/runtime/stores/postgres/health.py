@@ -11,7 +11,7 @@ from psycopg import sql
 from workpacket.runtime.stores.health import StoreProblem
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess
 from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, schema_version
-from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
 Right = Literal["reader", "writer", "keeper"]
 LEVELS: dict[Right, int] = {"reader": 1, "writer": 2, "keeper": 3}

@@ -24,7 +24,7 @@ from workpacket.runtime.stores.admission import (
 )
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.postgres.access import Connection, Row
-from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:

@@ -43,7 +43,7 @@ from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import Reached, file_system_of, name_digest
-from workpacket.runtime.stores.sqlite.reading import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
+from workpacket.runtime.stores.sqlite.reader import EFFECT_TYPES, EVENT_COLUMNS, ReadableSQLite
 from workpacket.runtime.stores.sqlite.rows import (
     LARGEST_VERSION,
     STREAM_COLUMNS,

@@ -18,7 +18,7 @@ from workpacket.runtime.records.state import CHANGE, CheckpointRecord, EffectRec
 from workpacket.runtime.stores.contract import Store
 
 if TYPE_CHECKING:
-    from workpacket.runtime.resuming.decide import Decision
+    from workpacket.runtime.resume.decide import Decision
 
 
 SHORT = 200

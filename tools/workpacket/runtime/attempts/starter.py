@@ -19,8 +19,8 @@ from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
-from workpacket.runtime.resuming.decide import Decision, decide
-from workpacket.runtime.resuming.observe import (
+from workpacket.runtime.resume.decide import Decision, decide
+from workpacket.runtime.resume.observe import (
     HIDDEN,
     Observations,
     Observer,
