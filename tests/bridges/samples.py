@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from workpacket.model.checkpoint_commit import sidecar_bytes
-from workpacket.runtime.model_sessions.artifacts import artifact_id
+from workpacket.runtime.model_sessions.record import artifact_id
 
 STEP_EVENT: dict[str, Any] = {
     "event_type": "StepCheckpointed",

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from bridges.scopes import Scoped, scoped
-from workpacket.runtime.at_work import Caller, at_work, line_of
-from workpacket.runtime.processes import process_named
+from workpacket.runtime.holders import Caller, at_work, process_ancestry, process_named
 
 # An agent: it runs each line it is given in a shell of its own, and answers with the status and what was said.
 AGENT = """
@@ -82,7 +81,7 @@ def test_a_holder_on_another_machine_is_alive_until_a_person_says_otherwise(
     scope: Scoped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as there:
-        there.setattr("workpacket.runtime.at_work.process_named", lambda pid: f"elsewhere/{pid}/1/another-boot")
+        there.setattr("workpacket.runtime.holders.process_named", lambda pid: f"elsewhere/{pid}/1/another-boot")
         scope.done("begin", "auth")
     assert scope("begin", "auth") == 44
     assert "elsewhere/" in scope.said
@@ -128,6 +127,6 @@ def test_what_of_a_holder_keeps_somebody_away(holder: str, caller: Caller, keeps
 
 
 def test_the_line_of_a_process_goes_up_to_the_first_of_the_machine() -> None:
-    line = line_of(os.getpid())
+    line = process_ancestry(os.getpid())
     assert line[:2] == (HERE, process_named(os.getppid())) or os.getppid() == 1
     assert all(part.split("/")[1] != "1" for part in line)

@@ -14,7 +14,7 @@ from runtime.worlds import World
 from workpacket.bridges.dependency_guard import DependencyGuard, changes_of_run, dependency_changes
 from workpacket.cli.main import main
 from workpacket.git.repository import find_repository
-from workpacket.runtime.commits.checkpoint import CommitCheckpoints
+from workpacket.runtime.commit_checkpoint import CommitCheckpoints
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.sqlite.store import SQLiteStore

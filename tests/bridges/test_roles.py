@@ -18,7 +18,7 @@ from workpacket.cli.main import main
 from workpacket.documents.role_progress import KEYS, RoleProgress, advanced, front_of
 from workpacket.errors import WorkpacketError
 from workpacket.runtime import Runtime
-from workpacket.runtime.processes import process_named
+from workpacket.runtime.holders import process_named
 from workpacket.text.source import Source
 
 

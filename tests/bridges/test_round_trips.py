@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bridges.samples import SAMPLES
 from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.model.canonical import Json
-from workpacket.runtime.model_sessions.artifacts import artifact_id
+from workpacket.runtime.model_sessions.record import artifact_id
 
 # No control characters and no halves of characters: those are refused, and other tests see to it.
 TEXT = st.text(

@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph_saver.worlds import SETTINGS, on, put, require_sound, stored_bytes, thread, values
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.langgraph import WorkpacketSaver
-from workpacket.runtime.langgraph.reading import Cleaner
+from workpacket.runtime.langgraph.reader import Cleaner
 from workpacket.runtime.stores.contract import Store
 
 TOKEN = "ghp_" + "a1B2" * 10

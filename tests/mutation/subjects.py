@@ -27,7 +27,7 @@ _APPROVALS = (
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "attacks")),
     Group(
-        ("runtime/resuming/decide.py", "runtime/attempts/effects.py"),
+        ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),
     ),
 )

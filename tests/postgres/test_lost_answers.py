@@ -13,9 +13,8 @@ from postgres.server import Server, free_port, programs
 from workpacket.runtime.errors import PayloadErased, StoreCorrupt, StoreUnavailable, VersionConflict
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.postgres.access import PostgresAccess
+from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
 from workpacket.runtime.stores.postgres.store import PostgresStore
-from workpacket.runtime.stores.postgres.url import address_of_url
 from workpacket.runtime.testing import Writer, refused
 
 HBA = """local all asked scram-sha-256

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 import pytest
 
 from workpacket.runtime import Run, Runtime
+from workpacket.runtime.catalog import following
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.queue.offering import Offer, Queue
 from workpacket.runtime.queue.worker import Worker
-from workpacket.runtime.stores.following import following
-from workpacket.runtime.stores.postgres.access import PostgresAccess
-from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
-from workpacket.runtime.stores.postgres.url import address_of_url
 from workpacket.runtime.testing import Writer
 
 

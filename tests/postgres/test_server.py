@@ -23,7 +23,7 @@ from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.postgres.health import let_in, shut_out
 from workpacket.runtime.stores.postgres.migrations import MIGRATIONS, migrate
-from workpacket.runtime.stores.postgres.reading import LATEST
+from workpacket.runtime.stores.postgres.reader import LATEST
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.stores.transfer import export_lines, import_lines
@@ -224,7 +224,7 @@ from workpacket.runtime.errors import LeaseHeld, LeaseLost
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.testing import Writer
-from workpacket.runtime.ticks import SystemClock
+from workpacket.runtime.clock import SystemClock
 url, skew, who = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 class Skewed(SystemClock):
     def now(self): return super().now() + int(skew * 1e6)

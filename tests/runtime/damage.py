@@ -11,8 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.index import IndexEntry
+from workpacket.runtime.records.events import Event, IndexEntry, NewEvent
 from workpacket.runtime.stores.contract import Append, Store
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
 from workpacket.runtime.testing import Writer

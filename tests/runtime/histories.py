@@ -22,8 +22,8 @@ from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Retry
 from workpacket.runtime.attempts.effects import KEYED
-from workpacket.runtime.attempts.opening import RunRequest
 from workpacket.runtime.attempts.recorder import RecordDraft
+from workpacket.runtime.attempts.starter import RunRequest
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.state import RunState

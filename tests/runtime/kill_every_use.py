@@ -19,8 +19,7 @@ from typing import Any
 from runtime.run_uses import ASYNC_USES, USES, async_performed, lasting, performed
 from workpacket.runtime import RunBlocked, Runtime, Settings
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
 RUN = "all@once"
 SPARED = 12  # each so many-th life is spared, so that rounds come to an end on a slow machine too

@@ -24,8 +24,7 @@ from typing import Any
 from workpacket.runtime import NotDone, RunBlocked, Runtime, Settings
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.run import Run
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
 LONGEST = 0.008  # seconds a victim may live
 SPARED = 14  # each so many-th life is spared, so that rounds come to an end on a slow machine too

@@ -11,9 +11,9 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from workpacket.runtime import Runtime
-from workpacket.runtime.observing.cloudevents import cloudevent, cloudevent_lines
 from workpacket.runtime.records.events import Event, sealed
 from workpacket.runtime.stores.memory import MemoryStore
+from workpacket.runtime.stores.transfer import cloudevent, cloudevent_lines
 
 # The rules of the JSON format of CloudEvents 1.0.2 (https://github.com/cloudevents/spec), in our own words and tighter:
 # the published schema lets every further member pass, and the specification does not.

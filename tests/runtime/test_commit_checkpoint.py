@@ -19,9 +19,9 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
 from workpacket.runtime.attempts.recorder import RecordDraft
-from workpacket.runtime.commits.checkpoint import CommitCheckpoints, CommitPoint, CommitReview, next_milestone
+from workpacket.runtime.commit_checkpoint import CommitCheckpoints, CommitPoint, CommitReview, next_milestone
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -351,7 +351,7 @@ def test_only_a_whole_first_line_is_a_checkpoint(message: str, read: CheckpointM
 
 KILLED = """
 import os, signal, sys
-import workpacket.runtime.commits.checkpoint as module
+import workpacket.runtime.commit_checkpoint as module
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 def then_die(real):
     def act(*words):

@@ -15,8 +15,8 @@ from workpacket.model.reason_tables.stops import REASONS
 from workpacket.model.reasons import Registry
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState
-from workpacket.runtime.resuming.decide import CHECKS, Decision, decide
-from workpacket.runtime.resuming.observe import Observations, ResumePolicy
+from workpacket.runtime.resume.decide import CHECKS, Decision, decide
+from workpacket.runtime.resume.observe import Observations, ResumePolicy
 
 REGISTRY = Registry(REASONS)
 EVENT = Event("run@1", 3, "checkpoint", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")

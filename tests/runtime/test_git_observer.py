@@ -12,8 +12,8 @@ import pytest
 from runtime.worlds import World
 from workpacket.git.repository import find_repository
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.resuming.git_observer import GitObserver
-from workpacket.runtime.resuming.observe import ResumePolicy
+from workpacket.runtime.resume.git_observer import GitObserver
+from workpacket.runtime.resume.observe import ResumePolicy
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from runtime.worlds import World
 from workpacket.runtime.records.kinds import KINDS
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
 FOLDER = Path(__file__).parents[1] / "histories"

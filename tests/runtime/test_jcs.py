@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.model.canonical import NotCanonical, canonical_bytes
-from workpacket.runtime.records.jcs import jcs_bytes, jcs_hash, number_text
-from workpacket.runtime.records.values import address_of, kept, stored_text, value_of
+from workpacket.runtime.records.jcs import address_of, jcs_bytes, jcs_hash, kept, number_text, stored_text, value_of
 
 texts = st.text('aZ0 "\\\n\x00\x7fÄ€\ue000\U0001f600', max_size=8)
 floats = (

@@ -20,20 +20,20 @@ from runtime.worlds import World
 from workpacket.errors import WorkpacketError
 from workpacket.runtime import Retry, RunBlocked, RunCancelled, Runtime, Settings
 from workpacket.runtime.attempts.relay import run_command
+from workpacket.runtime.attempts.steps import Scope, name_and_function
 from workpacket.runtime.catalog import stream_prefix
+from workpacket.runtime.clock import SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
-from workpacket.runtime.processes import is_certainly_dead, this_process
-from workpacket.runtime.records.calls import Scope, name_and_function
+from workpacket.runtime.holders import is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event, NewEvent, sealed
 from workpacket.runtime.records.kinds import KINDS, RecordKind, current
 from workpacket.runtime.records.state import fold
-from workpacket.runtime.resuming.observe import DigestObserver, EnvironmentObserver
+from workpacket.runtime.resume.observe import DigestObserver, EnvironmentObserver
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import git_common_dir, store_path, work_tree_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 from workpacket.runtime.testing import ManualClock
-from workpacket.runtime.ticks import SystemClock, boot_id
 
 # ---- processes and clocks ----------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ def test_this_process_is_not_dead() -> None:
 
 
 def test_a_process_that_ended_is_dead_even_before_it_is_collected() -> None:
-    program = "from workpacket.runtime.processes import this_process; print(this_process())"
+    program = "from workpacket.runtime.holders import this_process; print(this_process())"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         holder = child.stdout.readline().strip()
@@ -73,7 +73,7 @@ def test_a_process_of_another_user_is_not_taken_for_dead(monkeypatch: pytest.Mon
 
 def test_the_boot_has_a_name_even_where_the_system_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert boot_id()
-    monkeypatch.setattr("workpacket.runtime.ticks._BOOT_ID", tmp_path / "missing")
+    monkeypatch.setattr("workpacket.runtime.clock._BOOT_ID", tmp_path / "missing")
     assert boot_id().startswith("boot-")
 
 

@@ -18,8 +18,7 @@ from workpacket.runtime import NotDone, Run, RunBlocked, Runtime
 from workpacket.runtime.attempts.effects import Recovery
 from workpacket.runtime.errors import StoreRolledBack
 from workpacket.runtime.stores.contract import Lease
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 from workpacket.runtime.testing import Writer
 
 

@@ -23,18 +23,17 @@ from workpacket.runtime.errors import (
     NewerSchema,
     RuntimeFault,
     StorageFailed,
-    StoreCorrupt,
     StoreRolledBack,
     StoreUnavailable,
 )
 from workpacket.runtime.records.events import Chain, NewEvent
-from workpacket.runtime.records.values import address_of
+from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import Append, Lease
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.files import SideFile, file_system_of
-from workpacket.runtime.stores.sqlite.health import back_up, examine, give_back_space, raw_dump, suitability
 from workpacket.runtime.stores.sqlite.rows import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
+from workpacket.runtime.stores.transfer import export_lines
 from workpacket.runtime.testing import STREAM, ManualClock, Writer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # os.fork beside threads, on purpose
@@ -106,10 +105,10 @@ def test_the_file_system_is_known_where_the_system_says_it(tmp_path: Path, monke
 
 
 def test_a_memory_file_system_works_and_is_mentioned(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.stores.sqlite.health.file_system_of", lambda _: "tmpfs")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.store.file_system_of", lambda _: "tmpfs")
     (problem,) = suitability(path)
     assert problem.code == "storage_unsuitable"
-    monkeypatch.setattr("workpacket.runtime.stores.sqlite.health.file_system_of", lambda _: "ext4")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.store.file_system_of", lambda _: "ext4")
     assert suitability(path) == ()
 
 
@@ -195,7 +194,7 @@ def test_a_newer_store_can_be_read_and_dumped_but_not_written(path: Path) -> Non
     change(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     store = SQLiteStore(path)
     assert len(list(store.read(STREAM))) == 3
-    assert any("INSERT INTO" in line for line in raw_dump(store))
+    assert len(list(export_lines(store, STREAM))) == 6
     with pytest.raises(NewerSchema):
         store.append(Writer("v").request("a"))
     with pytest.raises(NewerSchema):
@@ -608,7 +607,7 @@ def test_an_index_entry_that_points_elsewhere_is_not_followed(path: Path) -> Non
 
 def test_a_lease_of_another_boot_has_ended(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SQLiteStore(path).acquire(STREAM, "one", 3600)
-    monkeypatch.setattr("workpacket.runtime.stores.sqlite.reading.boot_id", lambda: "another boot")
+    monkeypatch.setattr("workpacket.runtime.stores.sqlite.reader.boot_id", lambda: "another boot")
     store = SQLiteStore(path)
     assert store.lease(STREAM) is None
     assert store.acquire(STREAM, "two", 30).token == 2
@@ -622,37 +621,6 @@ def test_a_wall_clock_that_goes_back_changes_neither_order_nor_leases(path: Path
     store.append(Writer("w").request("a", fence=lease.token))
     with pytest.raises(RuntimeFault):
         store.acquire(STREAM, "two", 30)
-
-
-def test_a_backup_is_made_while_others_write_and_is_good(path: Path, tmp_path: Path) -> None:
-    store = filled(path, 50)
-    back_up(store, tmp_path / "backup.db")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["backup.db", "deep"]
-    copy = SQLiteStore(tmp_path / "backup.db")
-    assert list(copy.read(STREAM)) == list(store.read(STREAM))
-    assert code_of(lambda: back_up(store, tmp_path / "backup.db")) == "store_read_only"
-
-
-def test_a_backup_of_a_damaged_store_is_refused(path: Path, tmp_path: Path) -> None:
-    filled(path).close()
-    change(path, "UPDATE events SET data = '{}' WHERE position & 4294967295 = 2")
-    with pytest.raises(StoreCorrupt, match="backup is not good"):
-        back_up(SQLiteStore(path), tmp_path / "backup.db")
-    assert not (tmp_path / "backup.db").exists()
-
-
-def test_space_is_given_back_after_retention(path: Path) -> None:
-    store = filled(path, 200)
-    head = store.head(STREAM)
-    assert head is not None
-    store.remove(STREAM, head.hash)
-    store.append(Writer("v", "kept@1").request("a"))
-    before = path.stat().st_size
-    give_back_space(store)
-    assert path.stat().st_size < before
-    assert examine(store) == ()
-    store.close()
-    assert len(list(SQLiteStore(path).read("kept@1"))) == 1
 
 
 APPENDER = """

@@ -32,7 +32,7 @@ from workpacket.runtime.step import (
     load_checkpoint,
     verify_input_hash,
 )
-from workpacket.runtime.step.history import identity_of
+from workpacket.runtime.step.log import identity_of
 from workpacket.runtime.step.model import checkpoint_of, event_of, hash_variant, line_of
 from workpacket.runtime.step.pipeline import Pipeline
 

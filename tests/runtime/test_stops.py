@@ -12,7 +12,7 @@ from workpacket.model import exits
 from workpacket.model.reason_tables.stops import REASONS
 from workpacket.model.reasons import Registry
 from workpacket.model.stops import EXIT_RANGES, StopReason
-from workpacket.runtime.stop_reasons import reason_of
+from workpacket.runtime.records.failures import reason_of
 
 REGISTRY = Registry(REASONS)
 # Every name by which the founding document and its tool call a stop.

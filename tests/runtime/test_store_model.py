@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
-from workpacket.runtime.records.events import Event, NewEvent, event_hash
-from workpacket.runtime.records.index import index_of
+from workpacket.runtime.records.events import Event, NewEvent, event_hash, index_of
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.stores.contract import Append, Lease, Store
 from workpacket.runtime.stores.health import IndexedStore, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 from workpacket.runtime.testing import ManualClock
 
 MEMORY = Path("/dev/shm")  # a model asks for thousands of syncs

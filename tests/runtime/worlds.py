@@ -9,7 +9,7 @@ from itertools import count
 
 from workpacket.runtime import Runtime, Settings
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.resuming.observe import Observer, ResumePolicy
+from workpacket.runtime.resume.observe import Observer, ResumePolicy
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.memory import MemoryStore

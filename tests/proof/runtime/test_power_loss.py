@@ -22,8 +22,7 @@ from pathlib import Path
 import workpacket
 from runtime.damage import quick_folder
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.stores.sqlite.health import examine
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 from workpacket.runtime.testing import STREAM
 
 PROGRAM = Path(__file__).with_name("recorder_program.py")

@@ -25,9 +25,9 @@ from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.model.plan import FileChange
-from workpacket.runtime.at_work import at_work
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.holders import at_work
+from workpacket.runtime.records.jcs import stored_text
 from workpacket.shell.moment import moment
 from workpacket.text.yaml_edit import CannotEdit
 from workpacket.value import replace

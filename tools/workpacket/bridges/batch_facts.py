@@ -28,7 +28,7 @@ from workpacket.git.history import changed_paths, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
-from workpacket.runtime.resuming.git_observer import GitObserver
+from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.shipped_schemas import schemas

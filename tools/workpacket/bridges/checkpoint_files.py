@@ -10,11 +10,11 @@ from typing import Any, Final, cast
 
 from workpacket.bridges.foreign import Foreign, alike, stream_named
 from workpacket.model.canonical import Json, NotCanonical
-from workpacket.runtime.model_sessions.artifacts import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
+from workpacket.runtime.model_sessions.record import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
+from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
-from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, problems
-from workpacket.runtime.stop_reasons import reason_of
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.formats import FORMATS
 from workpacket.text.json_strict import load_json

@@ -28,7 +28,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
 from workpacket.runtime.records.state import Milestones, Reached
-from workpacket.runtime.resuming.git_observer import GitObserver
+from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA

@@ -26,7 +26,7 @@ from workpacket.git.revisions import commit_of
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft
-from workpacket.runtime.commits.checkpoint import CommitReview
+from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import RunState
 from workpacket.shell.governing.dependency_leave import leave_at

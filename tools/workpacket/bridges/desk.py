@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
-from workpacket.runtime.at_work import Caller
 from workpacket.runtime.errors import RunBlocked
+from workpacket.runtime.holders import Caller
 from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import stored_text, value_of
 from workpacket.runtime.records.kinds import Data, RecordKind, current
 from workpacket.runtime.records.redaction import clean_record
-from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
 from workpacket.shell.moment import moment

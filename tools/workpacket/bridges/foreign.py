@@ -24,10 +24,9 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
 from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.jcs import jcs_hash, stored_text, value_of
 from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
-from workpacket.runtime.records.values import stored_text, value_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
 from workpacket.text.source import Fault

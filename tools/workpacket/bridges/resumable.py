@@ -11,11 +11,11 @@ from workpacket.bridges.commit_checkpoints import Selected
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleFields
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
-from workpacket.runtime.at_work import Caller, at_work
 from workpacket.runtime.catalog import RunLine
+from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.recovery import SessionReport
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.questions import OpenQuestion
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import OpenQuestion
 from workpacket.runtime.step.model import StepCheckpoint
 from workpacket.value import Value, replace
 

@@ -32,8 +32,8 @@ from workpacket.documents.role_progress import KEYS, PHASES, RoleProgress, advan
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange
-from workpacket.runtime.at_work import at_work
 from workpacket.runtime.errors import LeaseHeld
+from workpacket.runtime.holders import at_work
 from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.safe_paths import Tree

@@ -22,7 +22,7 @@ from workpacket.lifecycle.run_links import Ending
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
-from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.governing.run_links import close, link, linked_packets, state_here

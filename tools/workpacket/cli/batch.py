@@ -14,8 +14,8 @@ from workpacket.cli.packet_command import words_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape, escape_lines
-from workpacket.runtime.at_work import Caller, caller_with
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.holders import Caller, caller_with
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.transactions.transaction import writing
 

@@ -18,21 +18,20 @@ from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.events import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
-from workpacket.runtime.attempts.opening import orphans_of
+from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.jcs import value_of
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import fold
-from workpacket.runtime.records.values import value_of
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.health import contents_of
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of
-from workpacket.runtime.stores.sqlite.health import examine, suitability
-from workpacket.runtime.stores.sqlite.store import SQLiteStore
+from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
 
 
 def run(arguments: Arguments) -> int:
@@ -178,7 +177,7 @@ def _secrets(store: Store) -> list[str]:
 
 def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
     if event.stream.startswith(THREADS):
-        from workpacket.runtime.langgraph.searching import said_in
+        from workpacket.runtime.langgraph import said_in
 
         text = said_in(payload).decode("utf-8", "surrogateescape")
         return redactor.clean_text(text) != text

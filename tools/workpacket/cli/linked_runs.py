@@ -54,7 +54,7 @@ def _store() -> Store | None:
     from workpacket.runtime.stores.place import server_url, store_path
 
     if server_url():
-        from workpacket.runtime.stores.postgres.door import store_on_server
+        from workpacket.runtime.stores.place import store_on_server
 
         return store_on_server(server_url(), patience=_PATIENCE)
     path = store_path(Path.cwd())

@@ -12,7 +12,7 @@ from workpacket.git.repository import find_repository
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session
-from workpacket.runtime.commits.checkpoint import CommitCheckpoints, next_milestone
+from workpacket.runtime.commit_checkpoint import CommitCheckpoints, next_milestone
 from workpacket.runtime.errors import RunBlocked
 
 

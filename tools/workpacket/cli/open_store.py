@@ -21,13 +21,12 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.report.terminal import failure_finding, render_failure
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver
+from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import VARIABLE, server_url, store_path
-from workpacket.runtime.stores.postgres.door import require_driver
+from workpacket.runtime.stores.place import VARIABLE, require_driver, server_url, store_path
 
 if TYPE_CHECKING:
     from workpacket.bridges.run_links import RunLinks
@@ -125,8 +124,7 @@ def examine_any(store: Store) -> tuple[StoreProblem, ...]:
     """All that is wrong with the store, by the one who knows its kind."""
     if server_url():
         return tuple(contents_of(cast(IndexedStore, store)))
-    from workpacket.runtime.stores.sqlite.health import examine
-    from workpacket.runtime.stores.sqlite.store import SQLiteStore
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 
     return examine(cast(SQLiteStore, store))
 

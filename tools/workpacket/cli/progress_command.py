@@ -16,8 +16,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.runtime.at_work import Caller, caller_named, caller_with
 from workpacket.runtime.errors import RuntimeFault
+from workpacket.runtime.holders import Caller, caller_named, caller_with
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.commanding import here

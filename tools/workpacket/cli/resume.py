@@ -54,17 +54,15 @@ from workpacket.report.runs import (
     render_task,
     render_work,
 )
-from workpacket.runtime.at_work import Caller
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
+from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.state import Milestones
-from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observe import changed_lines
-from workpacket.runtime.resuming.questions import OUTCOMES, YES_OR_NO, OpenQuestion
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
-from workpacket.runtime.step.history import History, identity_of
-from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.log import History, StepLog, identity_of
 from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.transactions.transaction import writing

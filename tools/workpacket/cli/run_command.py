@@ -20,12 +20,12 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
 from workpacket.runtime import scripted
-from workpacket.runtime.attempts.opening import RunRequest
 from workpacket.runtime.attempts.session import Session
+from workpacket.runtime.attempts.starter import RunRequest
 from workpacket.runtime.errors import RunCancelled, RuntimeFault
-from workpacket.runtime.processes import process_named
+from workpacket.runtime.holders import process_named
+from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stop_reasons import reason_of
 
 
 def run(arguments: Arguments) -> int:

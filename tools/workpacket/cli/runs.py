@@ -29,13 +29,12 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.runs import RunRow, TimelineEvent, render_facts, render_runs, render_timeline
-from workpacket.runtime.catalog import RunSummary, removable
+from workpacket.runtime.catalog import RunSummary, following, removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stores.following import following
 from workpacket.runtime.stores.health import stream_problems
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import server_url, store_path
@@ -118,7 +117,7 @@ def keep_runs(arguments: Arguments, action: str) -> int:
 def _export(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
     if arguments.value("format"):
-        from workpacket.runtime.observing.cloudevents import cloudevent_lines
+        from workpacket.runtime.stores.transfer import cloudevent_lines
 
         return _write(arguments, cloudevent_lines(runtime.store, run), {"run": run})
     return _write(arguments, export_lines(runtime.store, run), {"run": run})

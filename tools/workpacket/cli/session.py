@@ -14,8 +14,7 @@ from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.model_sessions.carrying import carry_over
-from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, operator_decides
+from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, carry_over, operator_decides
 from workpacket.runtime.runtime import Runtime
 
 

@@ -27,10 +27,9 @@ def run(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value", f"a right is {', '.join(RIGHTS)}; not {arguments.words[1]!r}")
     try:
         url = require_server(arguments)
-        from workpacket.runtime.stores.postgres.access import PostgresAccess
+        from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
         from workpacket.runtime.stores.postgres.health import let_in, shut_out
         from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
-        from workpacket.runtime.stores.postgres.url import address_of_url
 
         access = PostgresAccess(address_of_url(url), connections=1)
         access.open()

@@ -129,7 +129,7 @@ def _team() -> _Team | None:
     if not url:
         return _Team(None, f"{policy.claim_store} is not set here", policy.lease_hours)
     from workpacket.runtime.errors import RuntimeFault
-    from workpacket.runtime.stores.postgres.door import store_on_server
+    from workpacket.runtime.stores.place import store_on_server
 
     try:
         return _Team(store_on_server(url, patience=PATIENCE), "", policy.lease_hours)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workpacket.cli.open_store import answer, number_of, refuse, server_runtime, with_links
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.stop_reasons import reason_of
+from workpacket.runtime.records.failures import reason_of
 
 if TYPE_CHECKING:
     from workpacket.runtime.queue.worker import Worker

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
     from workpacket.runtime.attempts.steps import Retry
     from workpacket.runtime.errors import NotDone, RunBlocked, RunCancelled, RuntimeFault
-    from workpacket.runtime.resuming.observe import Observations, ResumePolicy
+    from workpacket.runtime.resume.observe import Observations, ResumePolicy
     from workpacket.runtime.run import Run
     from workpacket.runtime.runtime import Runtime, Settings
 
@@ -33,8 +33,8 @@ __all__ = [
 _HOME = {
     "AsyncRun": "async_run",
     "NotDone": "errors",
-    "Observations": "resuming.observe",
-    "ResumePolicy": "resuming.observe",
+    "Observations": "resume.observe",
+    "ResumePolicy": "resume.observe",
     "Retry": "attempts.steps",
     "Run": "run",
     "RunBlocked": "errors",

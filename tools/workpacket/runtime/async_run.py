@@ -14,9 +14,9 @@ from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Failed, Pending
+from workpacket.runtime.attempts.steps import Call, Failed
 from workpacket.runtime.errors import NotDone
-from workpacket.runtime.run import BaseRun, Call, takes_key
+from workpacket.runtime.run import BaseRun
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,8 +56,8 @@ class AsyncRun(BaseRun):
 
     async def _perform(self, call: Call[Any]) -> Any:
         steps = self._session.steps
-        begun = await asyncio.to_thread(self._begin, call)
-        while isinstance(begun, Pending):
+        begun = await asyncio.to_thread(steps.begin, call)
+        while isinstance(begun, Call):
             leave = self._session.enter(call.scope.inner(call.key))
             try:
                 value = await call.function(*call.args, **call.kwargs)
@@ -102,10 +102,7 @@ class AsyncRun(BaseRun):
         **kwargs: Any,
     ) -> T:
         """Act on the world outside. The intent is stored before, the outcome after; never twice without a word."""
-        if key is not None and takes_key(function):
-            kwargs["key"] = key
-        after = (probe, compensate)
-        plan = self._session.effect_plan(name, (args, kwargs), (key, recovery, target), self._options, after)
+        plan = self._effect_plan(name, function, (args, kwargs), (key, recovery, target), (probe, compensate))
         plan = await asyncio.to_thread(self._session.allowed, plan, name, args, kwargs)
         if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
             await asyncio.to_thread(self._session.confirm_effect, plan, name, args, kwargs)

@@ -1,16 +1,18 @@
-"""Names of runs, and what a list of them says. Reads the store, writes nothing."""
+"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState, Status, fold
-from workpacket.runtime.resuming.observe import Observations, read_state
+from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
@@ -163,3 +165,37 @@ def _attention(state: RunState, holder: str) -> str:
 def removable(runs: tuple[RunLine, ...], before: int) -> tuple[str, ...]:
     """Retention: runs finished before that time. What can still be resumed is never among them."""
     return tuple(run.id for run in runs if run.liveness == "completed" and not run.attention and run.since < before)
+
+
+LOOK_AGAIN = 0.2  # seconds between two looks at a store that cannot wake anybody
+LONGEST = 5.0  # seconds between two looks at one that can
+
+
+class Wait(Protocol):
+    def __call__(self) -> None:
+        """Return when the stream may have grown, or after a while."""
+
+
+class Waiting(Protocol):
+    def wait(self, seconds: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Notifying(Protocol):
+    """A store that wakes whoever follows a stream."""
+
+    def follower(self, stream: str) -> Waiting: ...
+
+
+@contextmanager
+def following(store: Store, stream: str) -> Iterator[Wait]:
+    if not isinstance(store, Notifying):
+        yield lambda: time.sleep(LOOK_AGAIN)
+        return
+    follower = store.follower(stream)
+    try:
+        yield lambda: follower.wait(LONGEST)
+    finally:
+        follower.close()

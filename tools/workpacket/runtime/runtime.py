@@ -10,24 +10,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.opening import LEASE_SECONDS, Opening, RunRequest, Wanted, wanted_run
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
-from workpacket.runtime.attempts.session import Lent
+from workpacket.runtime.attempts.session import BorrowedLease
+from workpacket.runtime.attempts.starter import LEASE_SECONDS, RunRequest, RunSpec, RunStarter, wanted_run
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
+from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
-from workpacket.runtime.ids import Ids, random_id
-from workpacket.runtime.processes import is_certainly_dead
+from workpacket.runtime.holders import is_certainly_dead
+from workpacket.runtime.records.jcs import kept
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
-from workpacket.runtime.records.values import kept
-from workpacket.runtime.resuming.decide import Decision
-from workpacket.runtime.resuming.observe import Observer, ResumePolicy
-from workpacket.runtime.resuming.questions import OpenQuestion, open_questions
+from workpacket.runtime.resume.decide import Decision
+from workpacket.runtime.resume.observe import Observer, OpenQuestion, ResumePolicy, open_questions
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store, Witness
-from workpacket.runtime.stores.place import server_url, store_path, work_tree_of
-from workpacket.runtime.stores.postgres.door import store_on_server
-from workpacket.runtime.ticks import Clock, SystemClock
+from workpacket.runtime.stores.place import server_url, store_on_server, store_path, work_tree_of
 
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
@@ -93,7 +90,7 @@ class Runtime:
         """Begin a run, or go on with the unfinished one of this name. `RunRequest` lists what can be said."""
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
-    def run_lent(self, lent: Lent, name: str, **request: Unpack[RunRequest]) -> Run:
+    def run_lent(self, lent: BorrowedLease, name: str, **request: Unpack[RunRequest]) -> Run:
         """`run`, under a lease of its stream that was taken before and is given up after: a worker's, with the job."""
         return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
 
@@ -106,17 +103,17 @@ class Runtime:
 
     def resume(self, run_id: str) -> Run:
         """Go on with this run; name, inputs and scope are the recorded ones as far as nothing else is known."""
-        return Run(self._opening().resume(self._existing(run_id), Wanted("", workdir=self._workdir)))
+        return Run(self._opening().resume(self._existing(run_id), RunSpec("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
         """What a resume would decide, and every check behind it. Writes nothing. Without a name only the log speaks."""
-        wanted = wanted_run(name, request, self._workdir) if name else Wanted("", workdir=self._workdir)
+        wanted = wanted_run(name, request, self._workdir) if name else RunSpec("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
         """The decision as the log has it, and what waits for a person, each with the digest an answer is bound to."""
-        state, decision = self._opening().plan(self._existing(run_id), Wanted("", workdir=self._workdir))
+        state, decision = self._opening().plan(self._existing(run_id), RunSpec("", workdir=self._workdir))
         return decision, open_questions(self.store, state, decision)
 
     def state(self, run_id: str, *, at: str = "") -> RunState:
@@ -214,9 +211,9 @@ class Runtime:
         """Have the witness know that an attempt has ended."""
         self._opening().tell_end(stream, packet)
 
-    def _opening(self) -> Opening:
+    def _opening(self) -> RunStarter:
         chosen = self.settings
-        return Opening(
+        return RunStarter(
             self.store,
             chosen.clock,
             chosen.redactor,

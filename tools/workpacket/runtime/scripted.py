@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import BinaryIO, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.opening import RunRequest, orphans_of
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.relay import ProgramFailed, Relayed, StoredOutput, relay
 from workpacket.runtime.attempts.session import Session, cursor_of
+from workpacket.runtime.attempts.starter import RunRequest, orphans_of
 from workpacket.runtime.catalog import state_of
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RunBlocked, RunCancelled, StepFailed
-from workpacket.runtime.processes import is_certainly_dead, process_named, this_process
+from workpacket.runtime.holders import is_certainly_dead, process_named, this_process
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime

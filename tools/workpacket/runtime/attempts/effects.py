@@ -40,7 +40,7 @@ from workpacket.runtime.records.jcs import jcs_hash
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
-from workpacket.runtime.resuming.observe import changed_keys
+from workpacket.runtime.resume.observe import changed_keys
 
 Recovery = Literal["manual", "read", "idempotent", "keyed", "probe"]
 Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensate"]

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
-from workpacket.runtime.ticks import Clock
 
 
 class RecordDraft(NamedTuple):
-    """A record before redaction. The payload was redacted by whoever made it."""
+    """A record before redaction. The payload was redacted by whoever made it.
+
+    A type of its own beside `NewEvent`, so that nothing which was not searched for secrets can be given to a store.
+    """
 
     type: str
     data: Data
@@ -78,11 +81,10 @@ class Recorder:
     def _follow(self, events: tuple[Event, ...]) -> None:
         if events[0].version > self.state.version + 1:
             self._apply(self.store.read(self.stream, self.state.version, events[0].version - 1))
-        self._apply(events if events[0].version > self.state.version else self._unseen(events))
-
-    def _unseen(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Of a repeated request, what the state does not know yet."""
-        return tuple(event for event in events if event.version > self.state.version)
+        known = self.state.version
+        if events[0].version <= known:  # of a repeated request, what the state does not know yet
+            events = tuple(event for event in events if event.version > known)
+        self._apply(events)
 
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:

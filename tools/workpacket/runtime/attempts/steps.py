@@ -1,28 +1,101 @@
 """Steps without their calling: what happens before a step's function is called, after it returned, after it raised.
 
-Sync and async runs both drive this, so both have the same rules:
-a step that is done gives its stored result; one that was called with other arguments or as another version is refused
-by name; a result that held a secret was not kept whole, so that step is done again; everything else is done, and its
-result is durable before the caller sees it.
+Sync and async runs both drive this, so both have the same rules: a step that is done gives its stored result; one that
+was called with other arguments or as another version is refused by name; a result that held a secret was not kept
+whole, so that step is done again; everything else is done, and its result is durable before the caller sees it.
 
 In a finished run nothing is written: a step that failed raises what it raised, one whose result was not kept whole is
 done again for its value alone, and any other one is refused.
+
+The log knows a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
-from workpacket.runtime.records.calls import Scope
 from workpacket.runtime.records.failures import failure_again, failure_data
+from workpacket.runtime.records.jcs import Codec, jcs_hash, kept, value_of
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
-from workpacket.runtime.records.values import Codec, kept, value_of
-from workpacket.runtime.resuming.observe import changed_keys
+from workpacket.runtime.resume.observe import changed_keys
+
+T = TypeVar("T")
+
+LONGEST_NAME = 200
+NO_HASHES: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class Scope:
+    """Where in the nesting of steps the code is. Names are counted: the third "fetch" here is "fetch#3" every time."""
+
+    owner: object
+    path: str = ""
+    counters: dict[str, int] = field(default_factory=dict)
+    reached_new_work: bool = False
+
+    def next_key(self, name: str) -> str:
+        if not name or len(name) > LONGEST_NAME or "/" in name or "#" in name:
+            raise ValueError(f"{name!r} is no step name: 1 to {LONGEST_NAME} characters without '/' and '#'")
+        number = self.counters[name] = self.counters.get(name, 0) + 1
+        return f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
+
+    def inner(self, key: str) -> Scope:
+        return Scope(self.owner, f"{key}/")
+
+
+def name_and_function(
+    first: str | Callable[..., object], rest: tuple[object, ...]
+) -> tuple[str, Callable[..., object], tuple[object, ...]]:
+    """Take apart `step(fn, *args)` and `step("name", fn, *args)`."""
+    if isinstance(first, str):
+        function = rest[0] if rest else None
+        if not callable(function):
+            raise TypeError(f"the step {first!r} needs a function to call")
+        return first, function, rest[1:]
+    return getattr(first, "__name__", type(first).__name__).strip("<>"), first, rest
+
+
+def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
+    """The hash of each argument that is JSON, and the names of those that are not and so are not compared."""
+    hashes: dict[str, str] = {}
+    opaque: list[str] = []
+    for name, value in _by_name(args, kwargs).items():
+        try:
+            hashes[name] = jcs_hash(value)
+        except NotCanonical:
+            opaque.append(name)
+    return hashes, opaque
+
+
+def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Json]:
+    """The arguments by name, for a person to read; of one that is not JSON, the class."""
+    shown: dict[str, Json] = {}
+    for name, value in _by_name(args, kwargs).items():
+        try:
+            jcs_hash(value)
+        except NotCanonical:
+            shown[name] = f"<{type(value).__qualname__}>"
+        else:
+            shown[name] = cast("Json", value)
+    return shown
+
+
+def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+    """One hash of all arguments; `NotCanonical` naming the one that is not JSON."""
+    return jcs_hash(_by_name(args, kwargs))
+
+
+def _by_name(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    named: dict[str, object] = {str(index): value for index, value in enumerate(args)}
+    named.update(kwargs)
+    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +140,24 @@ class Failed(NamedTuple):
     error: BaseException
 
 
-class Pending(NamedTuple):
-    """The step is to be done, and this is what has to be remembered until it is."""
+class Call(NamedTuple, Generic[T]):
+    """A step as the code calls it. Its key is fixed when it is made, not when it runs.
+
+    The fields with a default are what `Steps.begin` adds to a step that is to be done.
+    """
 
     key: str
-    args: dict[str, str]
-    opaque: list[str]
+    scope: Scope
+    function: Callable[..., T]
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
     options: Options
-    maybe_repeated: bool
-    tries: int
-    began: float
+    first_of_scope: bool  # nothing new had been done in its scope when it was called
+    hashes: Mapping[str, str] = NO_HASHES
+    opaque: Sequence[str] = ()
+    maybe_repeated: bool = False
+    tries: int = 0
+    began: float = 0.0
 
 
 @dataclass(slots=True)
@@ -88,22 +169,15 @@ class Steps:
     # Begun, and neither result nor failure is stored; with what has cut it short, if anything has.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
-    def begin(
-        self,
-        scope: Scope,
-        key: str,
-        hashed: tuple[dict[str, str], list[str]],
-        options: Options,
-        *,
-        first: bool,
-    ) -> Stored | Failed | Pending:
-        """`first`: nothing new had been done in this scope when the step was called."""
-        args, opaque = hashed
+    def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
+        """The answer that is known, or the step with what has to be remembered until it is done."""
+        key, scope, function, args, kwargs, options, first, *_ = call
+        hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
-        if record is not None and self._still_holds(record, args, options):
-            return Stored(self._result(record, options))
+        if record is not None and self._still_holds(record, hashes, options):
+            return Stored(decoded(self.recorder.store.payload(record.event), options.codec))
         if self.replaying:
-            return self._again(record, key, hashed, options)
+            return self._again(record, call, hashes)
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
@@ -113,18 +187,17 @@ class Steps:
         if maybe_repeated:
             self.repeated.append(key)
         self.in_flight[key] = None
-        tries = state.tries.get(key, 0)
-        return Pending(key, args, opaque, options, maybe_repeated, tries, self.recorder.clock.ticks())
+        tries, began = state.tries.get(key, 0), self.recorder.clock.ticks()
+        # All fields by position: `_replace` is slower, and this is done for every step.
+        return Call(key, scope, function, args, kwargs, options, first, hashes, opaque, maybe_repeated, tries, began)
 
-    def _again(
-        self, record: StepRecord | None, key: str, hashed: tuple[dict[str, str], list[str]], options: Options
-    ) -> Failed | Pending:
-        failed = self.recorder.state.failures.get(key)
+    def _again(self, record: StepRecord | None, call: Call[T], args: Mapping[str, str]) -> Failed | Call[T]:
+        failed = self.recorder.state.failures.get(call.key)
         if record is None and failed is not None:
             return Failed(failure_again(current(failed, self.recorder.kinds)))
-        if record is None or not record.redactions or changed_keys(record.args, hashed[0]):
+        if record is None or not record.redactions or changed_keys(record.args, args):
             self.boundary.check()
-        return Pending(key, *hashed, options, True, 0, self.recorder.clock.ticks())
+        return call  # nothing is written of it, so nothing has to be remembered
 
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
         """Whether the stored result answers this call."""
@@ -145,50 +218,47 @@ class Steps:
             details={"step": record.key, "changed": list(changed)},
         )
 
-    def _result(self, record: StepRecord, options: Options) -> Any:
-        return decoded(self.recorder.store.payload(record.event), options.codec)
-
-    def finish(self, pending: Pending, value: Any) -> None:
+    def finish(self, call: Call[Any], value: Any) -> None:
         """Store the result. When this returns, the step is never done again."""
         if self.replaying:
             return
-        payload, result_hash, redactions = encoded(value, pending.options.codec, self.recorder, pending.key)
+        payload, result_hash, redactions = encoded(value, call.options.codec, self.recorder, call.key)
         data: dict[str, Json] = {
-            "step": pending.key,
-            "args": dict(pending.args),
+            "step": call.key,
+            "args": dict(call.hashes),
             "result_hash": result_hash,
-            "ms": round((self.recorder.clock.ticks() - pending.began) * 1000),
+            "ms": round((self.recorder.clock.ticks() - call.began) * 1000),
         }
-        if pending.opaque:
-            data["opaque"] = list(pending.opaque)
-        if pending.options.version:
-            data["version"] = pending.options.version
+        if call.opaque:
+            data["opaque"] = list(call.opaque)
+        if call.options.version:
+            data["version"] = call.options.version
         if redactions:
             data["redactions"] = redactions
-        if pending.maybe_repeated:
+        if call.maybe_repeated:
             data["maybe_repeated"] = True
-        if pending.tries:
-            data["tries"] = pending.tries + 1
+        if call.tries:
+            data["tries"] = call.tries + 1
         self.recorder.record(RecordDraft("step.completed", data, payload))
-        self.in_flight.pop(pending.key, None)
+        self.in_flight.pop(call.key, None)
 
-    def fail(self, pending: Pending, error: Exception) -> tuple[Pending, float]:
+    def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:
         """The next try and the wait before it; raises `error` again if there is none."""
         if self.replaying or isinstance(error, RuntimeFault):
-            self.leave(pending.key, error)
+            self.leave(call.key, error)
             raise error
-        tries = pending.tries + 1
-        wait = pending.options.retry.wait_after(tries, error)
-        ms = round((self.recorder.clock.ticks() - pending.began) * 1000)
-        data: dict[str, Json] = {"step": pending.key, "try": tries, "ms": ms, "final": wait is None}
-        if pending.maybe_repeated:
+        tries = call.tries + 1
+        wait = call.options.retry.wait_after(tries, error)
+        ms = round((self.recorder.clock.ticks() - call.began) * 1000)
+        data: dict[str, Json] = {"step": call.key, "try": tries, "ms": ms, "final": wait is None}
+        if call.maybe_repeated:
             data["maybe_repeated"] = True
         self.recorder.record(RecordDraft("step.failed", data | failure_data(error)))
-        self.in_flight.pop(pending.key, None)
+        self.in_flight.pop(call.key, None)
         if wait is None:
             raise error
-        self.in_flight[pending.key] = None
-        return pending._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
+        self.in_flight[call.key] = None
+        return call._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
     def leave(self, key: str, error: BaseException) -> None:
         """The step was cut short by something that is no failure of its own, such as a time limit around it."""

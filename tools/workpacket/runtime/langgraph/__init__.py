@@ -13,6 +13,7 @@ from workpacket.runtime.errors import RuntimeFault
 if TYPE_CHECKING:
     from workpacket.runtime.langgraph.saver import WorkpacketSaver
 
+
 __all__ = ["THREADS", "WorkpacketSaver"]
 
 THREADS = "langgraph/"  # how the names of their streams begin
@@ -34,3 +35,12 @@ def require_langgraph() -> None:
             code="storage_unsuitable",
             hint="pip install 'workpacket[langgraph]'",
         )
+
+
+def said_in(payload: bytes) -> bytes:
+    """The bytes that this payload brought: all of them, or what a patch adds."""
+    if find_spec("ormsgpack") is None:
+        return b""
+    from workpacket.runtime.langgraph.parcels import brought
+
+    return brought(payload)

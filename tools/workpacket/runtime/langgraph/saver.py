@@ -29,19 +29,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from workpacket.runtime.errors import RunBlocked, RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.history import (
-    CHECKPOINT,
-    DELETED,
-    STRIDE,
-    WRITES,
-    CheckpointPlace,
-    OlderId,
-    PayloadRecord,
-    Saved,
-    ThreadHistory,
-    run_mark,
-    thread_of,
-)
 from workpacket.runtime.langgraph.parcels import (
     CheckpointParts,
     Typed,
@@ -53,8 +40,21 @@ from workpacket.runtime.langgraph.parcels import (
     task_writes,
     writes_bytes,
 )
-from workpacket.runtime.langgraph.reading import ReadingSaver, config_of, named
-from workpacket.runtime.langgraph.thread import Thread
+from workpacket.runtime.langgraph.reader import ReadingSaver, config_of, named
+from workpacket.runtime.langgraph.thread import (
+    CHECKPOINT,
+    DELETED,
+    STRIDE,
+    WRITES,
+    CheckpointPlace,
+    OlderId,
+    PayloadRecord,
+    Saved,
+    Thread,
+    ThreadHistory,
+    run_mark,
+    thread_of,
+)
 from workpacket.runtime.records.events import NewEvent
 from workpacket.runtime.runtime import Runtime, Settings
 

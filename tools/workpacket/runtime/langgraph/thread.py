@@ -1,28 +1,315 @@
 """One thread of conversation: its history as far as it was read, and the one way to add to it.
 
 Whoever puts a checkpoint goes on from one that exists. If meanwhile somebody else went on from there, the second is
-refused (`thread_moved`) and nothing of his is stored: two answers to one question are never both kept in silence.
-To branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
+refused (`thread_moved`) and nothing of his is stored: two answers to one question are never both kept in silence. To
+branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
 `parent_config` handed out for it. A namespace is begun again after `list(before=...)` found nothing in it, which is how
 LangGraph replays a subgraph, and by a copy of its first checkpoint.
+
+The history of a thread is a pure fold over its records. Values stay in their payloads until somebody wants them; a
+bounded memory keeps the last contents that were read, for all threads of a saver.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+from urllib.parse import quote, unquote
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.errors import VersionConflict
-from workpacket.runtime.ids import Ids
-from workpacket.runtime.langgraph.contents import ThreadContents
-from workpacket.runtime.langgraph.history import ERASED, KINDS, CheckpointPlace, ThreadHistory
+from workpacket.runtime.clock import Clock, Ids
+from workpacket.runtime.errors import LogDamaged, VersionConflict
+from workpacket.runtime.langgraph import THREADS
+from workpacket.runtime.langgraph.parcels import unpacked
 from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
-from workpacket.runtime.ticks import Clock
+
+CHECKPOINT, WRITES, DELETED, ERASED = (f"langgraph.{name}" for name in ("checkpoint", "writes", "deleted", "erased"))
+
+KINDS: Mapping[str, RecordKind] = {
+    kind.type: kind
+    for kind in (
+        RecordKind(
+            CHECKPOINT, dict.fromkeys(("ns", "id", "parent", "base", "with", "depth", "grown", "run", "of"), "public")
+        ),
+        RecordKind(WRITES, dict.fromkeys(("ns", "id", "task", "base", "of"), "public")),
+        RecordKind(DELETED, {"checkpoints": "public", "records": "public", "reason": "public", "by": "scan"}),
+        RecordKind(ERASED, {"deleted": "public"}),
+    )
+}
+
+LONGEST_NAME = 200
+
+
+class CheckpointPlace(NamedTuple):
+    """One checkpoint of a thread."""
+
+    namespace: str
+    id: str
+
+
+class OlderId(str):
+    """The id of a checkpoint that was handed out as an older one, by `list` or as the parent of what was read.
+
+    LangGraph passes the configuration of what it read on to `put`, so that a put with such an id branches on purpose.
+    A run that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """As a plain string: a class of strings with an equality of its own is asked first."""
+        return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
+
+
+def stream_of(thread: str) -> str:
+    """The stream of a thread. A very long name is kept as its hash."""
+    if len(thread) > LONGEST_NAME:
+        thread = f"long-{hashlib.sha256(thread.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return THREADS + quote(thread, safe=" !()*+,:;=~", errors="surrogatepass")
+
+
+def thread_of(stream: str) -> str:
+    return unquote(stream.removeprefix(THREADS), errors="surrogatepass")
+
+
+def run_mark(run_id: object) -> str:
+    """By which the checkpoints of a run are found; the id itself stands in the metadata, which can be erased."""
+    return hashlib.sha256(str(run_id).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+STRIDE = 32  # every so many patches there is one on the last such, so that a state is read in few steps
+
+
+class PayloadRecord(NamedTuple):
+    """A record with a payload. `origin` is the version of the first that said it; `sources` are named by origins."""
+
+    event: Event
+    place: CheckpointPlace
+    origin: int
+    sources: tuple[int, ...]
+
+
+class Saved(NamedTuple):
+    """A checkpoint. `depth` counts the patches since the last that is whole and `grown` their bytes; `anchor` is the
+    record that the next stride rests on."""
+
+    record: PayloadRecord
+    parent: str | None
+    run: str
+    depth: int
+    grown: int
+    anchor: int
+
+
+@dataclass(slots=True)
+class ThreadHistory:
+    version: int = 0
+    saved: dict[CheckpointPlace, Saved] = field(default_factory=dict)
+    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # of each namespace, the one put last
+    writes: dict[CheckpointPlace, dict[int, PayloadRecord]] = field(default_factory=dict)
+    records: dict[int, PayloadRecord] = field(default_factory=dict)  # by origin
+    gone: set[CheckpointPlace] = field(default_factory=set)
+    unfinished: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    positions: dict[CheckpointPlace, int] = field(default_factory=dict)  # the order in which checkpoints were first put
+    ids: dict[int, str] = field(default_factory=dict)  # of every checkpoint there ever was, by origin
+    superseded: dict[CheckpointPlace, list[int]] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        data = current(event, KINDS)
+        if event.type == CHECKPOINT:
+            self._checkpoint(event, data)
+        elif event.type == WRITES:
+            record = _record(event, data)
+            self.records[record.origin] = record
+            self.writes.setdefault(record.place, {})[record.origin] = record
+        elif event.type == DELETED:
+            self._deleted(event, data)
+        elif event.type == ERASED:
+            self.unfinished.pop(_number(data, "deleted"), None)
+        self.version = event.version
+
+    def _checkpoint(self, event: Event, data: Mapping[str, Json]) -> None:
+        record = _record(event, data)
+        place, depth = record.place, _number(data, "depth")
+        before = self.saved.get(place)
+        if before is not None and before.record.origin != record.origin:
+            self.superseded.setdefault(place, []).append(before.record.origin)
+        base = self.records.get(record.sources[0]) if record.sources else None
+        rests_on = self.saved.get(base.place) if base is not None else None
+        anchor = record.origin if depth % STRIDE == 0 or rests_on is None else rests_on.anchor
+        parent = self._parent(data.get("parent"))
+        self.records[record.origin] = record
+        self.ids[record.origin] = place.id
+        self.saved[place] = Saved(
+            record,
+            parent,
+            str(data.get("run", "")),
+            depth,
+            _number(data, "grown"),
+            anchor,
+        )
+        self.gone.discard(place)
+        if place not in self.positions:
+            self.positions[place] = record.origin
+            self.heads[place.namespace] = place
+
+    def _parent(self, said: Json) -> str | None:
+        """A parent is named by its record, or by its id where it was not there."""
+        return self.ids.get(said, "") if isinstance(said, int) else cast("str | None", said)
+
+    def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
+        for namespace, name in cast("list[list[str]]", data["checkpoints"]):
+            place = CheckpointPlace(namespace, name)
+            self.saved.pop(place, None)
+            self.writes.pop(place, None)
+            self.positions.pop(place, None)
+            self.superseded.pop(place, None)
+            self.gone.add(place)
+        erased = tuple(cast("list[int]", data["records"]))
+        for origin, record in list(self.records.items()):
+            if record.event.version in set(erased):
+                del self.records[origin]
+        self.unfinished[event.version] = erased
+        self.heads = {place.namespace: place for place in sorted(self.positions, key=self.positions.__getitem__)}
+
+    def head(self, namespace: str) -> CheckpointPlace | None:
+        return self.heads.get(namespace)
+
+    def newest_first(self, namespace: str | None) -> Iterator[CheckpointPlace]:
+        for place in sorted(self.positions, key=self.positions.__getitem__, reverse=True):
+            if namespace is None or place.namespace == namespace:
+                yield place
+
+    def is_before(
+        self, place: CheckpointPlace, point: CheckpointPlace, parents: Callable[[CheckpointPlace], Mapping[str, str]]
+    ) -> bool:
+        """Whether a checkpoint was there when `point` was made.
+
+        Within a namespace the order is the store's. Across namespaces it is not: with durability="async" the first
+        checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. So what
+        LangGraph recorded decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
+        one was made. A checkpoint that was made in the step of `point`, or in a later one, is not before it.
+        """
+        at, limit = self.positions[place], self.positions[point]
+        if place.namespace == point.namespace:
+            return at < limit
+        if at > limit and place.id > point.id:  # stored late, as by a move from another saver, but made before
+            return False
+        mine = {**parents(place), place.namespace: place.id}
+        theirs = {**parents(point), point.namespace: point.id}
+        for namespace in mine.keys() & theirs.keys():
+            step, last = (self._position(CheckpointPlace(namespace, named[namespace])) for named in (mine, theirs))
+            if step is None or last is None:
+                continue
+            if step > last or (step == last and namespace == point.namespace):
+                return False
+        return True
+
+    def _position(self, place: CheckpointPlace) -> int | None:
+        """Where a checkpoint was first stored, also if it was deleted since; None if it never was."""
+        found = self.positions.get(place)
+        if found is not None:
+            return found
+        return next((origin for origin, name in self.ids.items() if name == place.id), None)
+
+    def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
+        """The checkpoint's parent, its parent, and so on, as far as they are there."""
+        seen = {place}
+        while (saved := self.saved.get(place)) is not None and saved.parent is not None:
+            place = CheckpointPlace(place.namespace, saved.parent)
+            if place in seen or place not in self.saved:
+                return
+            seen.add(place)
+            yield place
+
+    def records_of(self, place: CheckpointPlace) -> Iterator[PayloadRecord]:
+        """Everything whose payload belongs to a checkpoint."""
+        origins = [*self.superseded.get(place, ()), self.saved[place].record.origin] if place in self.saved else []
+        yield from (self.records[origin] for origin in origins if origin in self.records)
+        yield from self.writes.get(place, {}).values()
+
+
+def _record(event: Event, data: Mapping[str, Json]) -> PayloadRecord:
+    place = CheckpointPlace(str(data.get("ns", "")), str(data["id"]))
+    base, others = data.get("base"), cast("list[int]", data.get("with", []))
+    sources = (base, *others) if isinstance(base, int) else ()
+    return PayloadRecord(event, place, _number(data, "of") or event.version, sources)
+
+
+def _number(data: Mapping[str, Json], name: str) -> int:
+    found = data.get(name)
+    return found if isinstance(found, int) else 0
+
+
+REMEMBERED = 64 * 1024 * 1024  # bytes
+
+
+@dataclass(slots=True)
+class ThreadContents:
+    store: Store
+    _known: OrderedDict[tuple[str, int], bytes] = field(default_factory=OrderedDict)
+    _size: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, records: Mapping[int, PayloadRecord], record: PayloadRecord) -> bytes:
+        """The content of a record, for which those it rests on are read as well, each no longer than it is needed."""
+        made: dict[int, bytes] = {}
+        waiting = [record]
+        while waiting:
+            asked = waiting[-1]
+            needed = [records[origin] for origin in asked.sources if origin in records]
+            if len(needed) < len(asked.sources):
+                raise LogDamaged(asked.event.stream, asked.event.version, "what it rests on was deleted")
+            known = self._recall(asked)
+            if known is None:
+                missing = [one for one in needed if one.origin not in made]
+                if missing:
+                    waiting += reversed(missing)
+                    continue
+                known = self._read(asked, [made[one.origin] for one in needed])
+                self.remember(asked, known)  # a list of checkpoints, newest first, wants each of them next
+            waiting.pop()
+            made[asked.origin] = known
+            still = {origin for one in waiting for origin in one.sources} | {record.origin}
+            for origin in [origin for origin in made if origin not in still]:
+                del made[origin]
+        return made[record.origin]
+
+    def _read(self, record: PayloadRecord, sources: list[bytes]) -> bytes:
+        payload = self.store.payload(record.event)
+        if payload is None:
+            raise LogDamaged(record.event.stream, record.event.version, "it should have a payload")
+        return unpacked(payload, sources)
+
+    def remember(self, record: PayloadRecord, content: bytes) -> None:
+        with self._lock:
+            self._forget((record.event.stream, record.event.version))
+            self._known[record.event.stream, record.event.version] = content
+            self._size += len(content)
+            while self._size > REMEMBERED:
+                self._forget(next(iter(self._known)))
+
+    def forget(self, record: PayloadRecord) -> None:
+        with self._lock:
+            self._forget((record.event.stream, record.event.version))
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        self._size -= len(self._known.pop(key, b""))
+
+    def _recall(self, record: PayloadRecord) -> bytes | None:
+        with self._lock:
+            key = record.event.stream, record.event.version
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
 
 
 @dataclass(slots=True)

@@ -23,17 +23,19 @@ from workpacket.runtime.attempts.effects import Recovery
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.relay import Relayed
 from workpacket.runtime.errors import RunBlocked, RunCancelled, RuntimeFault
-from workpacket.runtime.model_sessions.artifacts import CheckpointKind, make_artifact, save_artifact
 from workpacket.runtime.model_sessions.record import (
+    CheckpointKind,
     Message,
     ModelSession,
     PendingCall,
+    make_artifact,
     message_at,
     message_count,
     message_step,
     messages_behind,
     messages_of,
     pending_calls,
+    save_artifact,
     stream_of,
 )
 from workpacket.runtime.model_sessions.recovery import SessionReport, assess

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.catalog import stream_prefix
+from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import StoreUnavailable
-from workpacket.runtime.ids import random_id
-from workpacket.runtime.records.values import stored_text
+from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
 from workpacket.runtime.stores.postgres.access import Row
-from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 

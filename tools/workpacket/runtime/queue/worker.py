@@ -13,16 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from workpacket.runtime.attempts.session import Lent, stop_code
+from workpacket.runtime.attempts.session import BorrowedLease, stop_code
 from workpacket.runtime.errors import HandedOver, LeaseLost, RunCancelled, RuntimeFault
-from workpacket.runtime.processes import this_process
+from workpacket.runtime.holders import this_process
 from workpacket.runtime.queue.offering import Job, Queue
-from workpacket.runtime.records.failures import described
+from workpacket.runtime.records.failures import described, reason_of
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stop_reasons import reason_of
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store
-from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.stores.postgres.reader import News
 
 
 class Keeper:
@@ -144,7 +143,9 @@ class Worker:
             return False
         # A witness is told of the end of a run while its lease is held, so the job is finished after that.
         witnessed = self.runtime.settings.witness is not None and job.packet
-        lent = Lent(job.lease, job.begun, self._stopping.is_set, None if witnessed else partial(self._complete, job))
+        lent = BorrowedLease(
+            job.lease, job.begun, self._stopping.is_set, None if witnessed else partial(self._complete, job)
+        )
         self._finished = False
         try:
             with self.runtime.run_lent(lent, job.name, packet=job.packet, key=job.key, inputs=job.inputs) as run:

@@ -1,11 +1,15 @@
-"""One event of a stream, and the hash chain that makes a stream tell when it was altered.
+"""Events: the hash chain that makes a stream tell when it was altered, and the index of which event was the last.
 
     hash = sha256( canonical header || LF || data )
 
-The header is canonical JSON and holds every field but `data` and `hash`: the address of the payload and the hash of
-the event before are in it, so an event vouches for its payload and for its whole past. A payload lies outside the hash
+The header is canonical JSON and holds every field but `data` and `hash`: the address of the payload and the hash of the
+event before are in it, so an event vouches for its payload and for its whole past. A payload lies outside the hash
 except for its address; erasing one leaves the chain verifying. `data` is the canonical text (RFC 8785) as it was
 stored, so that verifying never depends on how a later version would write it.
+
+The index is a pure function of the log: an entry never holds a fact, only the version of the event that does, so a lost
+or stale index can mislead nobody for long and is rebuilt at any time. Incremental and rebuilt index are equal because
+the later event of one key wins.
 """
 
 from __future__ import annotations
@@ -18,8 +22,7 @@ from typing import NamedTuple, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, PayloadErased
-from workpacket.runtime.records.jcs import quoted, value_in
-from workpacket.runtime.records.values import address_of
+from workpacket.runtime.records.jcs import address_of, quoted, value_in
 
 CHAIN_FORMAT = 1
 GENESIS = "0" * 64
@@ -151,3 +154,66 @@ def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
     if not isinstance(stored, bytes) or address_of(stored) != event.payload:
         raise LogDamaged(event.stream, event.version, "its payload does not have its address")
     return stored
+
+
+class IndexEntry(NamedTuple):
+    kind: str
+    stream: str
+    key: str
+    version: int
+    status: str
+
+
+class Indexed(NamedTuple):
+    """Events of this type are found under `kind` by the value of their field `key_field` ('' for one per stream)."""
+
+    kind: str
+    key_field: str
+    status: str
+
+
+INDEXED: dict[str, Indexed] = {
+    "run.started": Indexed("runs", "", "open"),
+    "attempt.started": Indexed("runs", "", "open"),
+    "run.stopped": Indexed("runs", "", "stopped"),
+    "run.blocked": Indexed("blocks", "code", "blocked"),
+    "run.cancelled": Indexed("runs", "", "cancelled"),
+    "run.completed": Indexed("runs", "", "completed"),
+    "cancel.requested": Indexed("cancellations", "", "requested"),
+    "checkpoint": Indexed("checkpoints", "name", "saved"),
+    "effect.intended": Indexed("effects", "effect", "intended"),
+    "effect.started": Indexed("effects", "effect", "started"),
+    "effect.succeeded": Indexed("effects", "effect", "succeeded"),
+    "effect.failed": Indexed("effects", "effect", "failed"),
+    "effect.receipt": Indexed("effects", "effect", "succeeded"),
+    "effect.doubted": Indexed("effects", "effect", "started"),
+    "effect.resolved": Indexed("effects", "effect", "resolved"),
+    "batch.begun": Indexed("batches", "batch", "begun"),
+    "batch.completed": Indexed("batches", "batch", "completed"),
+    "git.observed": Indexed("git_refs", "ref", "observed"),
+    "lockfile_changed": Indexed("dep_changes", "", "changed"),
+}
+
+
+def types_of(kind: str) -> tuple[str, ...]:
+    """The types of the events that write entries of this kind."""
+    return tuple(name for name, indexed in INDEXED.items() if indexed.kind == kind)
+
+
+def entry_of(event: Event) -> IndexEntry | None:
+    """The entry that this event writes, if its type is indexed."""
+    indexed = INDEXED.get(event.type)
+    if indexed is None:
+        return None
+    key = str(event.values().get(indexed.key_field, "")) if indexed.key_field else ""
+    return IndexEntry(indexed.kind, event.stream, key, event.version, indexed.status)
+
+
+def index_of(events: Iterable[Event]) -> dict[tuple[str, str, str], IndexEntry]:
+    """The whole index, made from nothing but events."""
+    entries: dict[tuple[str, str, str], IndexEntry] = {}
+    for event in events:
+        entry = entry_of(event)
+        if entry is not None:
+            entries[entry.kind, entry.stream, entry.key] = entry
+    return entries

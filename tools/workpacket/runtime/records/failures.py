@@ -1,21 +1,40 @@
-"""How a failure is recorded, and raised again when a finished run is asked for it: same class, same arguments."""
+"""Failures: how one is recorded, its stop reason, and how a finished run raises it again: same class and arguments."""
 
 from __future__ import annotations
 
 import builtins
 import sys
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.errors import RuntimeFault, StepFailed
-from workpacket.runtime.records.jcs import storable
+from workpacket.runtime.records.jcs import storable, stored_text
 from workpacket.runtime.records.kinds import Data
 from workpacket.runtime.records.state import members, text, texts
-from workpacket.runtime.records.values import stored_text
+
+if TYPE_CHECKING:
+    from workpacket.model.reasons import Registry
+    from workpacket.model.stops import StopReason
 
 ERROR_LENGTH = 2000
+
+
+@cache
+def _registry() -> Registry:
+    # The table is made when a code is first looked up: a run that does not stop needs none of it.
+    from workpacket.model.reason_tables.stops import REASONS
+    from workpacket.model.reasons import Registry
+
+    return Registry(REASONS)
+
+
+def reason_of(code: str) -> StopReason:
+    """The stop reason of a code or alias; `unregistered` (exit status 9) for any other text."""
+    registry = _registry()
+    return cast("StopReason", registry[code] if code in registry else registry["unregistered"])
 
 
 def described(error: BaseException) -> str:

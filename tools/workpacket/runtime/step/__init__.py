@@ -18,18 +18,22 @@ from typing import Any
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed, RunBlocked
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.step.history import CONFIRMED, CONSUMED, History, identity_of, load_checkpoint
-from workpacket.runtime.step.judge import Judgement, Present, ask_at_terminal, holds_secret_name, judge, shown_values
-from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.log import CONFIRMED, CONSUMED, History, StepLog, identity_of, load_checkpoint
 from workpacket.runtime.step.model import (
     CURSORS,
+    Judgement,
+    Present,
     ScopeRef,
     StepCheckpoint,
     Strictness,
+    ask_at_terminal,
     compute_input_hash,
     event_of,
     hashes_of_keys,
+    holds_secret_name,
+    judge,
     line_of,
+    shown_values,
     verify_input_hash,
 )
 

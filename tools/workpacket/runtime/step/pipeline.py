@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, StepContext
-from workpacket.runtime.step.history import COMPLETED
-from workpacket.runtime.step.log import StepLog
+from workpacket.runtime.step.log import COMPLETED, StepLog
 
 
 class Processor(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workpacket.runtime.errors import KeyConflict, LeaseLost, VersionConflict, WriterConflict
 from workpacket.runtime.records.events import Event, NewEvent, sealed
-from workpacket.runtime.records.values import address_of
+from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import Append
 
 

@@ -23,8 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.index import IndexEntry
+from workpacket.runtime.records.events import Event, IndexEntry, NewEvent
 
 
 class Append(NamedTuple):

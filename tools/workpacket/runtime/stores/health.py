@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workpacket.runtime.errors import PayloadErased, RuntimeFault
-from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.index import IndexEntry, index_of
+from workpacket.runtime.records.events import Event, IndexEntry, index_of
 from workpacket.runtime.stores.contract import Store
 
 

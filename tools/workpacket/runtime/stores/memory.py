@@ -6,10 +6,10 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
-from workpacket.runtime.records.events import GENESIS, Event, require_payload, verified
-from workpacket.runtime.records.index import IndexEntry, entry_of, index_of
-from workpacket.runtime.records.values import address_of
+from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, entry_of, index_of, require_payload, verified
+from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.admission import (
     events_to_store,
     name_was_used,
@@ -19,7 +19,6 @@ from workpacket.runtime.stores.admission import (
     require_version,
 )
 from workpacket.runtime.stores.contract import Append, Appended, Head, Lease
-from workpacket.runtime.ticks import Clock, SystemClock
 
 
 class MemoryStore:

@@ -1,14 +1,19 @@
 """Where the store of a project lies: in the git common dir, which worktrees share and `git clean` spares.
 
 `WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server.
+
+The driver of a server's store is imported when a URL asks for it, and named where it is missing.
 """
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
+from workpacket.runtime.errors import StoreUnavailable
+from workpacket.runtime.stores.contract import Store
 
 VARIABLE = "WORKPACKET_STORE"
 STORE = Path("workpacket") / "runs.db"
@@ -51,3 +56,23 @@ def _single_line(path: Path) -> str:
         return path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise WorkpacketError("storage_unsuitable", f"{path} cannot be read: {error}", path=str(path)) from None
+
+
+PATIENCE = 30.0  # seconds for which a server that is away is waited for
+
+
+def store_on_server(url: str, *, patience: float = PATIENCE) -> Store:
+    if url.partition("://")[0] not in {"postgresql", "postgres"}:
+        raise StoreUnavailable(f"there is no store for {url.partition(':')[0]} URLs", code="storage_unsuitable")
+    require_driver()
+    from workpacket.runtime.stores.postgres.store import PostgresStore
+
+    return PostgresStore(url, patience=patience)
+
+
+def require_driver() -> None:
+    for name in ("psycopg", "psycopg_pool"):
+        if find_spec(name) is None:
+            raise StoreUnavailable(
+                f"the store needs {name}", code="storage_unsuitable", hint="pip install 'workpacket[postgres]'"
+            )

@@ -11,7 +11,7 @@ from psycopg import sql
 from workpacket.runtime.stores.health import StoreProblem
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess
 from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, schema_version
-from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
 Right = Literal["reader", "writer", "keeper"]
 LEVELS: dict[Right, int] = {"reader": 1, "writer": 2, "keeper": 3}
@@ -87,7 +87,7 @@ def examine_server(store: ReadablePostgres) -> Iterator[ServerCheck]:
     yield _isolation(store)
     yield _clock(store)
     yield _rights(store)
-    yield _tables(store)
+    yield ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
 
 
 def _setting(store: ReadablePostgres, name: str) -> str:
@@ -146,10 +146,6 @@ def _rights(store: ReadablePostgres) -> ServerCheck:
     if owner:
         said = f"{user} owns schema {schema}: let programs work as a writer"
     return ServerCheck("rights", (), said)
-
-
-def _tables(store: ReadablePostgres) -> ServerCheck:
-    return ServerCheck("tables", (), f"schema version {schema_version(store.access)} of {SCHEMA_VERSION}")
 
 
 def _unsuitable(message: str) -> StoreProblem:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString, NamedTuple
 
+from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
-from workpacket.runtime.ids import random_id
-from workpacket.runtime.records.events import GENESIS, Event, verified
-from workpacket.runtime.records.index import entry_of
-from workpacket.runtime.records.values import address_of
+from workpacket.runtime.records.events import GENESIS, Event, entry_of, verified
+from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.admission import (
     events_to_store,
     name_was_used,
@@ -25,7 +24,7 @@ from workpacket.runtime.stores.admission import (
 )
 from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.postgres.access import Connection, Row
-from workpacket.runtime.stores.postgres.reading import ReadablePostgres
+from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:

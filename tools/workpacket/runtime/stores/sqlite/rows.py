@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workpacket.runtime.errors import StoreCorrupt
-from workpacket.runtime.records.index import IndexEntry
+from workpacket.runtime.records.events import IndexEntry
 
 APPLICATION_ID = 0x57_50_52_54  # "WPRT": tells other tools whose file this is
 SCHEMA_VERSION = 3

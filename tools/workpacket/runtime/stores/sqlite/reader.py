@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from workpacket.runtime.clock import Clock, SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged
-from workpacket.runtime.records.events import Chain, Event, require_intact, require_payload
-from workpacket.runtime.records.index import IndexEntry, entry_of, index_of, types_of
+from workpacket.runtime.records.events import (
+    Chain,
+    Event,
+    IndexEntry,
+    entry_of,
+    index_of,
+    require_intact,
+    require_payload,
+    types_of,
+)
 from workpacket.runtime.stores.contract import Head, Lease
 from workpacket.runtime.stores.sqlite.access import Access
 from workpacket.runtime.stores.sqlite.rows import (
@@ -26,7 +35,6 @@ from workpacket.runtime.stores.sqlite.rows import (
     read_stream,
     require_whole_directory,
 )
-from workpacket.runtime.ticks import Clock, SystemClock, boot_id
 
 FETCH = 1000
 EVENT_COLUMNS = (

@@ -1,6 +1,6 @@
 """May this run go on, and from where? A pure decision.
 
-All fourteen checks of `resuming/checks.py` run, always, in that order; the first that says no gives the decision its
+All fourteen checks run, always, in the order in which they stand here; the first that says no gives the decision its
 code, and the others are there to be read. The same state, observations and policy give the same bytes.
 
 What a person may decide is CONFIRM: the question is bound to the checkpoint and to exactly the differences seen, so an
@@ -18,7 +18,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.runtime.records.jcs import jcs_bytes
 from workpacket.runtime.records.state import CheckpointRecord, RunState
-from workpacket.runtime.resuming.observe import Observations, ResumePolicy, changed_keys
+from workpacket.runtime.resume.observe import Observations, ResumePolicy, changed_keys
 
 Result = Literal["pass", "not_applicable", "confirmed", "confirm", "block", "complete"]
 

@@ -30,10 +30,18 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from workpacket.runtime.errors import RedactionFailed
 from workpacket.runtime.langgraph import THREADS
-from workpacket.runtime.langgraph.contents import ThreadContents
-from workpacket.runtime.langgraph.history import CheckpointPlace, OlderId, Saved, ThreadHistory, stream_of, thread_of
 from workpacket.runtime.langgraph.parcels import CheckpointParts, Typed, checkpoint_parts, patch_of, task_writes
-from workpacket.runtime.langgraph.thread import Pen, Thread
+from workpacket.runtime.langgraph.thread import (
+    CheckpointPlace,
+    OlderId,
+    Pen,
+    Saved,
+    Thread,
+    ThreadContents,
+    ThreadHistory,
+    stream_of,
+    thread_of,
+)
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.runtime import Settings
 from workpacket.runtime.stores.contract import Store
@@ -330,7 +338,8 @@ class ReadingSaver(AsyncCalls):
                     continue
                 found = self._tuple(thread, thread_id, place, older=place != history.head(place.namespace))
             found_any = True
-            if all(_same(found.metadata, key, value) for key, value in asked.items()):
+            metadata: Mapping[str, Any] = found.metadata
+            if all(key in metadata and metadata[key] == value for key, value in asked.items()):
                 yield found
         if space is not None and end is not None and not found_any:
             with thread.lock:
@@ -443,7 +452,3 @@ def _place_of(history: ThreadHistory, checkpoint: str, space: str | None) -> Che
 
 def config_of(thread_id: str, namespace: str, checkpoint: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
-
-
-def _same(metadata: Mapping[str, Any], key: str, value: Any) -> bool:
-    return key in metadata and metadata[key] == value

@@ -1,6 +1,21 @@
-"""Conformance: what an append promises, and who may write."""
+"""The conformance suite of the store contract, and what tests of runs need. Ships with the package.
+
+    class TestMyStore(StoreConformance):
+        def open_store(self, clock): return MyStore(..., clock=clock)
+
+Every sentence of `workpacket.runtime.stores.contract` is a test below. A store that other processes can open also gives
+`opener`, Python statements that bind it to `store`; then the crash cases run: a writer is killed with SIGKILL in the
+middle of its work, and everything it had been told was stored must be there.
+"""
 
 from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 from workpacket.runtime.errors import (
     KeyConflict,
@@ -8,17 +23,83 @@ from workpacket.runtime.errors import (
     LeaseLost,
     LogDamaged,
     PayloadErased,
+    RuntimeFault,
     VersionConflict,
     WriterConflict,
 )
-from workpacket.runtime.records.events import GENESIS, NewEvent, event_hash
-from workpacket.runtime.records.index import index_of
+from workpacket.runtime.records.events import GENESIS, Event, NewEvent, event_hash, index_of
 from workpacket.runtime.stores.contract import Append, Store
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.testing.stores import STREAM, ManualClock, OpensStores, Writer, refused
+
+Fault = TypeVar("Fault", bound=RuntimeFault)
+STREAM = "conformance/run@00000001"
 
 
-class Appends(OpensStores):
+class ManualClock:
+    """A clock that moves only when told to; sleeping moves it."""
+
+    def __init__(self, now: int = 1_700_000_000_000_000) -> None:
+        self.wall = now
+        self.since_boot = 1000.0
+
+    def now(self) -> int:
+        return self.wall
+
+    def ticks(self) -> float:
+        return self.since_boot
+
+    def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self.since_boot += seconds
+        self.wall += int(seconds * 1_000_000)
+
+
+class Writer:
+    """Builds requests with gapless sequence numbers, as one writer of one stream does."""
+
+    def __init__(self, name: str, stream: str = STREAM) -> None:
+        self.name = name
+        self.stream = stream
+        self.seq = 0
+
+    def request(
+        self, *types: str, key: str | None = None, fence: int | None = None, expected: int | None = None
+    ) -> Append:
+        events = tuple(NewEvent(kind, f'{{"name":"{kind}"}}', payload=f'"{kind}"'.encode()) for kind in types)
+        first = self.seq + 1
+        self.seq += len(events)
+        return Append(self.stream, events, self.name, first, "tester", 10, 20, key, fence, expected)
+
+
+@contextmanager
+def refused(fault: type[Fault]) -> Iterator[None]:
+    try:
+        yield
+    except fault:
+        return
+    raise AssertionError(f"this had to be refused with {fault.__name__}")
+
+
+class StoreTestCase:
+    """What each group of tests starts from."""
+
+    opener: str | None = None
+
+    def open_store(self, clock: ManualClock) -> Store:
+        raise NotImplementedError
+
+    @contextmanager
+    def store(self, clock: ManualClock | None = None) -> Iterator[Store]:
+        store = self.open_store(clock or ManualClock())
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+class Appends(StoreTestCase):
     def test_an_append_is_answered_with_the_chained_events(self) -> None:
         with self.store() as store:
             first, second = store.append(Writer("w").request("a", "b")).events
@@ -108,7 +189,7 @@ class Appends(OpensStores):
             assert store.heads("conformance/x") == ()
 
 
-class Fences(OpensStores):
+class Fences(StoreTestCase):
     def test_a_lease_is_held_by_one(self) -> None:
         with self.store() as store:
             store.acquire(STREAM, "one", 30)
@@ -207,7 +288,7 @@ class Fences(OpensStores):
             assert [event.fence for event in store.read(STREAM)] == [lease.token, 0, lease.token]
 
 
-class Payloads(OpensStores):
+class Payloads(StoreTestCase):
     def test_a_payload_is_found_by_its_event(self) -> None:
         with self.store() as store:
             (event,) = store.append(Writer("w").request("a")).events
@@ -233,7 +314,7 @@ class Payloads(OpensStores):
             assert store.payload(again) == b'"a"'
 
 
-class Indexes(OpensStores):
+class Indexes(StoreTestCase):
     def test_the_index_points_at_the_last_event_about_each_thing(self) -> None:
         with self.store() as store:
             writer = Writer("w")
@@ -271,7 +352,7 @@ class Indexes(OpensStores):
             assert store.newest("blocks") == ()
 
 
-class WholeStreams(OpensStores):
+class WholeStreams(StoreTestCase):
     def test_a_store_is_known_again_by_its_identity(self) -> None:
         with self.store() as one:
             identity = one.identity
@@ -337,3 +418,46 @@ class WholeStreams(OpensStores):
             (kept,) = store.append(Writer("two", "conformance/other@00000001").request("a")).events
             store.remove(STREAM, gone[-1].hash)
             assert store.payload(kept) == b'"a"'
+
+
+__all__ = ["STREAM", "ManualClock", "StoreConformance", "Writer", "refused"]
+
+
+class Crashes(StoreTestCase):
+    def test_what_a_killed_writer_was_told_is_stored_is_there(self) -> None:
+        if self.opener is None:
+            return
+        for acknowledged in (1, 7, 40):
+            stream = f"conformance/killed-after-{acknowledged}@00000001"
+            told = kill_after(self.opener, stream, acknowledged)
+            with self.store() as store:
+                stored = list(store.read(stream))
+                assert [event.hash for event in stored[: len(told)]] == told
+                assert len(stored) <= len(told) + 1
+                lease = store.acquire(stream, "heir", 30, over=1)
+                store.append(Writer(f"heir of {stream}", stream).request("b", fence=lease.token))
+
+
+class StoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Crashes):
+    """Subclass it as `Test…`, give `open_store`, and let pytest collect it."""
+
+
+def kill_after(opener: str, stream: str, acknowledged: int) -> list[str]:
+    """Let another process append until it has acknowledged so many events, kill it; the hashes it was told."""
+    program = f"{opener}\nfrom workpacket.runtime.testing import append_for_ever\nappend_for_ever(store, {stream!r})"
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  # our own program
+        assert child.stdout is not None
+        told = [child.stdout.readline().strip() for _ in range(acknowledged)]
+        child.send_signal(signal.SIGKILL)
+        told += [line.strip() for line in child.stdout if line.endswith("\n")]
+    return told
+
+
+def append_for_ever(store: Store, stream: str) -> None:
+    """Append under a lease and report each hash once it is stored, until somebody kills this process."""
+    lease = store.acquire(stream, "victim", 3600)
+    writer = Writer(f"victim of {stream}", stream)
+    while True:
+        event: Event = store.append(writer.request("checkpoint", fence=lease.token)).events[0]
+        print(event.hash, flush=True)  # noqa: T201  # the report to the parent process

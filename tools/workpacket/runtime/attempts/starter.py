@@ -8,20 +8,19 @@ from datetime import datetime
 from typing import TypedDict
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.asking import Ask
 from workpacket.runtime.attempts.effects import identity
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
-from workpacket.runtime.attempts.session import Lent, Session, token_hash
+from workpacket.runtime.attempts.session import Ask, BorrowedLease, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
+from workpacket.runtime.clock import Clock, Ids, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
-from workpacket.runtime.ids import Ids, random_id
-from workpacket.runtime.processes import is_certainly_alive, is_certainly_dead, this_process
+from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.jcs import stored_text
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
-from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, StepRecord, fold
-from workpacket.runtime.records.values import stored_text
-from workpacket.runtime.resuming.decide import Decision, decide
-from workpacket.runtime.resuming.observe import (
+from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, RunState, fold
+from workpacket.runtime.resume.decide import Decision, decide
+from workpacket.runtime.resume.observe import (
     HIDDEN,
     Observations,
     Observer,
@@ -33,7 +32,6 @@ from workpacket.runtime.resuming.observe import (
     shown_changes,
 )
 from workpacket.runtime.stores.contract import Lease, Store, Witness
-from workpacket.runtime.ticks import Clock
 
 
 class RunRequest(TypedDict, total=False):
@@ -56,7 +54,7 @@ class RunRequest(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunSpec:
     """The run somebody asked for. `inputs` None: not said, so they cannot be compared."""
 
     name: str
@@ -75,9 +73,9 @@ class Wanted:
     fresh: bool = False
 
 
-def wanted_run(name: str, request: RunRequest, workdir: str | None) -> Wanted:
+def wanted_run(name: str, request: RunRequest, workdir: str | None) -> RunSpec:
     scope, allow_deps = request.get("scope"), request.get("allow_deps")
-    return Wanted(
+    return RunSpec(
         name,
         packet=request.get("packet", ""),
         key=request.get("key", ""),
@@ -106,7 +104,7 @@ def _budget(request: RunRequest) -> dict[str, Json]:
     return budget
 
 
-def said_of(wanted: Wanted) -> dict[str, Json]:
+def said_of(wanted: RunSpec) -> dict[str, Json]:
     """What was said of the run this time and let pass: from now on it is what was recorded."""
     said: dict[str, Json | None] = {
         "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
@@ -119,14 +117,14 @@ def said_of(wanted: Wanted) -> dict[str, Json]:
     return {name: value for name, value in said.items() if value is not None} | dependencies_of(wanted)
 
 
-def dependencies_of(wanted: Wanted) -> dict[str, Json]:
+def dependencies_of(wanted: RunSpec) -> dict[str, Json]:
     return {} if wanted.allow_deps is None else {"allow_deps": list(wanted.allow_deps)}
 
 
 def carried_over(store: Store, state: RunState, point: CheckpointRecord, stream: str) -> list[RecordDraft]:
     origin: dict[str, Json] = {"stream": state.stream, "version": point.version, "hash": point.event.hash}
     drafts = [_begin(store, state, origin)]
-    drafts += [_step(store, record) for record in state.steps.values()]
+    drafts += [_carried(store, record.event) for record in state.steps.values()]
     drafts += [draft for record in state.effects.values() for draft in _effect(store, record, stream)]
     drafts.append(_carried(store, point.event))
     drafts.append(RecordDraft("run.stopped", {"code": "user_stopped"}))
@@ -137,10 +135,6 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
     (begin,) = store.read(state.stream, 0, 1)
     draft = _carried(store, begin)
     return RecordDraft(draft.type, {**draft.data, "fork_of": origin}, draft.payload)
-
-
-def _step(store: Store, record: StepRecord) -> RecordDraft:
-    return _carried(store, record.event)
 
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
@@ -176,7 +170,7 @@ LEASE_SECONDS = 30.0
 
 
 @dataclass(slots=True)
-class Opening:
+class RunStarter:
     store: Store
     clock: Clock
     redactor: Redactor
@@ -187,12 +181,12 @@ class Opening:
     ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
     holder: str = ""  # who is to hold the runs; this process if it is not said
-    lent: Lent | None = None  # the lease of the stream that is to be opened, if it was taken before
+    lent: BorrowedLease | None = None  # the lease of the stream that is to be opened, if it was taken before
     witness: Witness | None = None
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
-    def open(self, wanted: Wanted) -> Session:
+    def open(self, wanted: RunSpec) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
@@ -218,7 +212,7 @@ class Opening:
 
     # ---- a new run -----------------------------------------------------------------------------------------------
 
-    def _begin(self, stream: str, wanted: Wanted) -> Session:
+    def _begin(self, stream: str, wanted: RunSpec) -> Session:
         if wanted.checkpoint or wanted.retry_token:
             raise RunBlocked(
                 f"{stream} does not exist, so it has no checkpoint to go on from", code="checkpoint_missing"
@@ -253,7 +247,7 @@ class Opening:
 
     # ---- an existing run -----------------------------------------------------------------------------------------
 
-    def plan(self, stream: str, wanted: Wanted) -> tuple[RunState, Decision]:
+    def plan(self, stream: str, wanted: RunSpec) -> tuple[RunState, Decision]:
         """What `resume` would decide now. Writes nothing."""
         seen = self._seen(wanted)
         if not wanted.name:  # asked from outside: only the program knows its inputs, and it will be asked for them
@@ -263,7 +257,7 @@ class Opening:
             seen = replace(seen, lease_holder=lease.holder)
         return self._decided(stream, wanted, seen)
 
-    def resume(self, stream: str, wanted: Wanted) -> Session:
+    def resume(self, stream: str, wanted: RunSpec) -> Session:
         seen = self._seen(wanted)
         lease: Lease | None = None
         try:
@@ -282,13 +276,13 @@ class Opening:
             self._give_up(lease)
             raise
 
-    def _decided(self, stream: str, wanted: Wanted, seen: Observations) -> tuple[RunState, Decision]:
+    def _decided(self, stream: str, wanted: RunSpec, seen: Observations) -> tuple[RunState, Decision]:
         state, seen = read_state(self.store, stream, seen)
         seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
         return state, decide(state, point, look_around(self.observers, seen, point), self.policy)
 
-    def _seen(self, wanted: Wanted) -> Observations:
+    def _seen(self, wanted: RunSpec) -> Observations:
         return Observations(
             name=wanted.name or None,
             packet=wanted.packet if wanted.name else None,
@@ -316,7 +310,7 @@ class Opening:
         self._recorder(stream, state, None).record(RecordDraft("confirmation.given", data))
         return True
 
-    def _refused(self, stream: str, state: RunState, decision: Decision, wanted: Wanted) -> RunBlocked:
+    def _refused(self, stream: str, state: RunState, decision: Decision, wanted: RunSpec) -> RunBlocked:
         """The refusal as an event and as an error, so that no run is stranded without a word."""
         known = [check for check in decision.checks if check.code == decision.code]
         details = "; ".join(detail for check in known for detail in check.details)
@@ -347,7 +341,7 @@ class Opening:
         payload = stored_text(cleaned).encode("utf-8")
         self._recorder(stream, state, None).record(RecordDraft("run.blocked", data, payload))
 
-    def _continue(self, recorder: Recorder, wanted: Wanted, decision: Decision) -> Session:
+    def _continue(self, recorder: Recorder, wanted: RunSpec, decision: Decision) -> Session:
         state = recorder.state
         if decision.action == "COMPLETE":
             return self._finished(recorder)
@@ -438,7 +432,7 @@ def orphans_of(state: RunState) -> tuple[str, ...]:
     )
 
 
-def _point(state: RunState, wanted: Wanted) -> CheckpointRecord | None:
+def _point(state: RunState, wanted: RunSpec) -> CheckpointRecord | None:
     if wanted.checkpoint:
         return state.checkpoint(wanted.checkpoint)
     if wanted.retry_token:

@@ -32,7 +32,7 @@ from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.jcs import storable
 from workpacket.runtime.records.state import Prepared, Reached
-from workpacket.runtime.resuming.git_observer import OWN_FOLDERS, GitObserver, within
+from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver, within
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:

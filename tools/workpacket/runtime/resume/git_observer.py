@@ -14,7 +14,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import CheckpointRecord
-from workpacket.runtime.resuming.observe import GitRelation, Observations
+from workpacket.runtime.resume.observe import GitRelation, Observations
 
 # What the runtime itself writes into a work tree: it is nobody's work and never committed.
 OWN_FOLDERS: Final = (".workpacket", ".runr", ".GOV/log")
