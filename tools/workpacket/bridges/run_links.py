@@ -1,8 +1,8 @@
 """Runs of the runtime and the packets they work on: what the store does is told to the log of the packet.
 
-The runtime knows nothing of packets but their names; it has a witness (`runtime.contract.Witness`), which this is. Of
-an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is found
-(`disagreements`) and set right (`settle`); no run is ever at work of which the log does not know.
+The runtime knows nothing of packets but their names; it has a witness (`runtime.stores.contract.Witness`), which this
+is. Of an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is
+found (`disagreements`) and set right (`settle`); no run is ever at work of which the log does not know.
 """
 
 from __future__ import annotations
