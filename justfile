@@ -53,16 +53,23 @@ lint:
 types *arguments:
     @mypy "$@"
 
-[doc('Write the reference pages and the schemas for editors anew')]
+[doc('Write everything that is generated: reference pages, schemas, protocols, recipes, digests')]
 [group('quality')]
 reference:
     @python tools/reference.py
 
+# The first time because ruff repairs no long line that the formatter would break, the second because of what it repaired.
 [doc('Format the code and repair what can be repaired safely')]
 [group('quality')]
 fmt-code *arguments:
-    @ruff check --fix "$@"
     @ruff format "$@"
+    @ruff check --fix "$@"
+    @ruff format --quiet "$@"
+
+[doc('Count lines, functions and imported modules of the package; --rev REV counts a commit')]
+[group('quality')]
+count *arguments:
+    @python tools/count.py "$@"
 
 [doc('Measure against the peers, or with --compare REV against another revision; --help')]
 [group('proof')]

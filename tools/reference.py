@@ -1,18 +1,33 @@
-"""Writes what is generated from the code: `just reference`, after a change of rules, commands or schemas.
+"""Writes everything that is generated: `just reference`, after a change of rules, commands, events, lanes or schemas.
 
-The reference pages of docs/reference, the page of the foreign forms, the draft-07 twins of the schemas, which editors
-need, and the digests of what `init` writes, to which lines are added and from which none is taken. Tests compare.
+In the order in which one follows from the other: the schema of events and the lanes that other schemas list; the
+draft-07 twins of the schemas, which editors need; the reference pages and the digests of what `init` writes, to which
+lines are added and from which none is removed; and what `init` has written in this repository. Tests compare.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Final
 
 from workpacket.bridges.foreign import formats_page
 from workpacket.cli.init import instructions, skills
 from workpacket.cli.pages import commands_page, schemas_page
-from workpacket.lifecycle.init import AGENTS, known_digest, marked
-from workpacket.lifecycle.starter_documents import DIALECTS, starting_files
+from workpacket.lifecycle.init import AGENTS, find_blocks, known_digest, marked, with_block
+from workpacket.lifecycle.starter_documents import (
+    DIALECTS,
+    GOV_JUST,
+    HANDSHAKE,
+    POLICY_SCHEMA,
+    StarterTexts,
+    dialect_files,
+    protocols,
+    starting_files,
+)
+from workpacket.model.event_types import event_schema
+from workpacket.model.lanes import ACTIVE_TOKEN, LANES
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import render_codes_page
 from workpacket.shell.governing.starter_files import SHIPPED, read_package
@@ -20,47 +35,100 @@ from workpacket.text.draft07 import twin
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "schemas"
+TWINS = SCHEMAS / "draft-07"
 SUFFIX = ".schema.json"
 
+Files = dict[Path, bytes]
 
-def generated() -> dict[Path, bytes]:
-    """Every generated file with its content."""
-    pages = ROOT / "docs" / "reference"
-    names = [path.name.removesuffix(SUFFIX) for path in sorted(SCHEMAS.glob(f"*{SUFFIX}"))]
-    files = {SCHEMAS / "draft-07" / f"{name}{SUFFIX}": twin(name, read_schema) for name in names}
-    return files | {
-        pages / "codes.md": render_codes_page(catalogue()).encode(),
-        pages / "commands.md": commands_page().encode(),
+
+def schemas() -> Files:
+    """The schema of events, and the one that lists lanes; the rest of that one is written by hand."""
+    common: dict[str, Any] = json.loads(read_schema("common"))
+    lanes = [lane.token for lane in LANES]
+    common["$defs"]["lane"]["enum"] = lanes
+    common["$defs"]["board_token"]["enum"] = [*lanes, ACTIVE_TOKEN]
+    return {path_of("common"): as_json(common), path_of("event"): as_json(event_schema())}
+
+
+def twins() -> Files:
+    return {TWINS / f"{name}{SUFFIX}": twin(name, read_schema) for name in schema_names()}
+
+
+def pages() -> Files:
+    """The reference pages, and the digests of what `init` writes."""
+    folder = ROOT / "docs" / "reference"
+    return {
+        folder / "codes.md": render_codes_page(catalogue()).encode(),
+        folder / "commands.md": commands_page().encode(),
+        folder / "schemas.md": schemas_page(schema_names(), read_schema).encode(),
         ROOT / "docs" / "runtime" / "formats.md": formats_page().encode(),
-        pages / "schemas.md": schemas_page(names, read_schema).encode(),
-        Path(SHIPPED): shipped(),
+        Path(SHIPPED): shipped(package()),
     }
 
 
-def shipped() -> bytes:
+def own_governance() -> Files:
+    """What `init` wrote in this repository and we did not edit."""
+    texts = package()
+    files = {GOV_JUST: texts.gov_just, POLICY_SCHEMA: texts.schemas["policy"]}
+    files |= dict(protocols()) | dict(dialect_files(HANDSHAKE, texts))
+    agents = (ROOT / AGENTS).read_text("utf-8")
+    files[AGENTS] = with_block(agents, find_blocks(agents) or (), texts.instructions)
+    return {ROOT / path: text.encode() for path, text in files.items()}
+
+
+# Each reads what those before it wrote.
+STEPS: Final[tuple[Callable[[], Files], ...]] = (schemas, twins, pages, own_governance)
+
+
+def generated() -> Files:
+    """Every generated file with its content, as it follows from the files that are there."""
+    return {path: content for step in STEPS for path, content in step().items()}
+
+
+def package() -> StarterTexts:
+    return read_package(instructions(), skills())
+
+
+def shipped(texts: StarterTexts) -> bytes:
     """The digests of all that `init` ever wrote and may bring up to date: those known so far, and the present ones."""
-    package = read_package(instructions(), skills())
-    known = {(path, digest) for path, digests in package.shipped.items() for digest in digests}
-    known.add((AGENTS, known_digest(marked(package.instructions))))
+    known = {(path, digest) for path, digests in texts.shipped.items() for digest in digests}
+    known.add((AGENTS, known_digest(marked(texts.instructions))))
     for dialect in DIALECTS:
-        ours = [file for file in starting_files(dialect, package) if file.ours]
+        ours = [file for file in starting_files(dialect, texts) if file.ours]
         known |= {(file.path, known_digest(file.text)) for file in ours}
         known |= {(file.path, known_digest(file.stem)) for file in ours if file.stem}
     return "".join(f"{digest}  {path}\n" for path, digest in sorted(known)).encode()
 
 
+def schema_names() -> list[str]:
+    return [path.name.removesuffix(SUFFIX) for path in sorted(SCHEMAS.glob(f"*{SUFFIX}"))]
+
+
+def path_of(name: str) -> Path:
+    return SCHEMAS / f"{name}{SUFFIX}"
+
+
 def read_schema(name: str) -> bytes:
-    return (SCHEMAS / f"{name}{SUFFIX}").read_bytes()
+    return path_of(name).read_bytes()
+
+
+def as_json(value: object) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def left_over() -> Iterator[Path]:
+    """Twins of schemas that are gone."""
+    names = schema_names()
+    return (path for path in TWINS.glob(f"*{SUFFIX}") if path.name.removesuffix(SUFFIX) not in names)
 
 
 def main() -> None:
-    files = generated()
-    for path in (SCHEMAS / "draft-07").glob(f"*{SUFFIX}"):
-        if path not in files:
-            path.unlink()
-    for path, content in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    for step in STEPS:
+        for path, content in step().items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    for path in left_over():
+        path.unlink()
 
 
 if __name__ == "__main__":

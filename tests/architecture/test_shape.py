@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from architecture.small_parts import listed, small_functions, small_modules, small_parts
 from architecture.source_tree import ROOT, committed_files, parsed, python_files, relative
 
 LONGEST_MODULE = 600
@@ -55,6 +56,33 @@ def test_no_module_is_longer_than_a_sitting() -> None:
 
 def test_no_function_is_longer_than_a_screen() -> None:
     assert long_functions(ROOT / "tools") == LONG_FUNCTIONS.keys()
+
+
+def test_what_is_too_small_to_stand_alone_is_merged_or_listed_with_a_reason() -> None:
+    found, known = small_parts(), listed()
+
+    assert found - known.keys() == set(), "merge each into its one user, or say in small_parts.txt why it stands alone"
+    assert known.keys() - found == set(), "run tests/architecture/small_parts.py: these are no longer there"
+
+
+def test_small_modules_and_functions_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "workpacket"
+    folder.mkdir()
+    monkeypatch.setattr("architecture.source_tree.ROOT", tmp_path)
+    monkeypatch.setattr("architecture.small_parts.PACKAGE", folder)
+    texts = {
+        "small": "def short():\n    return 1\n",
+        "shared": "def tested():\n    return 2\n",
+        "long": "x = 1\n" * 40 + "from workpacket.shared import tested\n",
+        "user": "from workpacket import long\nfrom workpacket.small import short\n"
+        "from workpacket.shared import tested\nprint(short(), tested())\n",
+    }
+    files = [folder / f"{name}.py" for name in texts]
+    for path, text in zip(files, texts.values(), strict=True):
+        path.write_text(text)
+
+    assert list(small_modules(files)) == ["workpacket.small"]
+    assert list(small_functions([ast.parse(text) for text in texts.values()], {"tested"})) == ["short()"]
 
 
 def test_the_length_of_a_function_counts_its_signature_and_its_last_line() -> None:

@@ -77,4 +77,5 @@ def test_a_reader_is_left_alone(code: str) -> None:
 
 def test_only_the_modules_named_here_write() -> None:
     found = {path.relative_to(PACKAGE).as_posix() for path in python_files(PACKAGE) if any(writes(parsed(path)))}
-    assert {path for path in found if not path.startswith(OTHERS)} == WRITERS.keys()
+    writers = {path for path in found if not path.startswith(OTHERS)}
+    assert writers == WRITERS.keys(), "WRITERS, above, says of each module why it writes"

@@ -30,6 +30,7 @@ from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
+from workpacket.cli.list_command import WORK_KINDS
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
@@ -71,6 +72,25 @@ def faults(definitions: dict[str, Any], place: str) -> Iterator[str]:
                 if part.get("additionalProperties") is not False:
                     yield f"{where} is not closed"
                 yield from faults(part["properties"], where)
+
+
+def test_list_answers_with_every_kind_that_it_lists(place: Place) -> None:
+    package = "---\nwork_package_id: WP07\ntitle: Reader\nlane: planned\n---\n\n# WP07\n"
+    files = {
+        "kitty-specs/012-parser/tasks/WP07-reader.md": package,
+        f".GOV/task_packets/{NAME}.md": f"# Task Packet: {NAME}\n",
+        f".GOV/task_packets/stubs/{OTHER}.md": f"# Work Packet Stub: {OTHER}\n",
+    }
+    for path, text in files.items():
+        (place.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (place.root / path).write_text(text, "utf-8")
+
+    answer = place.json("list")
+
+    assert form_of(answer) == "shown"
+    assert {work["kind"] for work in answer["data"]["work"]} == set(WORK_KINDS)
+    kinds = load(path_of("list"))["$defs"]["shown"]["properties"]["work"]["items"]["properties"]["kind"]["enum"]
+    assert set(kinds) == set(WORK_KINDS)
 
 
 # ---- the commands ------------------------------------------------------------------------------------------------

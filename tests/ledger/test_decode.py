@@ -57,7 +57,7 @@ def test_every_type_is_read_back(kind: str) -> None:
 
 
 def test_all_types_are_tried_here() -> None:
-    assert set(ALL_TYPES) == set(DATA)
+    assert set(ALL_TYPES) == set(DATA), "add an example of it to tests/ledger/stories.py"
 
 
 def test_sha256sum_alone_verifies_a_log(tmp_path: Path) -> None:

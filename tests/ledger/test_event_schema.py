@@ -25,8 +25,7 @@ def example(kind: str) -> dict[str, Any]:
 
 
 def test_the_shipped_schema_is_the_one_that_is_made_here() -> None:
-    """To renew it: python -m ledger.test_event_schema, with tools and tests in PYTHONPATH."""
-    assert json.loads(SHIPPED.read_text("utf-8")) == event_schema()
+    assert json.loads(SHIPPED.read_text("utf-8")) == event_schema(), "run `just reference`"
 
 
 def test_the_schema_is_a_schema_and_accepts_its_own_example() -> None:
@@ -93,8 +92,3 @@ def test_both_give_the_same_verdict_on_events_with_one_thing_changed(data: st.Da
     elif isinstance(holder, dict):
         holder[data.draw(st.sampled_from(["novelty", "reason", "origin", "holder"]))] = data.draw(ODD)
     assert (event_misfit(value) is None) == VALIDATOR.is_valid(value)
-
-
-if __name__ == "__main__":
-    SHIPPED.parent.mkdir(exist_ok=True)
-    SHIPPED.write_text(json.dumps(event_schema(), indent=2, ensure_ascii=False) + "\n", "utf-8")

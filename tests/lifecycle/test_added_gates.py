@@ -74,14 +74,14 @@ def standing_in(governed: Governed, lane: str, policy: str) -> None:
 
 
 def test_every_move_that_begins_with_a_packet_can_bear_a_gate() -> None:
-    assert [row.typed for row in BEARING] == list(TYPED)
+    assert [row.typed for row in BEARING] == list(TYPED), "say in TYPED, above, from which lane and how it is typed"
     without = {row.command for row in TRANSITIONS if row not in BEARING}
     assert without == {"new", "activate", "supersede", "abandon"}
 
 
 def test_the_schema_names_these_moves() -> None:
     accepted = [typed for typed in [row.typed for row in TRANSITIONS] + ["elsewhere", ""] if not faults(typed)]
-    assert accepted == list(TYPED)
+    assert accepted == list(TYPED), "the moves are listed in schemas/policy.schema.json"
 
 
 def faults(on: str) -> list[str]:

@@ -31,7 +31,7 @@ def test_the_protocols_hold_every_transition_of_the_table() -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_our_own_protocols_are_those_of_the_lifecycle(path: str) -> None:
-    assert (ROOT / path).read_text("utf-8") == PAGES[path], "write it anew: delete it, then workpacket init"
+    assert (ROOT / path).read_text("utf-8") == PAGES[path], "run `just reference`"
 
 
 @pytest.mark.parametrize("path", PAGES)

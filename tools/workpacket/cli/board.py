@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.cached_output import run_cached
 from workpacket.cli.options import Arguments, Command, Option, chosen
 
-# As `cli.governing.ACTING`, which is too heavy for what only shows.
+# As `cli.packet_command.ACTING`, which is too heavy for what only shows.
 _KINDS = ("human", "agent", "ci")
 
 

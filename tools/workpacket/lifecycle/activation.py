@@ -77,7 +77,7 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 class ActivationEvidence(Value):
     """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included.
 
-    Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.approval`), which no
+    Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.gates`), which no
     waiver can lift.
     """
 

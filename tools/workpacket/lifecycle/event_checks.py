@@ -2,7 +2,7 @@
 
 An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
 the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
-there. Whether people approved it is judged where all approvals are (`shell.approval_check`).
+there. Whether people approved it is judged where all approvals are (`shell.approvals.check`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class StopReason(Reason, kw_only=True):
     remedies: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        Reason.__post_init__(self)  # zero-argument super() does not survive slots=True
+        super().__post_init__()
         if self.exit_code not in EXIT_RANGES[self.stops]:
             raise ValueError(f"{self.code}: exit status {self.exit_code} is outside the family {self.stops!r}")
         if not self.remedies:

@@ -1,5 +1,5 @@
 """What is demanded of governance documents: one rule a class, one module a kind of document.
 
-The name of the class is the code (`StubChecklistShape` is `stub_checklist_shape`), the docstring its title and its
-reason, and `workpacket.rules.all_rules.RULES` the list of them all. Nothing is registered behind anyone's back.
+The name of the class is the code (`SectionMissing` is `section_missing`), the docstring its title and its
+reason. Lists called `RULES` say which are run; nothing is registered behind anyone's back.
 """

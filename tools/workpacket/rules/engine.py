@@ -1,4 +1,4 @@
-"""Runs the rules: faults of one document, findings across documents. Severity comes later, in `grading`."""
+"""Runs the rules: faults of one document, findings across documents. Severity comes later, in `settings`."""
 
 from __future__ import annotations
 

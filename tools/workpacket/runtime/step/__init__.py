@@ -3,7 +3,7 @@
 A `CheckpointEmitter` stands before the generation gate, so the checkpoint is durable before anything may stop the step.
 `ResumeMiddleware` stands first: it finds the latest checkpoint, or the one of a retry token, judges whether it still
 holds, restores what the layers before it found out, and has the pipeline continue at the cursor. See
-docs/runtime/step.md, and `step_pipeline` for the pipeline itself.
+docs/runtime/step.md, and its module `pipeline` for the pipeline itself.
 """
 
 from __future__ import annotations

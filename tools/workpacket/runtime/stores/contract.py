@@ -1,4 +1,4 @@
-"""What a store promises. Three stores keep it; `workpacket.runtime.testing` proves it of any store.
+"""What a store promises. Three stores keep it; `workpacket.runtime.testing` tests most of it for any store.
 
 A store keeps streams of events and, beside them, payloads, leases and an index. The promises, in the order in which an
 append keeps them, all inside one transaction:
