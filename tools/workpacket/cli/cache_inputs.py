@@ -11,6 +11,7 @@ from workpacket.cli.read_only import NOBODY
 from workpacket.documents.places import PLACES
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.shell.checking.cache import MANY
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.log_files import LOG_STATE
@@ -19,7 +20,8 @@ from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 
 # The folders of all documents below .GOV, with everything that lies in them.
-_DOCUMENTS = sorted({f"{'/'.join(place.split('/')[:2])}/" for place, _ in PLACES if place.startswith(".GOV/")})
+_SEGMENTS = [place.split("/") for place, _ in PLACES]
+_DOCUMENTS = sorted({f"{top}/{folder}/" for top, folder, *_ in _SEGMENTS if top == GOVERNANCE_FOLDER})
 
 
 def everything(repository: Repository) -> Facts:

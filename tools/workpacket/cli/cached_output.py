@@ -10,6 +10,7 @@ import os
 import sys
 import time
 
+from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.checking.cache import RACY_NS, Cache, Shown
 from workpacket.shell.folder_state import describe, unchanged
 from workpacket.shell.tree import Found, look_at
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     Files = Sequence[Found]
 
 # Files other than documents on which every output rests.
-SETTINGS_FILES = ("pyproject.toml", ".GOV/policy/policy.toml")
+SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
 
 
 class Output:

@@ -8,6 +8,7 @@ from importlib import import_module
 from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.tree import find_documents
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from workpacket.cli.options import Arguments
 
 # What lies below .GOV is described as whole folders (`looked_at`), which takes half as long for ten thousand files.
-_ELSEWHERE = tuple(folder for folder in ROOTS if folder != ".GOV")
+_ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 def lasting(arguments: Arguments, module: str) -> int:

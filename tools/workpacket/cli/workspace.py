@@ -6,8 +6,7 @@ import os
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import locate
-
-GOVERNANCE_FOLDER = ".GOV"
+from workpacket.model.layout import GOVERNANCE_FOLDER
 
 
 class Workspace:

@@ -15,6 +15,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from workpacket.approvals.decide import Verdict
-
-STUBS = ".GOV/task_packets/stubs"
-PACKETS = ".GOV/task_packets"
-REFINEMENTS = ".GOV/refinements"
 
 
 class PacketFacts(Value):
@@ -62,15 +59,15 @@ class PacketFacts(Value):
 
     @property
     def stub_path(self) -> str:
-        return self.stub_source.path if self.stub_source is not None else f"{STUBS}/{self.id}.md"
+        return self.stub_source.path if self.stub_source is not None else stub_path(self.id.text)
 
     @property
     def packet_path(self) -> str:
-        return self.packet_source.path if self.packet_source is not None else f"{PACKETS}/{self.id}.md"
+        return self.packet_source.path if self.packet_source is not None else packet_paths(self.id.text)[0]
 
     @property
     def refinement_path(self) -> str:
-        return self.refinement_source.path if self.refinement_source is not None else f"{REFINEMENTS}/{self.id}.md"
+        return self.refinement_source.path if self.refinement_source is not None else refinement_paths(self.id.text)[0]
 
     @property
     def lane(self) -> str:

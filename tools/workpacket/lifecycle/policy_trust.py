@@ -10,11 +10,9 @@ from typing import Final
 
 from workpacket.lifecycle.drafts import Planned
 from workpacket.lifecycle.gates import ANCHORING
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan
 from workpacket.text.source import Source
-
-SIGNERS_PATH: Final = ".GOV/policy/allowed_signers"
 
 _TABLE: Final = """
 # Who may approve what. One person may do it all; with a second one, `separation = ["author"]` asks for both of them.

@@ -8,6 +8,7 @@ from typing import cast
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
+from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
 from workpacket.text.limits import PATH_LENGTH
@@ -110,11 +111,14 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
     return window if 1 <= window[0] <= window[1] else None
 
 
+_FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
+
+
 def candidates(name: str) -> tuple[str, ...]:
     """Where a specification that a refinement names may lie."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
-    return (name,) if "/" in name else (name, f".GOV/{name}", f".GOV/spec/{name}", f".GOV/roles_shared/{name}")
+    return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:

@@ -16,7 +16,7 @@ from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
-from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.shell.base.revision import Base, tree_at
 from workpacket.shell.transactions.failures import changing_nothing
 from workpacket.shell.transactions.journal import TEMPORARY_PREFIX

@@ -28,7 +28,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import terms_of, written
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.shell.approvals.envelope_index import others_than
 from workpacket.shell.approvals.envelopes import (

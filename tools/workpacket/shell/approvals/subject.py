@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import SpecPointer
-from workpacket.documents.stub import SPEC_POINTER
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
@@ -70,17 +69,9 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
     return ApprovalSubject(files, _packet_scope(files), refinement_of(read, packet))
 
 
-def refinement_paths(packet: str) -> tuple[str, str]:
-    return f".GOV/refinements/{packet}.md", f".GOV/task_packets/{packet}/refinement.md"
-
-
 def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
     """What the gate `activation` is about, with its path; nothing where there is none."""
     return _first(read, refinement_paths(packet))
-
-
-def packet_paths(packet: str) -> tuple[str, str]:
-    return f".GOV/task_packets/{packet}.md", f".GOV/task_packets/{packet}/packet.md"
 
 
 def policy_files(tree: Tree) -> dict[str, bytes]:
@@ -113,10 +104,6 @@ def spec_places(read: Committed) -> tuple[str, ...]:
 
 def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
     return next((((path, data),) for path in paths if (data := read(path)) is not None), ())
-
-
-def stub_path(packet: str) -> str:
-    return f".GOV/task_packets/stubs/{packet}.md"
 
 
 def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from workpacket.documents.lockfiles.allowlist import Leave
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.policy import POLICY_PATH, dependency_leave
+from workpacket.lifecycle.policy import dependency_leave
+from workpacket.model.layout import POLICY_PATH
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 

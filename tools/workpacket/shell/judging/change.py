@@ -13,12 +13,13 @@ from workpacket.ledger.verify import read_logs, verify_append_only
 from workpacket.lifecycle.event_checks import Around, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed

@@ -10,20 +10,16 @@ from functools import partial
 from workpacket.audit.expired import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.ledger.checkpoints import (
-    CHECKPOINTS_FOLDER,
-    Checkpoint,
-    checkpoint_findings,
-    signatures_without_event,
-)
+from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
+from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, object_ids, paths_below, read_logged
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
