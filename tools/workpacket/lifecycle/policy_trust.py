@@ -52,9 +52,9 @@ def plan_trust(
 def _changes(
     policy: Source, signers: Source | None, repository: str, principal: str, line: str
 ) -> Iterator[FileChange]:
-    from workpacket.text.toml_strict import load_toml
+    from workpacket.documents.policy import PolicyDocument
 
-    root = load_toml(policy).root
+    root = PolicyDocument(policy).root
     if root is not None and root.get("approvals") is None:
         gates = "".join(_GATE.format(gate=gate, role=role) for gate, role in _GATES.items())
         text = _ended(policy.text) + _TABLE.format(repository=repository, principal=principal) + gates
