@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from lifecycle.governed import Governed
-from lifecycle.signed import NAME, Signed
+from lifecycle.signed import NAME, REFINEMENT, Signed
+from workpacket.documents.document import Document
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.stub import Stub
+from workpacket.ledger import log as log_module
+from workpacket.text.source import Source
 
 POLICY = ".GOV/policy/policy.toml"
 
@@ -57,3 +63,40 @@ def test_a_check_parses_the_policy_of_each_revision_once(signed: Signed, parses:
     parses.clear()
     signed.governed("check", "--no-cache")
     assert (parses[base], parses[here]) == (1, 1)
+
+
+def test_a_refused_activation_takes_each_document_apart_once(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed.begin()
+    signed.ready()
+    governed = signed.governed
+    stub, pointer = f".GOV/task_packets/stubs/{NAME}.md", ".GOV/roles_shared/SPEC_CURRENT.md"
+    # Texts that no other test of this process has read.
+    governed.replace(stub, "Greet the user", f"Greet the user of {governed.root}")
+    governed.write(pointer, f"{governed.read(pointer)}\nOf {governed.root.name}.\n")
+    governed.commit("Documents of its own")
+    counted: Counter[str] = Counter()
+    for reader in (Stub, SpecPointer, Refinement):
+
+        def counting(self: Document, source: Source, read: Any = reader.__init__) -> None:
+            counted[source.path] += 1
+            read(self, source)
+
+        monkeypatch.setattr(reader, "__init__", counting)
+    assert "approval_missing" in governed.refused("create-task-packet", NAME)
+    assert counted == {stub: 1, pointer: 1, REFINEMENT: 1}
+
+
+def test_a_refused_activation_decodes_each_event_once(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed.begin()
+    signed.ready()
+    counted: Counter[str] = Counter()
+    decode = log_module.decode_event
+
+    def counting(folder: str, name: str, *given: Any, **how: Any) -> Any:
+        counted[name] += 1
+        return decode(folder, name, *given, **how)
+
+    monkeypatch.setattr(log_module, "decode_event", counting)
+    assert "approval_missing" in signed.governed.refused("create-task-packet", NAME)
+    assert counted
+    assert set(counted.values()) == {1}

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 from workpacket.documents.refinement import Refinement
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
-from workpacket.rules.specification import anchor_problem, candidates, window_of
+from workpacket.rules.specification import anchor_problem, window_of
 from workpacket.text.quotation import contains_excerpt, contains_token, folded
 from workpacket.text.source import Source
 from workpacket.value import Value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.stub import Stub
@@ -47,15 +48,15 @@ class PacketFacts(Value):
 
     @cached_property
     def stub(self) -> Stub | None:
-        return Stub(self.stub_source) if self.stub_source is not None else None
+        return read_once(Stub, self.stub_source) if self.stub_source is not None else None
 
     @cached_property
     def packet(self) -> Packet | None:
-        return Packet(self.packet_source) if self.packet_source is not None else None
+        return read_once(Packet, self.packet_source) if self.packet_source is not None else None
 
     @cached_property
     def refinement(self) -> Refinement | None:
-        return Refinement(self.refinement_source) if self.refinement_source is not None else None
+        return read_once(Refinement, self.refinement_source) if self.refinement_source is not None else None
 
     @property
     def stub_path(self) -> str:

@@ -34,6 +34,9 @@ SPECIFICATIONS_FOLDER = ".GOV/spec"
 TEMPLATES_FOLDER = ".GOV/templates"
 SCHEMAS_FOLDER = ".GOV/schemas"
 
+# Of files that a command is about to put in place: no reader takes them for what they will be.
+TEMPORARY_PREFIX = ".workpacket-"
+
 LARGEST_EVENT = 256 * 1024
 # More of a write-once file is read than it may have, so that one that is too large is seen and not taken for another.
 LARGEST_WRITE_ONCE = 512 * 1024

@@ -27,6 +27,7 @@ from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.git.history import line_times
+from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.lifecycle.gates import CONSUMING
@@ -36,7 +37,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
-from workpacket.shell.approvals.envelopes import blob_id, logged_packets, read_file
+from workpacket.shell.approvals.envelopes import logged_packets, read_file
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import (

@@ -15,8 +15,9 @@ from functools import cached_property
 
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.statement import Spec, Subject
+from workpacket.documents.document import read_once
 from workpacket.documents.refinement import Refinement
-from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.envelopes import read_file
@@ -49,7 +50,7 @@ class ApprovalSubject(Value):
     def anchor(self) -> str:
         """The places of the specification that the refinement names; only a repository with one asks for them."""
         for path, data in self.refinement:
-            anchors = (anchor.get("spec_anchor") for anchor in Refinement(_source(path, data)).anchors)
+            anchors = (anchor.get("spec_anchor") for anchor in read_once(Refinement, _source(path, data)).anchors)
             return "; ".join(node.text or "" for node in anchors if node is not None)
         return ""
 
@@ -94,12 +95,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 def spec_places(read: Committed) -> tuple[str, ...]:
     """Where the specification that the pointer names may lie; nowhere, where there is no pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
-    target = SpecPointer(_source(SPEC_POINTER, pointer)).target if pointer is not None else None
-    if target is None:
-        return ()
-    from workpacket.rules.specification import candidates
-
-    return candidates(target.value)
+    return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 
 
 def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
@@ -111,13 +107,13 @@ def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
 
     path = stub_path(packet)
     data = read(path)
-    return _scope(item.value for item in Stub(_source(path, data)).in_scope) if data is not None else ()
+    return _scope(item.value for item in read_once(Stub, _source(path, data)).in_scope) if data is not None else ()
 
 
 def _packet_scope(files: tuple[tuple[str, bytes], ...]) -> tuple[str, ...]:
     from workpacket.documents.packet import Packet
 
-    return _scope(item.value for path, data in files for item in Packet(_source(path, data)).in_scope_paths)
+    return _scope(item.value for path, data in files for item in read_once(Packet, _source(path, data)).in_scope_paths)
 
 
 def _scope(items: Iterable[str]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
 from workpacket.audit.tracing import proved_path
+from workpacket.documents.spec_pointer import candidates
 from workpacket.git.history import status
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
@@ -27,7 +28,6 @@ from workpacket.model.findings import Finding
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
 from workpacket.model.reasons import Reason
-from workpacket.rules.specification import candidates
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base.revision import known_to

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
-from workpacket.documents.spec_pointer import SpecPointer
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.events import Actor
@@ -101,16 +101,6 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
         except OSError:
             continue
     return None
-
-
-def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Where the specification may lie to which the pointer points."""
-    target = SpecPointer(pointer).target if pointer is not None else None
-    if target is None:
-        return ()
-    from workpacket.rules.specification import candidates
-
-    return candidates(target.value)
 
 
 def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:
