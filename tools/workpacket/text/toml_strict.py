@@ -150,7 +150,9 @@ def _name(written: str) -> str:
     if written.startswith("'"):
         return written[1:-1]
     if written.startswith('"'):
-        return str(_parsed(f"key = {written}")["key"])
+        import tomllib
+
+        return str(tomllib.loads(f"key = {written}")["key"])
     return written
 
 
