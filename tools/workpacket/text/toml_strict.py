@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import Any
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
@@ -18,6 +17,10 @@ from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
 from workpacket.text.node import Node, Scalar
 from workpacket.text.source import Fault, Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NOTHING = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*+")
 _KEY_PART = lazy_pattern(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
