@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.approvals.envelope import PAYLOAD_TYPE, SUFFIX, Envelope, pae, read_envelope, write_envelope
+from workpacket.approvals.envelope import PAYLOAD_TYPE, Envelope, pae, read_envelope, write_envelope
 from workpacket.approvals.refusal import Refusal
+from workpacket.model.layout import ENVELOPE_SUFFIX
 
 KEY_ID = "SHA256:" + "A" * 43
 NAME, DATA = write_envelope(b"payload", KEY_ID, b"signature")
 
 
 def named(data: bytes) -> tuple[str, bytes]:
-    return hashlib.sha256(data).hexdigest() + SUFFIX, data
+    return hashlib.sha256(data).hexdigest() + ENVELOPE_SUFFIX, data
 
 
 def code_of(data: bytes) -> str:
@@ -36,7 +37,7 @@ def changed(**changes: object) -> bytes:
 @given(st.binary(max_size=200), st.binary(min_size=1, max_size=200))
 def test_what_is_written_is_read(payload: bytes, signature: bytes) -> None:
     name, data = write_envelope(payload, KEY_ID, signature)
-    assert read_envelope(name, data) == Envelope(name.removesuffix(SUFFIX), payload, KEY_ID, signature)
+    assert read_envelope(name, data) == Envelope(name.removesuffix(ENVELOPE_SUFFIX), payload, KEY_ID, signature)
 
 
 def test_the_name_is_the_digest_of_the_file() -> None:
@@ -47,7 +48,9 @@ def test_the_encoding_that_is_signed_is_that_of_the_dsse_protocol() -> None:
     assert pae(b"hello world") == b"DSSEv1 28 application/vnd.in-toto+json 11 hello world"
 
 
-@pytest.mark.parametrize("name", ["", "x", "0" * 64 + SUFFIX, NAME.upper(), NAME + ".bak", NAME.removesuffix(SUFFIX)])
+@pytest.mark.parametrize(
+    "name", ["", "x", "0" * 64 + ENVELOPE_SUFFIX, NAME.upper(), NAME + ".bak", NAME.removesuffix(ENVELOPE_SUFFIX)]
+)
 def test_another_name_is_refused(name: str) -> None:
     refusal = read_envelope(name, DATA)
     assert isinstance(refusal, Refusal)

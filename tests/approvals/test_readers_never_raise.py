@@ -12,7 +12,7 @@ from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
 from softkeys import KINDS, packed, shared_key
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import SUFFIX, Envelope, read_envelope
+from workpacket.approvals.envelope import Envelope, read_envelope
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import Policy, policy_from_toml
@@ -21,6 +21,7 @@ from workpacket.approvals.revoked_keys import read_revoked_keys
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
 from workpacket.approvals.statement import Statement, read_statement
 from workpacket.approvals.trust import Pin, read_pin
+from workpacket.model.layout import ENVELOPE_SUFFIX
 
 
 @cache
@@ -41,7 +42,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @given(damaged())
 def test_every_reader_answers_with_its_value_or_with_refusals(data: bytes) -> None:
-    name = hashlib.sha256(data).hexdigest() + SUFFIX
+    name = hashlib.sha256(data).hexdigest() + ENVELOPE_SUFFIX
     assert isinstance(read_envelope(name, data), Envelope | Refusal)
     assert isinstance(read_statement(data), Statement | Refusal)
     assert isinstance(read_allowed_signers(data), Signers | tuple)
@@ -64,7 +65,7 @@ def test_every_signature_is_judged(data: bytes, message: bytes) -> None:
 def test_every_gate_gets_a_verdict_and_no_damage_opens_it(
     policy: bytes, signers: bytes, revoked: bytes, file: bytes
 ) -> None:
-    name = hashlib.sha256(file).hexdigest() + SUFFIX
+    name = hashlib.sha256(file).hexdigest() + ENVELOPE_SUFFIX
     verdict = decide(facts(EnvelopeFile(name, file), policy=PolicyFiles(policy, signers, revoked)))
     assert not verdict.met or (file, policy) == (envelope().data, POLICY.encode())
 
@@ -77,7 +78,7 @@ def test_no_message_repeats_an_endless_text() -> None:
         f'{{"{endless}":1,"{endless}":2}}'.encode(),
         f'{{"payload":[{"9" * 1000}]}}'.encode(),
     ]
-    files = {hashlib.sha256(document).hexdigest() + SUFFIX: document for document in documents}
+    files = {hashlib.sha256(document).hexdigest() + ENVELOPE_SUFFIX: document for document in documents}
     refusals = [
         *(read_statement(document) for document in documents),
         *(read_envelope(name, document) for name, document in files.items()),

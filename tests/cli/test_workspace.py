@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from git.scratch import bare_bones
 from workpacket.cli.workspace import open_workspace
+from workpacket.errors import WorkpacketError
 
 
 @pytest.fixture
 def linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A linked work tree, as `git worktree add` makes it: `.git` is a file that leads to the common folder."""
+    bare_bones(tmp_path / "main")
     private = tmp_path / "main/.git/worktrees/linked"
     private.mkdir(parents=True)
     (private / "commondir").write_text("../..\n")
+    (private / "HEAD").write_text("ref: refs/heads/linked\n")
     tree = tmp_path / "linked"
     (tree / ".GOV/task_packets").mkdir(parents=True)
     (tree / ".git").write_text(f"gitdir: {private}\n")
@@ -40,3 +45,18 @@ def test_without_git_the_folder_of_the_documents_is_the_repository(linked: Path)
     (linked / ".git").unlink()
     workspace = open_workspace()
     assert (workspace.root, workspace.common_dir) == (str(linked), None)
+
+
+def test_a_folder_of_documents_does_not_hide_the_repository_around_it(linked: Path) -> None:
+    (linked / "deep/.GOV").mkdir(parents=True)
+    os.chdir(linked / "deep")
+    assert open_workspace().root == str(linked)
+
+
+def test_a_repository_that_is_named_and_not_there_is_not_replaced_by_documents(
+    linked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(linked / "nowhere"))
+    with pytest.raises(WorkpacketError) as caught:
+        open_workspace()
+    assert caught.value.code == "no_repository"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from git.scratch import bare_bones
+
 # Folder of the corpus (a file name, where one file is meant) and where its files live in a repository.
 PLACES = {
     "handshake/stubs": ".GOV/task_packets/stubs",
@@ -37,7 +39,7 @@ def corpus() -> Path:
 def lay_out(root: Path) -> int:
     """Copies the corpus into `root` and returns the number of files."""
     source = corpus()
-    (root / ".git").mkdir(parents=True)
+    bare_bones(root)
     for path, target in _targets(source):
         (root / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, root / target)

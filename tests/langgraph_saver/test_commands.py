@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.places import Place
+from git.scratch import bare_bones
 from langgraph_saver.worlds import SETTINGS, conversation, put, texts, thread, values
 from workpacket.runtime.langgraph import WorkpacketSaver
 
@@ -40,7 +41,7 @@ def test_a_thread_is_verified_followed_and_moved_and_is_no_run(place: Place, tmp
     assert "is a thread of LangGraph's and no run" in shown.stderr
     assert "workpacket runs tail langgraph/t" in shown.stderr
     assert place("runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
-    (tmp_path / "two" / ".git").mkdir(parents=True)
+    bare_bones(tmp_path / "two")
     two = Place(tmp_path / "two", place.capture)
     assert "runs tail langgraph/t" in two("runs", "import", str(place.root / "t.jsonl")).stdout
     with saver_of(two) as saver:
@@ -55,7 +56,7 @@ def test_an_export_that_was_tampered_with_is_not_taken_over(place: Place, tmp_pa
     lines = place("runs", "export", "langgraph/t").stdout
     for number, found in (("no base64", '"base64":"%%'), ("another payload", '"base64":"eA==')):
         (tmp_path / "bad.jsonl").write_text(lines.replace('"base64":"', found, 1), "utf-8")
-        (tmp_path / number / ".git").mkdir(parents=True)
+        bare_bones(tmp_path / number)
         other = Place(tmp_path / number, place.capture)
         assert other("runs", "import", str(tmp_path / "bad.jsonl")).returncode == 70
         assert other("runs", "verify").returncode == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from git.scratch import bare_bones
 from runtime.test_tutorial import BLOCK, play
 
 PAGES = Path(__file__).parents[2] / "docs" / "runtime"
@@ -16,7 +17,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "runtime"
 def test_the_page_is_what_happens(page: str, commands: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKPACKET_STORE", "runs.db")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
+    bare_bones(tmp_path)
     played = 0
     for match in BLOCK.finditer((PAGES / page).read_text("utf-8")):
         named = re.search(r"file=(\S+)", match["info"])

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
-from workpacket.ledger.log import LARGEST_EVENT, EventWriter, Format, Happening, decode_event, next_event
+from workpacket.ledger.log import EventWriter, Format, Happening, decode_event, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
 from workpacket.model.findings import Finding
+from workpacket.model.layout import LARGEST_EVENT
 
 FOLDER = f".GOV/log/{PACKET}"
 

@@ -14,11 +14,12 @@ from workpacket.ledger.checkpoints import (
     judge_checkpoints,
     reach,
 )
-from workpacket.ledger.log import LARGEST_EVENT, Happening, Log
+from workpacket.ledger.log import Happening, Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
+from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.plan import digest
 
 OTHER = "WP-2-Stove-v1"

@@ -10,11 +10,12 @@ from lifecycle.world import adopted
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import BEARING, added_gates, moves_under
 from workpacket.lifecycle.drafts import Refused
-from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy, lifecycle_policy
+from workpacket.lifecycle.policy import AddedGate, LifecyclePolicy, lifecycle_policy
 from workpacket.lifecycle.side_moves import block
 from workpacket.lifecycle.transitions import TRANSITIONS, transition
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
+from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Plain
 from workpacket.text.source import Source

@@ -13,10 +13,10 @@ from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge
 from lifecycle.signed import MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
 from lifecycle.world import ADDED
 from workpacket.lifecycle.added_lanes import added_lanes
-from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.lifecycle.transitions import table_faults, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN, WAY, AddedLane
+from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.base.policy import lifecycle_of
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined

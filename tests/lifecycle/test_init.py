@@ -16,7 +16,7 @@ from lifecycle.governed import QA, Governed
 from lifecycle.world import ADDED
 from workpacket.cli.init import instructions, skills
 from workpacket.lifecycle.init import AGENTS, BEGIN, END, known_digest, marked
-from workpacket.lifecycle.policy import POLICY_PATH, AddedGate, LifecyclePolicy
+from workpacket.lifecycle.policy import AddedGate, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
     DIALECTS,
     GOV_JUST,
@@ -27,6 +27,7 @@ from workpacket.lifecycle.starter_documents import (
     starting_files,
 )
 from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
+from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.governing import starter_files
 from workpacket.shell.governing.starter_files import SHIPPED, read_package
 

@@ -13,7 +13,7 @@ import pytest
 from lifecycle.governed import Governed
 from workpacket.cli import cached_output, read_only
 from workpacket.git.repository import find_repository
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.checking import repository as checking
 
 NAMES = tuple(f"WP-1-P{number}-v1" for number in range(4))

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from workpacket.documents.packet import PacketText, render_packet
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH, empty_board, empty_registry, entry_line
+from workpacket.documents.register_table import empty_board, empty_registry, entry_line
 from workpacket.documents.task_board import TaskBoard
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.adoption import adopt
 from workpacket.lifecycle.drafts import Answer, Planned
-from workpacket.lifecycle.facts import PACKETS, Facts, PacketFacts
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.model.events import LOG_FOLDER, Actor
+from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import AddedLane, LaneTable
+from workpacket.model.layout import BOARD_PATH, LOG_FOLDER, PACKETS, REGISTRY_PATH
 from workpacket.model.plan import FileSeen, FolderSeen, Moment, digest
 from workpacket.text.source import Source
 

@@ -31,7 +31,7 @@ from workpacket.runtime.records.state import fold
 from workpacket.runtime.resume.observe import DigestObserver, EnvironmentObserver
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.place import git_common_dir, store_path, work_tree_of
+from workpacket.runtime.stores.place import store_path, work_tree_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 from workpacket.runtime.testing import ManualClock
 
@@ -105,20 +105,21 @@ def test_worktrees_share_the_store_of_their_repository(tmp_path: Path) -> None:
     assert store_path(linked / "deep").resolve() == store_path(main).resolve()
     assert work_tree_of(linked / "deep") == linked
     common = Path(git(linked, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-    assert git_common_dir(linked) == common.resolve()
+    assert store_path(linked).parents[1] == common.resolve()
 
 
 def test_a_separate_git_dir_is_followed_and_a_broken_one_is_named(tmp_path: Path) -> None:
     work = tmp_path / "work"
     git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "store"), str(work))
-    assert git_common_dir(work) == (tmp_path / "store").resolve()
+    assert store_path(work).parents[1] == (tmp_path / "store").resolve()
     (work / ".git").write_bytes(b"\xff\xfe")
-    with pytest.raises(WorkpacketError):
-        git_common_dir(work)
+    with pytest.raises(WorkpacketError) as caught:
+        store_path(work)
+    assert caught.value.code == "storage_unsuitable"
 
 
 def test_outside_a_repository_the_store_is_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workpacket.runtime.stores.place.work_tree_of", lambda _: None)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert store_path(tmp_path) == tmp_path / ".workpacket" / "runs.db"
 
 

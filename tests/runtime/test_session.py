@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from architecture.source_tree import ROOT
+from git.scratch import bare_bones
 from runtime.test_tutorial import BLOCK, play
 from runtime.worlds import World
 from workpacket.runtime import RunBlocked, RunCancelled, Runtime, Settings
@@ -348,7 +349,7 @@ def blocks() -> Iterator[tuple[str, str]]:
 
 def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
+    bare_bones(tmp_path)
     played = 0
     for info, body in blocks():
         if info.startswith("python file="):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import workpacket
+from git.scratch import bare_bones
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "runtime" / "tutorial.md"
@@ -53,7 +54,7 @@ def play(folder: Path, info: str, body: str) -> list[str]:
 
 def test_the_tutorial_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".git").mkdir()
+    bare_bones(tmp_path)
     played = 0
     for info, body in blocks():
         named = re.search(r"file=(\S+)", info)

@@ -12,10 +12,11 @@ from typing import Any
 
 from attacks.generator.people import ALICE, BOB, CAROL, MALLORY, OSCAR, People
 from softkeys import SoftKey
-from workpacket.approvals.envelope import SUFFIX, pae, write_envelope
+from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.instants import write_instant
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Spec, Statement, Subject
+from workpacket.model.layout import ENVELOPE_SUFFIX
 from workpacket.value import replace
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -149,11 +150,11 @@ class Scenario:
     def add_json(self, content: str) -> str:
         """Adds an envelope file with this text, under its right name."""
         data = content.encode()
-        return self.add_file(sha256(data) + SUFFIX, data)
+        return self.add_file(sha256(data) + ENVELOPE_SUFFIX, data)
 
     def add_file(self, name: str, data: bytes) -> str:
         self.envelopes[name] = data
-        return name.removesuffix(SUFFIX)
+        return name.removesuffix(ENVELOPE_SUFFIX)
 
     def take_envelope(self) -> bytes:
         """The only envelope so far, out of the scenario, to be changed and put back."""

@@ -14,10 +14,10 @@ from workpacket.approvals.json_input import load_json
 from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import canonical_bytes
+from workpacket.model.layout import envelope_name
 from workpacket.value import Value
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
-SUFFIX = ".dsse.json"
 _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
@@ -46,7 +46,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
         }
     )
     data = content + b"\n"
-    return hashlib.sha256(data).hexdigest() + SUFFIX, data
+    return envelope_name(hashlib.sha256(data).hexdigest()), data
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Refusal:
@@ -59,7 +59,7 @@ def read_envelope(name: str, data: bytes) -> Envelope | Refusal:
 
 def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
-    if name != digest + SUFFIX:
+    if name != envelope_name(digest):
         raise RefusalError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]

@@ -69,11 +69,12 @@ class Policy(Value):
 
 def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
     """The `[approvals]` table of a policy file; its other tables belong to others."""
-    import tomllib
+    from workpacket.text.toml_strict import plain_toml
 
     try:
-        document = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as fault:
+        # The bare values, not the tree of nodes: there a date is text, and here it is a fault.
+        document = plain_toml(data.decode("utf-8"))
+    except (ValueError, RecursionError) as fault:
         return (Refusal("policy_malformed", f"not TOML: {fault}", path),)
     if "approvals" not in document:
         return (

@@ -12,12 +12,8 @@ from workpacket.approvals.policy import Policy, policy_from_toml
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.revoked_keys import read_revoked_keys
 from workpacket.approvals.statement import Subject
+from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.value import Value
-
-FOLDER = ".GOV/policy"
-POLICY_PATH = f"{FOLDER}/policy.toml"
-SIGNERS_PATH = f"{FOLDER}/allowed_signers"
-REVOKED_PATH = f"{FOLDER}/revoked_keys"
 
 
 class Trusted(Value):

@@ -17,9 +17,9 @@ from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
-from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
 from workpacket.value import Value, replace
 
@@ -385,7 +385,7 @@ def owner_of(facts: AuditFacts) -> Callable[[str], str]:
         for path in (packet.stub_path, packet.packet_path, packet.refinement_path):
             known[path] = name
         for decision in facts.decisions.get(name, ()):
-            known[f".GOV/attestations/{decision.envelope}.dsse.json"] = name
+            known[envelope_path(decision.envelope)] = name
         for event in packet.state.verdicts:
             report = event.data.get("report")
             if isinstance(report, Mapping):

@@ -19,11 +19,12 @@ from workpacket.audit.facts import AuditFacts, KnownCommit
 from workpacket.documents.evidence import mapped_evidence
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.scope import outside
 from workpacket.model.events import LogEvent
-from workpacket.rules.specification import anchor_problem, candidates, window_of
+from workpacket.rules.specification import anchor_problem, window_of
 from workpacket.text.quotation import contains_excerpt, contains_token, folded
 from workpacket.text.source import Source
 from workpacket.value import Value

@@ -27,7 +27,7 @@ from workpacket.lifecycle.gates import OPTIONAL, TERMS
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
 from workpacket.report.approval_text import (
     render_changes,
@@ -65,7 +65,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
     mine = [voice.envelope for voice in verdict.voices if voice.principal == principal]
     if not mine or any(refusal.code == "approval_rejected" for refusal in verdict.unmet):
         return None
-    return Written(f"{ATTESTATIONS_FOLDER}/{mine[0]}.dsse.json", verdict, ())
+    return Written(envelope_path(mine[0]), verdict, ())
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Unmet, ...]:
@@ -79,7 +79,6 @@ def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Unmet, ...]:
 
 # A statement holds it on one line of its scope.
 LONGEST_REASON = 200
-_LARGEST = 512 * 1024
 
 
 def approve(arguments: Arguments) -> int:
@@ -238,7 +237,7 @@ def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_LARGEST)
+            return file.read(LARGEST_WRITE_ONCE)
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=str(path)) from error
 

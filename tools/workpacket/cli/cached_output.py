@@ -14,6 +14,7 @@ from importlib import import_module
 
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
+from workpacket.model.layout import GOVERNANCE_FOLDER, POLICY_PATH
 from workpacket.shell.checking.cache import RACY_NS, Cache, Shown
 from workpacket.shell.folder_state import describe, unchanged
 from workpacket.shell.tree import Found, find_documents, look_at
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # Files other than documents on which every output rests.
-SETTINGS_FILES = ("pyproject.toml", ".GOV/policy/policy.toml")
+SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
 
 
 class Output:
@@ -125,7 +126,7 @@ def _folders(extras: Sequence[str]) -> list[str]:
 
 
 # What lies below .GOV is described as whole folders (`looked_at`), which takes half as long for ten thousand files.
-_ELSEWHERE = tuple(folder for folder in ROOTS if folder != ".GOV")
+_ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 class GarbageCollectionOff:

@@ -15,7 +15,7 @@ from workpacket.git.run import run_git
 from workpacket.git.worktrees import is_ignored
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of

@@ -12,9 +12,10 @@ from workpacket.cli.packet_command import conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import ExistingFiles, InitFile, also_ignoring, check, compare, init, paths_of_interest
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, Dialect
 from workpacket.model import exits
+from workpacket.model.layout import POLICY_PATH
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.base.policy import lifecycle_of

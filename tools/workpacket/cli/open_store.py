@@ -14,7 +14,7 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope

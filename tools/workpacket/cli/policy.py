@@ -14,12 +14,13 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.added_gates import added_gates
 from workpacket.lifecycle.gates import ANCHORING
-from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, POLICY_PATH, AddedGate, ChecklistItem, LifecyclePolicy
-from workpacket.lifecycle.policy_trust import SIGNERS_PATH, plan_trust
+from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.policy_trust import plan_trust
 from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
+from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.report.escape import escape
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals

@@ -17,6 +17,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.gate_queries import Question
@@ -76,7 +77,8 @@ def show_json(arguments: Arguments, data: Mapping[str, Json]) -> int:
 
 
 # The folders of all documents below .GOV, with everything that lies in them.
-_DOCUMENTS = sorted({f"{'/'.join(place.split('/')[:2])}/" for place, _ in PLACES if place.startswith(".GOV/")})
+_SEGMENTS = [place.split("/") for place, _ in PLACES]
+_DOCUMENTS = sorted({f"{top}/{folder}/" for top, folder, *_ in _SEGMENTS if top == GOVERNANCE_FOLDER})
 
 
 def all_facts(repository: Repository) -> Facts:

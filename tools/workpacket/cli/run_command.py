@@ -17,6 +17,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
 from workpacket.runtime import scripted
@@ -127,7 +128,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 def require_packet(packet: str) -> None:
     """Work is done from packets. From a stub nobody can start."""
     root = open_workspace().root
-    folder = os.path.join(root, ".GOV")
+    folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
         return
     if "/" in packet or not os.path.isfile(os.path.join(folder, "task_packets", f"{packet}.md")):

@@ -15,7 +15,7 @@ from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.runs import linked_runs
 

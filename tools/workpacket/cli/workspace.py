@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from workpacket.errors import WorkpacketError
-
-GOVERNANCE_FOLDER = ".GOV"
+from workpacket.git.discovery import locate
+from workpacket.model.layout import GOVERNANCE_FOLDER
 
 
 class Workspace:
@@ -66,40 +66,28 @@ def _below(root: str, full: str) -> str | None:
 def open_workspace() -> Workspace:
     """The repository around the current folder; outside of git, the nearest folder with governance documents."""
     here = os.getcwd()
-    folder = here
-    while True:
-        git = os.path.join(folder, ".git")
-        if os.path.exists(git):
-            git_dir = _git_dir(git)
-            return Workspace(folder, git_dir, _common_dir(git_dir), here)
-        if os.path.isdir(os.path.join(folder, GOVERNANCE_FOLDER)):
+    try:
+        found = locate(here)
+    except WorkpacketError as error:
+        # Documents are also checked where there is no git, or one that does not work; never instead of a named one.
+        folder = None if os.environ.get("GIT_DIR") else _governed_folder(here)
+        if folder is not None:
             return Workspace(folder, None, None, here)
+        if error.code != "no_repository" or os.environ.get("GIT_DIR"):
+            raise
+        raise WorkpacketError(
+            "no_repository",
+            f"{here} is not in a git repository, and no folder above it holds {GOVERNANCE_FOLDER}",
+            hint="change into the repository, or make one with `git init`",
+        ) from error
+    return Workspace(found.root, found.git_dir, found.common_dir, here)
+
+
+def _governed_folder(here: str) -> str | None:
+    folder = here
+    while not os.path.isdir(os.path.join(folder, GOVERNANCE_FOLDER)):
         parent = os.path.dirname(folder)
         if parent == folder:
-            raise WorkpacketError(
-                "no_repository",
-                f"{here} lies in no git repository, and no folder above it holds {GOVERNANCE_FOLDER}",
-                hint="change into the repository, or make one with `git init`",
-            )
+            return None
         folder = parent
-
-
-def _git_dir(git: str) -> str | None:
-    """In a linked work tree `.git` is a file that points to it."""
-    if not os.path.isfile(git):
-        return git
-    with open(git, encoding="utf-8", errors="surrogateescape") as stream:
-        pointer = stream.read(4096).strip()
-    if not pointer.startswith("gitdir:"):
-        return None
-    return os.path.join(os.path.dirname(git), pointer[len("gitdir:") :].strip())
-
-
-def _common_dir(git_dir: str | None) -> str | None:
-    if git_dir is None:
-        return None
-    try:
-        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="surrogateescape") as stream:
-            return os.path.normpath(os.path.join(git_dir, stream.read(4096).strip()))
-    except OSError:
-        return git_dir if os.path.isdir(git_dir) else None
+    return folder

@@ -10,9 +10,9 @@ declaration is the typed value and each value keeps its place in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import ClassVar, Literal, overload
+from typing import ClassVar, Literal, TypeVar, cast, overload
 
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.edits import Run
@@ -230,3 +230,18 @@ def heading_key(title: str) -> str:
     Remarks in parentheses or brackets, a value behind a colon, marks and emoji do not count.
     """
     return normal_key(title.partition(":")[0])
+
+
+_D = TypeVar("_D", bound=Document)
+
+
+def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
+    """The document of this kind, taken apart once for all who ask for it in a command. Others get the same one, so
+    nothing of it is set."""
+    return cast(_D, _read(kind, source.path, source.text, source.bom))
+
+
+# A command looks closely at one packet and at few others; of many, none is asked for again.
+@lru_cache(maxsize=16)
+def _read(kind: Callable[[Source], Document], path: str, text: str, bom: bool) -> Document:
+    return kind(Source(path, text, bom=bom))

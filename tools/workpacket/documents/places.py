@@ -4,6 +4,25 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    AUDIT_PATH,
+    BOARD_PATH,
+    CHECKPOINTS_FOLDER,
+    GATES_FOLDER,
+    GOVERNANCE_FOLDER,
+    LOG_FOLDER,
+    PACKETS,
+    POLICY_PATH,
+    REFINEMENTS,
+    REGISTRY_PATH,
+    ROLES_FOLDER,
+    SHARED_FOLDER,
+    SPEC_POINTER,
+    STUBS,
+    TEMPLATES_FOLDER,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -14,19 +33,19 @@ if TYPE_CHECKING:
 # The first pattern that fits decides. `*` stands for one or more characters of one path segment. Folders in `ROOTS` are
 # the only ones that are searched.
 PLACES: tuple[tuple[str, str], ...] = (
-    (".GOV/task_packets/stubs/*.md", "stub"),
-    (".GOV/task_packets/*.md", "packet"),
-    (".GOV/task_packets/*/packet.md", "packet"),
-    (".GOV/task_packets/*/refinement.md", "refinement"),
-    (".GOV/refinements/*.md", "refinement"),
-    (".GOV/roles_shared/TASK_BOARD.md", "task_board"),
-    (".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md", "registry"),
-    (".GOV/roles_shared/SIGNATURE_AUDIT.md", "signature_audit"),
-    (".GOV/roles_shared/SPEC_CURRENT.md", "spec_pointer"),
-    (".GOV/roles_shared/ORCHESTRATOR_GATES.json", "orchestrator_gates"),
-    (".GOV/roles/orchestrator/ORCHESTRATOR_GATES.json", "orchestrator_gates"),
-    (".GOV/validator_gates/*.json", "validator_gates"),
-    (".GOV/policy/policy.toml", "policy"),
+    (f"{STUBS}/*.md", "stub"),
+    (f"{PACKETS}/*.md", "packet"),
+    (f"{PACKETS}/*/packet.md", "packet"),
+    (f"{PACKETS}/*/refinement.md", "refinement"),
+    (f"{REFINEMENTS}/*.md", "refinement"),
+    (BOARD_PATH, "task_board"),
+    (REGISTRY_PATH, "registry"),
+    (AUDIT_PATH, "signature_audit"),
+    (SPEC_POINTER, "spec_pointer"),
+    (f"{SHARED_FOLDER}/ORCHESTRATOR_GATES.json", "orchestrator_gates"),
+    (f"{ROLES_FOLDER}/orchestrator/ORCHESTRATOR_GATES.json", "orchestrator_gates"),
+    (f"{GATES_FOLDER}/*.json", "validator_gates"),
+    (POLICY_PATH, "policy"),
     ("kitty-specs/*/tasks/WP*.md", "work_package"),
     ("specs/active/*/checkpoint.yaml", "batch_checkpoint"),
     ("specs/active/*/tasks.yaml", "batch_tasks"),
@@ -40,10 +59,10 @@ PLACES: tuple[tuple[str, str], ...] = (
     (".runr/checkpoints/*.json", "commit_sidecar"),
 )
 
-ROOTS = (".GOV", "kitty-specs", "specs/active", "scopes/active", "docs/progress", ".runr/checkpoints")
+ROOTS = (GOVERNANCE_FOLDER, "kitty-specs", "specs/active", "scopes/active", "docs/progress", ".runr/checkpoints")
 
 # Folders below a root that hold no documents of these kinds and may be very large.
-SKIPPED_FOLDERS = frozenset({".GOV/log", ".GOV/attestations", ".GOV/checkpoints", ".GOV/templates"})
+SKIPPED_FOLDERS = frozenset({LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, TEMPLATES_FOLDER})
 
 # Files people keep beside documents of a kind.
 NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})

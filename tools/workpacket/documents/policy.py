@@ -1,15 +1,31 @@
-"""`policy.toml`: what a repository decided about rules."""
+"""`policy.toml`: what a repository decided about rules, packets, proofs, dependencies and approvals."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from workpacket.documents.document import Document
+from workpacket.model.layout import POLICY_PATH
+from workpacket.text.loaded import Loaded
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 
 class PolicyDocument(Document):
+    """Every section is read from this one tree: each revision of the policy is taken apart once in a process."""
+
     kind = "policy"
 
     def __init__(self, source: Source) -> None:
-        loaded = load_toml(source)
+        loaded = _loaded(source.text)
         super().__init__(source, loaded.root, loaded.faults)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PolicyDocument:
+        """The policy of the work tree or of a commit; '' where there is none."""
+        return cls(Source.from_bytes(POLICY_PATH, data))
+
+
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> Loaded:
+    return load_toml(Source(POLICY_PATH, text))

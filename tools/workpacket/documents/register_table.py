@@ -242,10 +242,6 @@ def plain(cell: Text) -> Text:
     return plain(inner) if group == "text" else inner
 
 
-BOARD_PATH = ".GOV/roles_shared/TASK_BOARD.md"
-REGISTRY_PATH = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
-
-
 def empty_board(lanes: LaneTable = BUILT_IN) -> str:
     return "\n".join(["# Task Board", *(f"\n## {section.heading}" for section in lanes.sections)]) + "\n"
 

@@ -91,9 +91,6 @@ def _row_node(row: AuditRow) -> Node:
     return Node(members, *row.row.span)
 
 
-AUDIT_PATH = ".GOV/roles_shared/SIGNATURE_AUDIT.md"
-
-
 def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, at: datetime) -> Source:
     """The audit with one row more, the newest first; as it was where it has no table, or the token already."""
     audit = SignatureAudit(source)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workpacket.documents.document import Document, TextAt
+from workpacket.documents.document import Document, TextAt, read_once
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
+from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
@@ -57,3 +59,19 @@ def names_passage(name: str) -> bool:
     empty = _NONE | _LATER
     says_none = all(word in empty or word in _FILLING for word in words) and not empty.isdisjoint(words)
     return bool(words) and not says_none
+
+
+_FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
+
+
+def candidates(name: str) -> tuple[str, ...]:
+    """Where a specification that a refinement names may lie."""
+    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
+        return ()
+    return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
+
+
+def specification_places(pointer: Source | None) -> tuple[str, ...]:
+    """Where the specification may lie to which the pointer points; nowhere, where there is no pointer."""
+    target = read_once(SpecPointer, pointer).target if pointer is not None else None
+    return candidates(target.value) if target is not None else ()

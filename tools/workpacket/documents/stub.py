@@ -12,6 +12,7 @@ from functools import cached_property
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt
 from workpacket.documents.work import WorkDocument
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import SPEC_POINTER
 from workpacket.text.fields import Field
 from workpacket.value import NOTHING, Value
 
@@ -150,8 +151,6 @@ CHECKLIST = (
     "Copy relevant scope/acceptance notes from this stub into the official packet.",
     "Move `.GOV/roles_shared/TASK_BOARD.md` entry from STUB to Ready for Dev.",
 )
-
-SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
 
 
 class StubText(Value):

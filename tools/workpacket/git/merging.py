@@ -8,10 +8,9 @@ the commits hold them at this path.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 
-from workpacket.git.objects import list_tree
+from workpacket.git.objects import blob_id, list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, merge_base
 from workpacket.git.run import git_failure, run_git
@@ -38,7 +37,7 @@ def find_sides(
     ours = head_commit(repository)
     if ours is None:
         return None
-    was, mine, other = (_blob_id(data, len(ours)) for data in versions)
+    was, mine, other = (blob_id(data, ours) for data in versions)
     if _held(repository, ours, path) != mine:
         return None  # git is merging something else, the ancestors of a criss-cross merge for instance
     for name in environment:
@@ -82,11 +81,6 @@ def merge_texts(
     if answer.status > _MOST_CONFLICTS:
         raise git_failure("merge-file", answer)
     return answer.output, answer.status != 0
-
-
-def _blob_id(data: bytes, length: int) -> str:
-    kind = hashlib.sha256 if length == 64 else hashlib.sha1
-    return kind(b"blob %d\0" % len(data) + data).hexdigest()
 
 
 def _held(repository: Repository, commit: str, path: str) -> str:

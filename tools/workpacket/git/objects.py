@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 from workpacket.errors import WorkpacketError
@@ -95,3 +96,11 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
         f"the object {identity}{f' ({name})' if name else ''} is not in this clone",
         hint=FETCH_ALL,
     )
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The id that git gives to these bytes as a file, by the kind of digest that the id `like` is."""
+    header = b"blob %d\0" % len(data)
+    if len(like) == 64:
+        return hashlib.sha256(header + data).hexdigest()
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()

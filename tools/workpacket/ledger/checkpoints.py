@@ -15,9 +15,9 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
 from workpacket.model.events import LogEvent, event_path
 from workpacket.model.findings import Finding
+from workpacket.model.layout import CHECKPOINTS_FOLDER
 from workpacket.value import Value
 
-CHECKPOINTS_FOLDER: Final = ".GOV/checkpoints"
 SIGNATURE_ENDING: Final = ".sshsig"
 
 

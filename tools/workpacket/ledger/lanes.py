@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from workpacket.ledger.log import Log, fault
 from workpacket.model.event_types import FORKED
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
 
 Latest: TypeAlias = "tuple[str, ...]"

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
-from workpacket.model.events import LOG_FOLDER, Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
+from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.findings import Finding
+from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import BY_CODE
 from workpacket.value import NOTHING, Value
 
@@ -49,8 +50,6 @@ class Format(Value):
 
 FORMAT: Final = Format(VERSION)
 
-
-LARGEST_EVENT: Final = 256 * 1024
 
 _EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
 _decode_json = json.JSONDecoder().decode

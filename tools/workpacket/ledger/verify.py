@@ -15,18 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from workpacket.ledger.checkpoints import (
-    CHECKPOINTS_FOLDER,
-    Checkpoint,
-    Verifier,
-    checkpoint_findings,
-    judge_checkpoints,
-)
+from workpacket.ledger.checkpoints import Checkpoint, Verifier, checkpoint_findings, judge_checkpoints
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, fault, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.findings import Finding
+from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER
 
 APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
 

@@ -14,9 +14,9 @@ from typing import Final
 from workpacket.documents.document import heading_key
 from workpacket.documents.packet import Packet, PacketText, render_packet
 from workpacket.documents.refinement import Refinement
-from workpacket.documents.register_table import BOARD_PATH, visible_lines
+from workpacket.documents.register_table import visible_lines
 from workpacket.documents.structured import body_of
-from workpacket.documents.stub import SPEC_POINTER, Stub
+from workpacket.documents.stub import Stub
 from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.backlog import block_digest
@@ -33,6 +33,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import Lane
+from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from workpacket.documents.register_table import BOARD_PATH
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.lifecycle.drafts import Draft, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
+from workpacket.model.layout import BOARD_PATH
 from workpacket.value import Value
 
 Preference = Literal["", "board", "packet"]

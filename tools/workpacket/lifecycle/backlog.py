@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer, names_passage
-from workpacket.documents.stub import SPEC_POINTER, StubText, render_stub
+from workpacket.documents.stub import StubText, render_stub
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
-from workpacket.lifecycle.facts import STUBS, Facts, PacketFacts
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.lifecycle.moves import move, project
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import SPEC_POINTER, STUBS
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
 from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.claims import claim, release
@@ -30,6 +29,7 @@ from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, la
 from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import ACTIVE_TOKEN
+from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import replace

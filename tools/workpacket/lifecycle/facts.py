@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.stub import Stub
@@ -15,6 +16,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from workpacket.approvals.decide import Verdict
-
-STUBS = ".GOV/task_packets/stubs"
-PACKETS = ".GOV/task_packets"
-REFINEMENTS = ".GOV/refinements"
 
 
 class PacketFacts(Value):
@@ -50,27 +48,27 @@ class PacketFacts(Value):
 
     @cached_property
     def stub(self) -> Stub | None:
-        return Stub(self.stub_source) if self.stub_source is not None else None
+        return read_once(Stub, self.stub_source) if self.stub_source is not None else None
 
     @cached_property
     def packet(self) -> Packet | None:
-        return Packet(self.packet_source) if self.packet_source is not None else None
+        return read_once(Packet, self.packet_source) if self.packet_source is not None else None
 
     @cached_property
     def refinement(self) -> Refinement | None:
-        return Refinement(self.refinement_source) if self.refinement_source is not None else None
+        return read_once(Refinement, self.refinement_source) if self.refinement_source is not None else None
 
     @property
     def stub_path(self) -> str:
-        return self.stub_source.path if self.stub_source is not None else f"{STUBS}/{self.id}.md"
+        return self.stub_source.path if self.stub_source is not None else stub_path(self.id.text)
 
     @property
     def packet_path(self) -> str:
-        return self.packet_source.path if self.packet_source is not None else f"{PACKETS}/{self.id}.md"
+        return self.packet_source.path if self.packet_source is not None else packet_paths(self.id.text)[0]
 
     @property
     def refinement_path(self) -> str:
-        return self.refinement_source.path if self.refinement_source is not None else f"{REFINEMENTS}/{self.id}.md"
+        return self.refinement_source.path if self.refinement_source is not None else refinement_paths(self.id.text)[0]
 
     @property
     def lane(self) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final, Literal
 
 from workpacket.ledger.fold import PacketState
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, lane_of_token
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
@@ -104,7 +105,7 @@ def satisfying(verdict: Verdict) -> tuple[str, ...]:
 def _place(path: str) -> str:
     if path == "policy.toml":
         return POLICY_PATH
-    return f".GOV/attestations/{path}" if path.endswith(".dsse.json") and "/" not in path else path
+    return f"{ATTESTATIONS_FOLDER}/{path}" if path.endswith(ENVELOPE_SUFFIX) and "/" not in path else path
 
 
 def standing_waivers(state: PacketState, now: str, approved: Set[str]) -> Iterator[LogEvent]:

@@ -7,11 +7,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal
 
-from workpacket.documents.register_table import BOARD_PATH
-from workpacket.documents.stub import SPEC_POINTER
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.drafts import Planned
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
     ATTRIBUTES,
     DIALECTS,
@@ -30,6 +28,7 @@ from workpacket.lifecycle.starter_documents import (
 )
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
+from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.value import Value, replace
 

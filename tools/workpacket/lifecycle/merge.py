@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.places import kind_of
-from workpacket.documents.register_table import BOARD_PATH
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
 from workpacket.lifecycle.board_sync import KEEPING_BOTH, sync
@@ -20,6 +19,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.projections import status_edits
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import BOARD_PATH
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import Value, replace

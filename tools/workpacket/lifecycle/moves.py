@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH, board_excerpt, registry_excerpt
+from workpacket.documents.register_table import board_excerpt, registry_excerpt
 from workpacket.lifecycle.added_gates import added_gates, choice_of
 from workpacket.lifecycle.drafts import Draft
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -23,6 +23,7 @@ from workpacket.lifecycle.projections import (
 from workpacket.lifecycle.transitions import Transition, Unmet
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
+from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.text.source import Source
 
 

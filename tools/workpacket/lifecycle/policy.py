@@ -94,7 +94,6 @@ def dependency_leave(root: Node | None) -> Leave:
     return leave
 
 
-POLICY_PATH: Final = ".GOV/policy/policy.toml"
 DEFAULT: Final = "default"
 
 

@@ -10,11 +10,9 @@ from typing import Final
 
 from workpacket.lifecycle.drafts import Planned
 from workpacket.lifecycle.gates import ANCHORING
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.model.plan import FileChange, Moment, Plan
 from workpacket.text.source import Source
-
-SIGNERS_PATH: Final = ".GOV/policy/allowed_signers"
 
 _TABLE: Final = """
 # Who may approve what. One person may do it all; with a second one, `separation = ["author"]` asks for both of them.
@@ -54,9 +52,9 @@ def plan_trust(
 def _changes(
     policy: Source, signers: Source | None, repository: str, principal: str, line: str
 ) -> Iterator[FileChange]:
-    from workpacket.text.toml_strict import load_toml
+    from workpacket.documents.policy import PolicyDocument
 
-    root = load_toml(policy).root
+    root = PolicyDocument(policy).root
     if root is not None and root.get("approvals") is None:
         gates = "".join(_GATE.format(gate=gate, role=role) for gate, role in _GATES.items())
         text = _ended(policy.text) + _TABLE.format(repository=repository, principal=principal) + gates

@@ -15,15 +15,27 @@ from typing import Final, Literal
 from workpacket.documents.packet import PacketText, render_packet
 from workpacket.documents.places import PLACES
 from workpacket.documents.refinement import APPROVAL_WORDS, RefinementText, render_refinement
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH, empty_board, empty_registry
-from workpacket.documents.stub import CHECKLIST, SPEC_POINTER, StubText, render_stub
+from workpacket.documents.register_table import empty_board, empty_registry
+from workpacket.documents.stub import CHECKLIST, StubText, render_stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.added_gates import added_gates, bearing
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Transition, transitions
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import lanes_named
+from workpacket.model.layout import (
+    BOARD_PATH,
+    GOVERNANCE_FOLDER,
+    POLICY_PATH,
+    REGISTRY_PATH,
+    ROLES_FOLDER,
+    SCHEMAS_FOLDER,
+    SPEC_POINTER,
+    SPECIFICATIONS_FOLDER,
+    TEMPLATES_FOLDER,
+    refinement_paths,
+)
 from workpacket.value import NOTHING, Value
 
 Dialect = Literal["handshake", "spec-kitty", "plain"]
@@ -68,7 +80,7 @@ def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]
             return dialect
     if missions:
         return SPEC_KITTY
-    return PLAIN if ".GOV/README.md" in present else HANDSHAKE
+    return PLAIN if README in present else HANDSHAKE
 
 
 def without_just(text: str, recipes: str) -> str:
@@ -105,16 +117,15 @@ def _words() -> str:
 
 
 SETTINGS_PATH = ".vscode/settings.json"
-_SCHEMAS = ".GOV/schemas"
-POLICY_SCHEMA = f"{_SCHEMAS}/policy.schema.json"
+POLICY_SCHEMA = f"{SCHEMAS_FOLDER}/policy.schema.json"
 _ENDINGS = {".json": "json.schemas", ".yaml": "yaml.schemas", ".toml": "evenBetterToml.schema.associations"}
 
 
 def schema_paths() -> Iterator[tuple[str, str]]:
     """Name and path of the schema of every document that is data throughout, and of the one they refer to."""
-    yield "common", f"{_SCHEMAS}/common.schema.json"
+    yield "common", f"{SCHEMAS_FOLDER}/common.schema.json"
     for kind in dict.fromkeys(kind for place, kind in PLACES if _ending(place)):
-        yield kind, f"{_SCHEMAS}/{kind}.schema.json"
+        yield kind, f"{SCHEMAS_FOLDER}/{kind}.schema.json"
 
 
 def settings_text() -> str:
@@ -231,9 +242,9 @@ def _row(row: Transition, policy: LifecyclePolicy) -> str:
 
 def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
     """Path and text of each."""
-    yield ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
-    yield ".GOV/roles/coder/CODER_PROTOCOL.md", coder_protocol(policy)
-    yield ".GOV/roles/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
+    yield f"{ROLES_FOLDER}/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
+    yield f"{ROLES_FOLDER}/coder/CODER_PROTOCOL.md", coder_protocol(policy)
+    yield f"{ROLES_FOLDER}/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
 
 
 def stem_of(page: str) -> str:
@@ -249,10 +260,11 @@ def stem_without_moves(page: str) -> str:
 
 
 _NO_POLICY = LifecyclePolicy()
-GOV_JUST = ".GOV/gov.just"
-ATTRIBUTES = ".GOV/.gitattributes"
-STUB_TEMPLATE = ".GOV/templates/TASK_PACKET_STUB_TEMPLATE.md"
-FIRST_SPECIFICATION = ".GOV/spec/SPEC_v1.md"
+README = f"{GOVERNANCE_FOLDER}/README.md"
+GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
+ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
+STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
+FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
 
@@ -336,7 +348,7 @@ def starting_files(
 ) -> Iterator[StarterFile]:
     """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
     profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
-    yield StarterFile(".GOV/README.md", guide(dialect))
+    yield StarterFile(README, guide(dialect))
     yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
     yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
     yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
@@ -366,7 +378,7 @@ def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str
         yield GOV_JUST, package.gov_just
         yield from _templates()
     elif dialect == SPEC_KITTY:
-        yield ".GOV/templates/WORK_PACKAGE_TEMPLATE.md", _WORK_PACKAGE
+        yield f"{TEMPLATES_FOLDER}/WORK_PACKAGE_TEMPLATE.md", _WORK_PACKAGE
 
 
 def _templates() -> Iterator[tuple[str, str]]:
@@ -378,7 +390,7 @@ def _templates() -> Iterator[tuple[str, str]]:
         render_stub(StubText(name, now, todo, todo, todo, in_scope=(todo,), acceptance_criteria=(todo,))),
     )
     refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64)
-    yield ".GOV/templates/REFINEMENT_TEMPLATE.md", render_refinement(refinement)
+    yield f"{TEMPLATES_FOLDER}/REFINEMENT_TEMPLATE.md", render_refinement(refinement)
     packet = PacketText(
         wp_id=name,
         date=now,
@@ -386,14 +398,14 @@ def _templates() -> Iterator[tuple[str, str]]:
         requestor=todo,
         agent=todo,
         signature="<pending>",
-        refinement_file=f".GOV/refinements/{name}.md",
+        refinement_file=refinement_paths(name.text)[0],
         what=todo,
         why=todo,
         acceptance="- TODO",
         spec_baseline=FIRST_SPECIFICATION,
         spec_target=SPEC_POINTER,
     )
-    yield ".GOV/templates/TASK_PACKET_TEMPLATE.md", render_packet(packet)
+    yield f"{TEMPLATES_FOLDER}/TASK_PACKET_TEMPLATE.md", render_packet(packet)
 
 
 _WORK_PACKAGE = """---

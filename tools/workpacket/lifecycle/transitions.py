@@ -12,9 +12,9 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from workpacket.ledger.fold import PacketState
-from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.model.event_types import LANE_MOVES
 from workpacket.model.lanes import BUILT_IN, WAY, LaneTable
+from workpacket.model.layout import POLICY_PATH
 from workpacket.value import Value, replace
 
 

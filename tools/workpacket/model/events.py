@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import LANE_MOVES, VERSION
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
-
-LOG_FOLDER: Final = ".GOV/log"
-# Where the envelopes lie that `attest` names.
-ATTESTATIONS_FOLDER: Final = ".GOV/attestations"
 
 ActorKind: TypeAlias = Literal["human", "agent", "ci"]
 

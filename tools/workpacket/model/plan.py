@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
 
 

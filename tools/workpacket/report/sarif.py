@@ -16,6 +16,7 @@ from workpacket import __version__
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Edit, Finding
+from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.model.reasons import Reason, Severity
 from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_gravity
@@ -25,7 +26,6 @@ GITHUB_RESULTS = 5_000
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
-GOVERNED = ".GOV"
 # The name says how it is made: change the recipe and the name changes, or old alerts would be mistaken for new ones.
 FINGERPRINT = "codePathLine/v1"
 
@@ -139,7 +139,8 @@ def _artifact(path: str) -> dict[str, Json]:
 
 def _location(finding: Finding) -> dict[str, Json]:
     """GitHub refuses the whole upload if one result has no location, so what has none gets the nearest there is."""
-    return {"physicalLocation": {"artifactLocation": _artifact(finding.path or GOVERNED), "region": _region(finding)}}
+    artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
+    return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 
 
 def _region(finding: Finding) -> dict[str, Json]:

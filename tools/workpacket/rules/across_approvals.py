@@ -9,6 +9,7 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention
 from workpacket.model.findings import Finding
+from workpacket.model.layout import refinement_paths
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 from workpacket.text.formats import legacy_signature
@@ -174,5 +175,4 @@ class GatePacketUnknown(RepositoryRule):
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether anything but an approval knows the id; a refinement is enough."""
-    places = (f".GOV/refinements/{name}.md", f".GOV/task_packets/{name}/refinement.md")
-    return name in repository.work.known or any(path in repository.refinements for path in places)
+    return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.model.event_types import FORKED
-from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import Lane
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
-_POLICY = ".GOV/policy/policy.toml"
 _SYNC = "`workpacket board sync` writes what the log says"
 
 
@@ -92,7 +91,7 @@ class LaneNotInPolicy(RepositoryRule):
     def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
-                message = f"the log has {name} as {token}, and {_POLICY} has no lane of that name"
+                message = f"the log has {name} as {token}, and {POLICY_PATH} has no lane of that name"
                 hint = f"put [lifecycle.lanes.{token}] back, or bring the policy of the base here"
                 yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
 
@@ -113,7 +112,7 @@ class LaneRetired(RepositoryRule):
         for token, count in sorted(repository.passed.items()):
             if token not in {"", *standing} and repository.known_lanes.lane(token) is None:
                 moves = f"{count} moves lead" if count > 1 else "a move leads"
-                message = f"{moves} to {token}, and {_POLICY} has no lane of that name"
+                message = f"{moves} to {token}, and {POLICY_PATH} has no lane of that name"
                 yield self.finding(LOG_FOLDER, (0, 0), message)
 
 
@@ -162,4 +161,4 @@ class LogWithoutFile(RepositoryRule):
                 continue
             what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
-            yield self.finding(f".GOV/log/{name}", (0, 0), f"{name} {where}, and there is {what} of it")
+            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, and there is {what} of it")

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from workpacket.model.findings import Finding
+from workpacket.model.layout import POLICY_PATH
 from workpacket.model.reasons import Reason, Severity
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -16,9 +17,8 @@ Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
 FEWEST_WORDS = 3
 # The files that may hold the settings, and where in them; the first that does is in force.
-POLICY = ".GOV/policy/policy.toml"
 PROJECT = "pyproject.toml"
-SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = ((POLICY, ("check",)), (PROJECT, ("tool", "workpacket")))
+SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = ((POLICY_PATH, ("check",)), (PROJECT, ("tool", "workpacket")))
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule
-from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
@@ -108,13 +108,6 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
         return None
     window = int(first), int(last)
     return window if 1 <= window[0] <= window[1] else None
-
-
-def candidates(name: str) -> tuple[str, ...]:
-    """Where a specification that a refinement names may lie."""
-    if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
-        return ()
-    return (name,) if "/" in name else (name, f".GOV/{name}", f".GOV/spec/{name}", f".GOV/roles_shared/{name}")
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:

@@ -3,9 +3,10 @@
     class TestMyStore(StoreConformance):
         def open_store(self, clock): return MyStore(..., clock=clock)
 
-Every sentence of `workpacket.runtime.stores.contract` is a test below. A store that other processes can open also gives
-`opener`, Python statements that bind it to `store`; then the crash cases run: a writer is killed with SIGKILL in the
-middle of its work, and everything it had been told was stored must be there.
+It tests what `workpacket.runtime.stores.contract` says as far as one handle in one thread can show it; locks between
+handles, erased bytes and lost power need tests of the store's own (CONTRIBUTING.md, "Add a store"). A store that other
+processes can open also gives `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is
+killed with SIGKILL in the middle of its work, and everything it had been told was stored must be there.
 """
 
 from __future__ import annotations

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from workpacket.documents.policy import PolicyDocument
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
+from workpacket.model.layout import POLICY_PATH
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
@@ -48,7 +50,7 @@ def _settings(read: Read) -> CheckSettings:
         source = Source.from_bytes(path, data) if data is not None else None
         if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
-        loaded = load_toml(source)
+        loaded = PolicyDocument(source) if path == POLICY_PATH else load_toml(source)
         if loaded.root is None:
             return CheckSettings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
         node = loaded.root.get(*below)

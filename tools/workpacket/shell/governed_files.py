@@ -9,16 +9,14 @@ from functools import cache
 
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import Log, read_log
-from workpacket.lifecycle.facts import PACKETS, REFINEMENTS, STUBS, PacketFacts
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import LOG_FOLDER
 from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
+from workpacket.model.layout import LARGEST_WRITE_ONCE, LOG_FOLDER, PACKETS, REFINEMENTS, STUBS, TEMPORARY_PREFIX
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
-
-_LARGEST_EVENT = 512 * 1024
 
 
 class GovernedFiles:
@@ -65,8 +63,8 @@ class GovernedFiles:
     def events(self, name: str) -> Iterator[tuple[str, bytes]]:
         folder = f"{LOG_FOLDER}/{name}"
         for entry in _names(self.root, folder):
-            if not entry.startswith(".workpacket-"):
-                yield entry, read_bytes(self.root, f"{folder}/{entry}", _LARGEST_EVENT)
+            if not entry.startswith(TEMPORARY_PREFIX):
+                yield entry, read_bytes(self.root, f"{folder}/{entry}", LARGEST_WRITE_ONCE)
 
     def _read_of(self, paths: dict[str, str], name: str) -> Source | None:
         return self.read(paths[name]) if name in paths else None

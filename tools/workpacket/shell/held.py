@@ -22,13 +22,12 @@ from workpacket.git.index import Index, has_index, only_in_head, read_index
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, REFINEMENTS, STUBS
 from workpacket.shell.bringing_back import Why, bring_back, described, folders_of, from_here
 from workpacket.value import Value
 
-GOVERNED: Final = ".GOV"
 # Where the files of a packet lie, each below or beside others of that kind.
-_OF_PACKETS: Final = (LOG_FOLDER, ".GOV/task_packets", ".GOV/task_packets/stubs", ".GOV/refinements")
+_OF_PACKETS: Final = (LOG_FOLDER, PACKETS, STUBS, REFINEMENTS)
 # What an empty file is called, by SHA-1 and by SHA-256.
 _EMPTY: Final = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -47,11 +46,11 @@ class Held(Value):
 
     def require_visible(self) -> None:
         """WorkpacketError `tree_incomplete` if git was told to leave out a governed path, and it is not here."""
-        if self.index.holds(GOVERNED) and self._is_empty(GOVERNED):
-            raise self._refusal([GOVERNED], "submodule")
+        if self.index.holds(GOVERNANCE_FOLDER) and self._is_empty(GOVERNANCE_FOLDER):
+            raise self._refusal([GOVERNANCE_FOLDER], "submodule")
         if self.removed and not has_index(self.repository):
             raise self._refusal(sorted(self.removed), "HEAD")
-        told = [(path, why) for path, why in self.index.told(f"{GOVERNED}/") if not self._is_here(path)]
+        told = [(path, why) for path, why in self.index.told(f"{GOVERNANCE_FOLDER}/") if not self._is_here(path)]
         if told:
             raise self._refusal([path for path, why in told if why == told[0][1]], told[0][1])
 
@@ -68,11 +67,11 @@ class Held(Value):
         self._refuse([path for base in dict.fromkeys(map(_base, names)) for path in self._of_base(base)])
 
     def require_everything(self) -> None:
-        self._refuse(self._absent([path for path, _ in self.index.below(f"{GOVERNED}/")]))
+        self._refuse(self._absent([path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]))
 
     def deleted(self) -> str:
         """What is not here of the governed files, and how it comes back, on one line; '' if all is here."""
-        paths = [path for path, _ in self.index.below(f"{GOVERNED}/")]
+        paths = [path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]
         try:
             absent = self._absent(paths) if len(paths) <= _MANY else []
         except WorkpacketError as error:
@@ -84,7 +83,7 @@ class Held(Value):
         return f"not all is here: {absent[0]}: {described(absent, why)}; {remedy}"
 
     def _absent(self, paths: Iterable[str]) -> list[str]:
-        here = set(paths_below(str(self.repository.root), GOVERNED))
+        here = set(paths_below(str(self.repository.root), GOVERNANCE_FOLDER))
         return [path for path in sorted({*paths, *self.removed}) if path not in here and not self._is_here(path)]
 
     def _of_base(self, base: str) -> Iterator[str]:
@@ -143,7 +142,7 @@ class Held(Value):
 
 def look(repository: Repository, *, head: bool = True) -> Held:
     """What git holds of the governed folder. Without `head`, deletions that are staged do not count."""
-    return _held_below(repository, [GOVERNED], head=head)
+    return _held_below(repository, [GOVERNANCE_FOLDER], head=head)
 
 
 def hidden(root: str) -> WorkpacketError | None:
@@ -227,7 +226,7 @@ def _held_below(repository: Repository, places: Sequence[str], *, head: bool) ->
 
 
 def _is_governed(path: str) -> bool:
-    return path == GOVERNED or path.startswith(f"{GOVERNED}/")
+    return path == GOVERNANCE_FOLDER or path.startswith(f"{GOVERNANCE_FOLDER}/")
 
 
 def _base(name: str) -> str:

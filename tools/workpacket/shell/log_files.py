@@ -8,14 +8,10 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, object_names
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, reference_tips
-from workpacket.ledger.checkpoints import CHECKPOINTS_FOLDER
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
-from workpacket.model.events import LOG_FOLDER
+from workpacket.model.layout import CHECKPOINTS_FOLDER, LARGEST_WRITE_ONCE, LOG_FOLDER, TEMPORARY_PREFIX
 from workpacket.shell import held
-from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
 from workpacket.shell.tree import read_bytes
-
-_LARGEST = 512 * 1024
 
 # Stand among the files that an output rests on, for everything below the log and the checkpoints.
 LOG_STATE = f"{LOG_FOLDER}/"
@@ -36,7 +32,7 @@ def append_only_files(root: str) -> dict[str, bytes]:
 def read_logged(root: str, path: str) -> bytes:
     """One file that may never change; WorkpacketError where it cannot be read."""
     try:
-        return read_bytes(root, path, _LARGEST)
+        return read_bytes(root, path, LARGEST_WRITE_ONCE)
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "cannot be read", path=path) from error
 
@@ -80,15 +76,3 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
         hint=f"bring the log here first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )
-
-
-def object_ids(files: dict[str, bytes], *, sha256: bool) -> dict[str, str]:
-    """What git would call these files, so that no bytes need to be read from the base."""
-    import hashlib
-
-    made = {}
-    for path, data in files.items():
-        header = f"blob {len(data)}\0".encode()
-        digest = hashlib.sha256(header + data) if sha256 else hashlib.sha1(header + data, usedforsecurity=False)
-        made[path] = digest.hexdigest()
-    return made

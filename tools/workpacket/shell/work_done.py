@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import changed_paths, patch_id, status
 from workpacket.git.objects import list_tree
@@ -15,12 +14,13 @@ from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
-from workpacket.lifecycle.facts import PACKETS, REFINEMENTS, PacketFacts
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, submitted_commit
+from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 
 # What the lifecycle itself writes is no part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
-_OWN_FILES = frozenset({BOARD_PATH, REGISTRY_PATH, ".GOV/roles_shared/SIGNATURE_AUDIT.md"})
+_OWN_FILES = frozenset({BOARD_PATH, REGISTRY_PATH, AUDIT_PATH})
 # How far back on the target branch the same change is looked for.
 _LOOKED_AT = 500
 

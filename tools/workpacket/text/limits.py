@@ -1,4 +1,4 @@
-"""How much one file may ask of a reader: every limit of the package, in one table.
+"""How much one document may ask of a reader. Files other than documents have their sizes in `model/layout`.
 
 A limit is a fault with a place and a remedy, never a crash, and it is checked before the work it limits: sizes before
 reading, depth before a tree is built.

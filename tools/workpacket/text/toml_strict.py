@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
@@ -189,15 +190,26 @@ _PLACE = lazy_pattern(
 _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 
+@lru_cache(maxsize=64)
+def plain_toml(text: str) -> dict[str, Any]:
+    """The values alone, parsed once for all who ask; do not change the answer, others get the same."""
+    return _parsed(text)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
 def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
     """The TOML document that is the whole of `source`."""
     fault = next(iter(unreadable(source.text, 0, limits)), None) or _too_deep(source.text, limits)
     if fault is not None:
         return Loaded(None, (fault,))
-    import tomllib
-
     try:
-        plain = tomllib.loads(source.text)
+        # What may be larger than a document of ours is not kept.
+        plain = plain_toml(source.text) if limits is DATA else _parsed(source.text)
     except ValueError as error:
         return Loaded(None, (_syntax_fault(source.text, str(error)),))
     root, faults = place(source, plain)

@@ -12,12 +12,13 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import CheckpointRecord
 from workpacket.runtime.resume.observe import GitRelation, Observations
 
 # What the runtime itself writes into a work tree: it is nobody's work and never committed.
-OWN_FOLDERS: Final = (".workpacket", ".runr", ".GOV/log")
+OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
 
 
 class GitObserver:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.discovery import Location, locate
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.stores.contract import Store
 
@@ -21,19 +22,9 @@ OUTSIDE_GIT = Path(".workpacket") / "runs.db"
 
 
 def work_tree_of(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that holds `.git`."""
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
-
-
-def git_common_dir(work_tree: Path) -> Path:
-    """What `git rev-parse --git-common-dir` answers, read from the same files, without starting a process."""
-    entry = work_tree / ".git"
-    if entry.is_dir():
-        return entry
-    target = _single_line(entry).removeprefix("gitdir:").strip()
-    git_dir = (work_tree / target).resolve()
-    common = git_dir / "commondir"
-    return (git_dir / _single_line(common)).resolve() if common.exists() else git_dir
+    """The top of the work tree around `start`, None outside of git."""
+    found = _located(start)
+    return None if found is None else Path(found.root)
 
 
 def server_url() -> str:
@@ -47,15 +38,18 @@ def store_path(start: Path) -> Path:
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named)
-    work_tree = work_tree_of(start)
-    return start / OUTSIDE_GIT if work_tree is None else git_common_dir(work_tree) / STORE
+    found = _located(start)
+    return start / OUTSIDE_GIT if found is None else Path(found.common_dir) / STORE
 
 
-def _single_line(path: Path) -> str:
+def _located(start: Path) -> Location | None:
+    """The repository around the folder; None outside of git, and in a repository that has no work tree."""
     try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkpacketError("storage_unsuitable", f"{path} cannot be read: {error}", path=str(path)) from None
+        return locate(str(start))
+    except WorkpacketError as error:
+        if error.code in {"no_repository", "repository_bare"}:
+            return None
+        raise WorkpacketError("storage_unsuitable", error.message, hint=error.hint, path=error.path) from error
 
 
 PATIENCE = 30.0  # seconds for which a server that is away is waited for

@@ -13,11 +13,12 @@ from pathlib import Path
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.git.revisions import head_commit
+from workpacket.model.layout import ATTESTATIONS_FOLDER, PACKETS, POLICY_FOLDER, REFINEMENTS
 from workpacket.shell.base.policy import trust_path
 from workpacket.shell.base.revision import find_base
 
 # Besides the log, on which every check rests: as folders, with everything below them.
-READ_FROM = (".GOV/attestations/", ".GOV/policy/", ".GOV/refinements/", ".GOV/task_packets/")
+READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
 
 
 def deciding(root: str) -> tuple[str, ...] | None:

@@ -21,21 +21,23 @@ from workpacket.approvals.decide import decide
 from workpacket.approvals.instants import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import POLICY_PATH, Trusted
+from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.git.history import line_times
+from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import ATTESTATIONS_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
+from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
-from workpacket.shell.approvals.envelopes import blob_id, logged_packets, read_file
+from workpacket.shell.approvals.envelopes import logged_packets, read_file
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import (
@@ -91,9 +93,6 @@ def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
         latest[each] = max(reached, time)
     return latest
 
-
-REFINEMENTS = ".GOV/refinements"
-PACKETS = ".GOV/task_packets"
 
 # What time and the work of others bring about, without anybody having forged anything.
 STALE = frozenset(
@@ -201,7 +200,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
     """What speaks against the refinement as it is, told of the refinement itself."""
     for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
         if each.code not in STALE:
-            about = f" (envelope {each.path[:12]})" if each.path.endswith(".dsse.json") else ""
+            about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
             yield Refusal(each.code, each.message + about)
 
 

@@ -21,14 +21,14 @@ from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject
 from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
-from workpacket.documents.signature_audit import AUDIT_PATH, with_row
+from workpacket.documents.signature_audit import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import terms_in
-from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, AUDIT_PATH, LOG_FOLDER, envelope_name, envelope_path
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
@@ -107,7 +107,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
     """The statement that takes back the envelope with this digest."""
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, key)
-    said = approvals.claims.get(f"{envelope}.dsse.json")
+    said = approvals.claims.get(envelope_name(envelope))
     if said is None:
         raise WorkpacketError(
             "approval_unknown", f"no envelope has the digest {envelope}", hint="workpacket approvals list"
@@ -120,7 +120,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
         raise WorkpacketError("role_not_held", what)
     statement = replace(
         said,
-        subjects=(Subject(f"{ATTESTATIONS_FOLDER}/{envelope}.dsse.json", envelope),),
+        subjects=(Subject(envelope_path(envelope), envelope),),
         decision="revoke",
         role=held[0] if held else said.role,
         approver=signer.principal,

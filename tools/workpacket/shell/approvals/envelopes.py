@@ -6,20 +6,18 @@ on without being opened; the layers below say what is wrong with it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_blobs
+from workpacket.git.objects import blob_id, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
-from workpacket.model.events import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_PREFIX
 from workpacket.shell.base.revision import Base, tree_at
 from workpacket.shell.transactions.failures import changing_nothing
-from workpacket.shell.transactions.journal import TEMPORARY_PREFIX
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.shell.transactions.storage import platform_storage
 
@@ -100,9 +98,3 @@ def read_file(tree: Tree, path: str) -> bytes | None:
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
     return None if found is None else found.data
-
-
-def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to these bytes, by the kind of digest that the id `like` is."""
-    header = b"blob %d\0" % len(data)
-    return (hashlib.sha256 if len(like) == 64 else hashlib.sha1)(header + data).hexdigest()

@@ -15,6 +15,7 @@ from workpacket.approvals.refusal import Refusal
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.gates import OPTIONAL_GATES
 from workpacket.model.events import LogEvent
+from workpacket.model.layout import envelope_name
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.base.revision import policy_at
@@ -44,7 +45,7 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Refusal]:
 
 def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
     """Whether the event claims an approval at the gate, or one that is not here."""
-    said = [approvals.claims.get(f"{digest}.dsse.json") for digest in event.attest]
+    said = [approvals.claims.get(envelope_name(digest)) for digest in event.attest]
     return any(each is None or (each.packet, each.gate) == (event.packet, gate) for each in said)
 
 
@@ -75,7 +76,7 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
     One of a gate that the policy added once, and no longer asks about, is more than is needed and no fault.
     """
     for digest in event.attest:
-        said = approvals.claims.get(f"{digest}.dsse.json")
+        said = approvals.claims.get(envelope_name(digest))
         other = said is not None and said.gate not in gates and said.gate in STANDARD
         if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"

@@ -15,13 +15,14 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.added_gates import gates_of
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.events import LogEvent
+from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.base.policy import lifecycle_of
 
 _AUTHORING = frozenset({"created", "adopted", "refinement.recorded"})
 _CODING = frozenset({"claimed", "lease.renewed", "submitted"})
 # Where the files lie that are approved: refinements, packets, and the policy.
-_FOLDERS = (".GOV/refinements", ".GOV/task_packets", ".GOV/policy")
+_FOLDERS = (REFINEMENTS, PACKETS, POLICY_FOLDER)
 _FEW = 4
 
 

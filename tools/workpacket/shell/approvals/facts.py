@@ -28,7 +28,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import terms_of, written
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.shell.approvals.envelope_index import others_than
 from workpacket.shell.approvals.envelopes import (
@@ -133,6 +134,12 @@ class Approvals:
         if packet not in self._logs:
             self._logs[packet] = read_packet_log(self.tree, packet)
         return self._logs[packet]
+
+    def know(self, log: Log) -> None:
+        """Take over what this command has read already. Of the folders on the way to it, none may be a link: to look
+        for its names says so."""
+        self.tree.names(f"{LOG_FOLDER}/{log.packet}")
+        self._logs[log.packet] = log
 
     def matter(self, packet: str, gate: str) -> ApprovalSubject:
         """What would be approved now."""

@@ -64,6 +64,7 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
 
     name = packet.id.text
     with open_approvals(repository, None, now, name) as approvals:
+        approvals.know(packet.log)
         asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
         verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
         accepted = frozenset(event.id for event in waivers if not list(rested_upon(approvals, event)))

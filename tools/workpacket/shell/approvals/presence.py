@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 
-_ATTESTATIONS = ".GOV/attestations"
-_POLICY = ".GOV/policy/policy.toml"
+from workpacket.model.layout import ATTESTATIONS_FOLDER, POLICY_PATH
+
 _LARGEST = 256 * 1024
 
 
 def approvals_here(root: str) -> bool:
     """Whether there are attestations, or a policy that speaks of approvals."""
-    if os.path.lexists(os.path.join(root, _ATTESTATIONS)):
+    if os.path.lexists(os.path.join(root, ATTESTATIONS_FOLDER)):
         return True
     try:
-        with open(os.path.join(root, _POLICY), "rb") as policy:
+        with open(os.path.join(root, POLICY_PATH), "rb") as policy:
             return b"approvals" in policy.read(_LARGEST)
     except OSError:
         return False

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
 from workpacket.approvals.statement import Spec, Subject
+from workpacket.documents.document import read_once
 from workpacket.documents.refinement import Refinement
-from workpacket.documents.spec_pointer import SpecPointer
-from workpacket.documents.stub import SPEC_POINTER
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
@@ -50,7 +50,7 @@ class ApprovalSubject(Value):
     def anchor(self) -> str:
         """The places of the specification that the refinement names; only a repository with one asks for them."""
         for path, data in self.refinement:
-            anchors = (anchor.get("spec_anchor") for anchor in Refinement(_source(path, data)).anchors)
+            anchors = (anchor.get("spec_anchor") for anchor in read_once(Refinement, _source(path, data)).anchors)
             return "; ".join(node.text or "" for node in anchors if node is not None)
         return ""
 
@@ -70,17 +70,9 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
     return ApprovalSubject(files, _packet_scope(files), refinement_of(read, packet))
 
 
-def refinement_paths(packet: str) -> tuple[str, str]:
-    return f".GOV/refinements/{packet}.md", f".GOV/task_packets/{packet}/refinement.md"
-
-
 def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
     """What the gate `activation` is about, with its path; nothing where there is none."""
     return _first(read, refinement_paths(packet))
-
-
-def packet_paths(packet: str) -> tuple[str, str]:
-    return f".GOV/task_packets/{packet}.md", f".GOV/task_packets/{packet}/packet.md"
 
 
 def policy_files(tree: Tree) -> dict[str, bytes]:
@@ -103,20 +95,11 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 def spec_places(read: Committed) -> tuple[str, ...]:
     """Where the specification that the pointer names may lie; nowhere, where there is no pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
-    target = SpecPointer(_source(SPEC_POINTER, pointer)).target if pointer is not None else None
-    if target is None:
-        return ()
-    from workpacket.rules.specification import candidates
-
-    return candidates(target.value)
+    return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 
 
 def _first(read: Reader, paths: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
     return next((((path, data),) for path in paths if (data := read(path)) is not None), ())
-
-
-def stub_path(packet: str) -> str:
-    return f".GOV/task_packets/stubs/{packet}.md"
 
 
 def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
@@ -124,13 +107,13 @@ def _stub_scope(read: Reader, packet: str) -> tuple[str, ...]:
 
     path = stub_path(packet)
     data = read(path)
-    return _scope(item.value for item in Stub(_source(path, data)).in_scope) if data is not None else ()
+    return _scope(item.value for item in read_once(Stub, _source(path, data)).in_scope) if data is not None else ()
 
 
 def _packet_scope(files: tuple[tuple[str, bytes], ...]) -> tuple[str, ...]:
     from workpacket.documents.packet import Packet
 
-    return _scope(item.value for path, data in files for item in Packet(_source(path, data)).in_scope_paths)
+    return _scope(item.value for path, data in files for item in read_once(Packet, _source(path, data)).in_scope_paths)
 
 
 def _scope(items: Iterable[str]) -> tuple[str, ...]:

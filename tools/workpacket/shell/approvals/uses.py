@@ -10,7 +10,6 @@ from functools import lru_cache
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import FOLDER
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
@@ -23,6 +22,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.events import LogEvent
+from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.events import earlier, gates_asked
 from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
@@ -42,7 +42,7 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
         return {}
     answer = run_git(
         repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--format=%H", "--end-of-options",
-        commit, "--", FOLDER,
+        commit, "--", POLICY_FOLDER,
     )  # fmt: skip
     states: dict[tuple[Subject, ...], tuple[str, ...]] = {}
     for each in answer.text.split():
@@ -52,7 +52,7 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
 
 
 def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
-    entries = tree_at(repository, commit, FOLDER)
+    entries = tree_at(repository, commit, POLICY_FOLDER)
     contents = read_blobs(repository, entries.values())
     digests = {path: hashlib.sha256(contents[identity]).hexdigest() for path, identity in entries.items()}
     return tuple(sorted(Subject(path, digest) for path, digest in digests.items()))
@@ -81,13 +81,13 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
         if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
             continue
         for digest in event.attest:
-            said = approvals.claims.get(f"{digest}.dsse.json")
+            said = approvals.claims.get(envelope_name(digest))
             if said is not None and (event.type in CONSUMING or said.gate in gates):
                 used.setdefault(said.nonce, set()).add(event.id)
     return {nonce: frozenset(events) for nonce, events in used.items()}
 
 
-_FOLDERS = (".GOV/refinements", ".GOV/task_packets")
+_FOLDERS = (REFINEMENTS, PACKETS)
 _UNSIGNED = frozenset({"PENDING", "TODO"})
 # What git looks for, and what is taken out of the lines that it finds.
 _SEARCHED = "[a-z][0-9]{12}"

@@ -15,13 +15,14 @@ from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.policy_files import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.model.events import LogEvent
+from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.event_approvals import rested_upon
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import packet_paths, refinement_paths, spec_places, stub_path
+from workpacket.shell.approvals.subject import spec_places
 from workpacket.shell.base.revision import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, policy_at, read_ahead
 
-_MATTERS = (".GOV/refinements", ".GOV/task_packets")
+_MATTERS = (REFINEMENTS, PACKETS)
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
@@ -127,7 +128,7 @@ def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
             continue
         arrived = approvals.arrivals(packet)
         brought = sorted((event.id, arrived.get(event.path)) for event in log.events)
-        named = {f"{digest}.dsse.json" for event in log.events for digest in event.attest}
+        named = {envelope_name(digest) for event in log.events for digest in event.attest}
         paths = (*refinement_paths(packet), *packet_paths(packet))
         authors = [sorted(approvals.first_authors.of(path)) for path in paths]
         rests_on = ("packet", packet, everywhere, brought, envelopes.about(packet, named), authors)

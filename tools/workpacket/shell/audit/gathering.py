@@ -15,6 +15,7 @@ from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
 from workpacket.audit.tracing import proved_path
+from workpacket.documents.spec_pointer import candidates
 from workpacket.git.history import status
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
@@ -24,9 +25,9 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.findings import Finding
+from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
 from workpacket.model.reasons import Reason
-from workpacket.rules.specification import candidates
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base.revision import known_to
@@ -86,9 +87,6 @@ def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
     )
 
 
-_GOVERNED = ".GOV"
-
-
 def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
     """Those of the commits that are in this clone; `target` is the commit of the branch that work is merged into."""
     contents = read_objects(repository, sorted({each for each in wanted if each}))
@@ -132,7 +130,7 @@ def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict
         return {}
     answer = run_git(
         repository.root, "log", "--no-renames", "--name-only", "--format=%x01%ct %an", "-z", "--end-of-options", head,
-        "--", _GOVERNED, *also,
+        "--", GOVERNANCE_FOLDER, *also,
     )  # fmt: skip
     changes: dict[str, LastChange] = {}
     for block in answer.text.split("\x01")[1:]:
@@ -148,7 +146,6 @@ def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict
 _NOBODY = Actor("nobody", "agent")
 # Before the first commit there is no date to judge by.
 _BEGINNING = "1970-01-01T00:00:00Z"
-_SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
 class AuditInput(Value):
@@ -187,7 +184,7 @@ def gather_audit(
         # In a clone the same branch is known by the name of the remote.
         target=governed.target_branch.removeprefix("origin/"),
         head=seen,
-        uncommitted=frozenset(entry.path for entry in status(repository, ".GOV", *named)),
+        uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
     )
     return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
@@ -215,7 +212,7 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
     found: dict[str, Source] = {}
     for path in sorted({path for name in named for path in candidates(name)}):
         try:
-            found[path] = Source.from_bytes(path, read_bytes(root, path, _SPECIFICATION_LIMIT))
+            found[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
         except OSError:
             continue
     return found

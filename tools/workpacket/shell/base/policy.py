@@ -9,19 +9,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy_files import REVOKED_PATH, SIGNERS_PATH
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy, lifecycle_policy
+from workpacket.lifecycle.policy import LifecyclePolicy, lifecycle_policy
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.shell.base.revision import OF_EVERY_JUDGEMENT, Base, committed_file, known_to, read_ahead
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
-from workpacket.text.source import Source
 from workpacket.value import Value
 
 _LARGEST = 64 * 1024
@@ -96,10 +95,10 @@ _ADDS_LANES = b"lanes"
 @lru_cache(maxsize=64)
 def lifecycle_of(data: bytes) -> LifecyclePolicy:
     """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
-    from workpacket.text.toml_strict import load_toml
+    from workpacket.documents.policy import PolicyDocument
 
-    source = Source.from_bytes(POLICY_PATH, data)
-    return lifecycle_policy(load_toml(source).root, source)
+    policy = PolicyDocument.from_bytes(data)
+    return lifecycle_policy(policy.root, policy.source)
 
 
 def lanes_here(root: str) -> LaneTable:

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy_files import FOLDER as POLICY_FOLDER
-from workpacket.approvals.policy_files import REVOKED_PATH, SIGNERS_PATH
 from workpacket.approvals.refusal import Refusal
-from workpacket.documents.stub import SPEC_POINTER
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.objects import list_tree, missing_object, read_objects
@@ -22,8 +19,14 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at, commit_of, default_branch, is_ancestor
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING
-from workpacket.lifecycle.policy import POLICY_PATH
-from workpacket.model.events import ATTESTATIONS_FOLDER
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    POLICY_FOLDER,
+    POLICY_PATH,
+    REVOKED_PATH,
+    SIGNERS_PATH,
+    SPEC_POINTER,
+)
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -75,7 +78,7 @@ def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
 
 _MANY = 4096
 # The policy, and the pointer to the specification: whoever asks for one of them will ask for the others.
-OF_EVERY_JUDGEMENT = (POLICY_PATH, ".GOV/policy/allowed_signers", ".GOV/policy/revoked_keys", SPEC_POINTER)
+OF_EVERY_JUDGEMENT = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)
 # Objects that git is asked for with one call: so many specifications fit into memory at the same time.
 _AT_ONCE = 500
 # What was read ahead: by the name of the object, None for one that is not there.

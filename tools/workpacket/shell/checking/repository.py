@@ -13,6 +13,7 @@ from workpacket.documents.stub import Stub
 from workpacket.lifecycle.activation import carried_over
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reason_tables.gate import REASONS
 from workpacket.model.reasons import Reason
 from workpacket.rules.all_rules import RULES
@@ -84,7 +85,6 @@ def _missing(pair: Pair) -> Iterator[Finding]:
 
 
 # A document may point at a specification much longer than any document.
-_REFERENCE_LIMIT = 32 * 1024 * 1024
 
 
 class Checked:
@@ -247,7 +247,7 @@ def _fact(root: str, path: str, text: bool) -> FileFact:
     source: Source | None = None
     if text:
         try:
-            source = Source.from_bytes(path, read_bytes(root, path, _REFERENCE_LIMIT))
+            source = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
         except OSError:
             source = None
     return FileFact("file", source)

@@ -7,16 +7,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
-from workpacket.documents.stub import SPEC_POINTER
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.policy import POLICY_PATH
 from workpacket.model.events import Actor
+from workpacket.model.layout import BOARD_PATH, POLICY_PATH, REGISTRY_PATH, SPEC_POINTER
 from workpacket.shell.approvals.gate_queries import Question
-from workpacket.shell.governing.gathering import gather, specification_places
+from workpacket.shell.governing.gathering import gather
 from workpacket.shell.transactions.recovery import Recovered
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value, replace

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from workpacket.documents.lockfiles.comparison import Leave
+from workpacket.documents.policy import PolicyDocument
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.policy import POLICY_PATH, dependency_leave
-from workpacket.text.source import Source
-from workpacket.text.toml_strict import load_toml
+from workpacket.lifecycle.policy import dependency_leave
+from workpacket.model.layout import POLICY_PATH
 
 
 def leave_at(repository: Repository, commit: str) -> Leave:
     """'' is the time before the first commit. A policy that cannot be read gives no leave."""
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
-    return Leave() if data is None else dependency_leave(load_toml(Source.from_bytes(POLICY_PATH, data)).root)
+    return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)

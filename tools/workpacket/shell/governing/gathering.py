@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workpacket import __version__
-from workpacket.documents.register_table import BOARD_PATH, REGISTRY_PATH
-from workpacket.documents.spec_pointer import SpecPointer
-from workpacket.documents.stub import SPEC_POINTER
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, REGISTRY_PATH, SPEC_POINTER
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
-
-_SPECIFICATION_LIMIT = 32 * 1024 * 1024
 
 
 def gather(
@@ -100,20 +97,10 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
     """The specification in force, wherever below the repository the pointer says it lies."""
     for path in specification_places(pointer):
         try:
-            return Source.from_bytes(path, read_bytes(governed.root, path, _SPECIFICATION_LIMIT))
+            return Source.from_bytes(path, read_bytes(governed.root, path, LARGEST_SPECIFICATION))
         except OSError:
             continue
     return None
-
-
-def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Where the specification may lie to which the pointer points."""
-    target = SpecPointer(pointer).target if pointer is not None else None
-    if target is None:
-        return ()
-    from workpacket.rules.specification import candidates
-
-    return candidates(target.value)
 
 
 def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:

@@ -18,12 +18,13 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.board_sync import KEEPING_BOTH
-from workpacket.lifecycle.facts import PACKETS, STUBS, Facts, PacketFacts
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.merge import Versions, drawn, drawn_alike, is_drawn, named_twice
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
-from workpacket.model.events import LOG_FOLDER, Actor
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, POLICY_PATH, STUBS
 from workpacket.shell.base.policy import lifecycle_of
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
@@ -55,7 +56,7 @@ def unmerged(repository: Repository) -> Unmerged | None:
     operation = operation_in_progress(repository)
     if not operation:
         return None
-    waiting = sorted({entry.path for entry in status(repository, ".GOV") if entry.unmerged})
+    waiting = sorted({entry.path for entry in status(repository, GOVERNANCE_FOLDER) if entry.unmerged})
     marked = {path for path in waiting if _is_marked(repository, path)}
     return Unmerged(operation, tuple(path for path in waiting if path not in marked), tuple(sorted(marked)))
 

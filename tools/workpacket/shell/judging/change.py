@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
@@ -13,17 +14,18 @@ from workpacket.ledger.verify import read_logs, verify_append_only
 from workpacket.lifecycle.event_checks import Around, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
-from workpacket.lifecycle.policy import POLICY_PATH, LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import LOG_FOLDER, LogEvent
+from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.judging import BY_CODE
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import digest_here
-from workpacket.shell.log_files import append_only_files, committed_ids, object_ids
+from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
 
 TYPE_CHECKING = False
@@ -97,7 +99,7 @@ def judge(repository: Repository, base: str) -> list[Finding]:
     root = str(repository.root)
     files = append_only_files(root)
     there = committed_ids(repository, commit)
-    findings = verify_append_only(there, object_ids(files, sha256=len(commit) == 64))
+    findings = verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     governed = find_governed(root)

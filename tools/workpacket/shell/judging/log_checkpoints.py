@@ -18,18 +18,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.history import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
-from workpacket.ledger.checkpoints import (
-    CHECKPOINTS_FOLDER,
-    Checkpoint,
-    Vouching,
-    checkpoints_due,
-    judge_checkpoints,
-    signature_path,
-)
+from workpacket.ledger.checkpoints import Checkpoint, Vouching, checkpoints_due, judge_checkpoints, signature_path
 from workpacket.ledger.log import EventWriter, Log, next_event
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.events import LOG_FOLDER, Actor, LogEvent
+from workpacket.model.events import Actor, LogEvent
+from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
 from workpacket.shell.base.policy import judge_pin
 from workpacket.shell.base.revision import Base, find_base, first_seen, policy_at, unanchored

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.layout import TEMPORARY_PREFIX
 from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.value import Value
@@ -27,7 +28,6 @@ Stage: TypeAlias = Literal["draft", "intent", "back"]
 _STAGES: Final[dict[str, Stage]] = {"draft": "draft", "intent": "intent", "back": "back"}
 _NAME: Final = re.compile(r"([0-9a-f-]{36})\.(draft|intent|back)")
 _MAGIC: Final = b"workpacket-journal 1 "
-TEMPORARY_PREFIX: Final = ".workpacket-"
 
 
 class Entry(Value):

@@ -24,10 +24,11 @@ from contextlib import contextmanager
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, operation_in_progress
+from workpacket.model.layout import TEMPORARY_PREFIX
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
 from workpacket.shell.held import Held, look
 from workpacket.shell.transactions.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
-from workpacket.shell.transactions.journal import TEMPORARY_PREFIX, Entry, Record
+from workpacket.shell.transactions.journal import Entry, Record
 from workpacket.shell.transactions.locks import WAIT, writer_lock
 from workpacket.shell.transactions.recovery import Recovered, finish_pending
 from workpacket.shell.transactions.rolling import ThirdState, clear, roll, stage

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workpacket.git.repository import find_repository
-from workpacket.lifecycle.policy import POLICY_PATH
+from workpacket.model.layout import POLICY_PATH
 from workpacket.model.plan import FileChange, Plan
 from workpacket.shell.held import require_shown
 from workpacket.shell.moment import moment

@@ -1,0 +1,163 @@
+"""Where the repository is, by git's own rules, read from files: starting git costs more than a whole check of one file.
+
+What is unusual (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) is left to
+git itself. This module imports nothing large, because a check whose answer is remembered begins with it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from workpacket.errors import WorkpacketError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_STEERING_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+)
+_TRUE = (b"", b"true", b"yes", b"on", b"1")
+
+
+class Location:
+    """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
+
+    __slots__ = ("common_dir", "git_dir", "root")
+
+    def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
+        self.root = root
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+
+
+def locate(start: str, environ: Mapping[str, str] = os.environ) -> Location:
+    """The repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    if any(environ.get(name) for name in _STEERING_VARIABLES):
+        return _ask_git(start)
+    try:
+        return _read_files(os.path.realpath(start, strict=True), start)
+    except OSError as error:
+        raise WorkpacketError(
+            "repository_unreadable", f"{error.filename}: {error.strerror}", path=str(error.filename or start)
+        ) from error
+
+
+def _read_files(folder: str, start: str) -> Location:
+    device = os.stat(folder).st_dev
+    for candidate in _upwards(folder):
+        if os.stat(candidate).st_dev != device:
+            break  # git does not cross file systems either
+        git_dir = _git_dir_at(candidate)
+        if git_dir is not None:
+            return _with_work_tree(candidate, git_dir, start)
+        if _is_git_dir(candidate):
+            # Inside a git directory: a bare repository, or the current folder is .git itself.
+            raise _no_work_tree(candidate)
+    raise WorkpacketError(
+        "no_repository",
+        "it is not in a git repository",
+        hint="Go to your repository, or make one here: git init",
+        path=start,
+    )
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        yield parent
+        folder = parent
+
+
+def _git_dir_at(folder: str) -> str | None:
+    dot_git = os.path.join(folder, ".git")
+    if os.path.isfile(dot_git):
+        first = _text(dot_git)
+        if not first.startswith("gitdir: "):
+            raise WorkpacketError(
+                "repository_broken", f"{dot_git} does not say where the git directory is", path=dot_git
+            )
+        git_dir = os.path.join(folder, first.removeprefix("gitdir: "))
+        if not _is_git_dir(git_dir):
+            raise WorkpacketError(
+                "repository_broken",
+                f"{dot_git} points at {git_dir}, which is not a git directory",
+                hint="Repair the work tree: git worktree repair",
+                path=dot_git,
+            )
+        return os.path.realpath(git_dir)
+    return os.path.realpath(dot_git) if _is_git_dir(dot_git) else None
+
+
+def _is_git_dir(folder: str) -> bool:
+    if not os.path.isfile(os.path.join(folder, "HEAD")):
+        return False
+    common = _common_dir(folder)
+    return os.path.isdir(os.path.join(common, "objects")) and os.path.isdir(os.path.join(common, "refs"))
+
+
+def _common_dir(git_dir: str) -> str:
+    pointer = os.path.join(git_dir, "commondir")
+    return os.path.realpath(os.path.join(git_dir, _text(pointer))) if os.path.isfile(pointer) else git_dir
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read().rstrip("\r\n")
+
+
+def _with_work_tree(root: str, git_dir: str, start: str) -> Location:
+    common = _common_dir(git_dir)
+    settings = [*_settings(os.path.join(common, "config"))]
+    if any(name == b"worktreeconfig" for name, _ in settings):
+        settings += _settings(os.path.join(git_dir, "config.worktree"))
+    if any(name == b"worktree" or name.startswith(b"[include") for name, _ in settings):
+        return _ask_git(start)
+    if git_dir == common and any(name == b"bare" and value in _TRUE for name, value in settings):
+        raise _no_work_tree(root)
+    return Location(root, git_dir, common)
+
+
+def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
+    """The lines of a configuration file as name and value, in lower case; the header of a section is a name too."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().lower().splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        rest = line.strip()
+        if rest.startswith(b"["):
+            header, _, rest = rest.partition(b"]")
+            yield header, b""
+        name, _, value = rest.partition(b"=")
+        yield name.strip(), value.strip()
+
+
+def _ask_git(start: str) -> Location:
+    from pathlib import Path
+
+    from workpacket.git.run import run_git
+
+    folder = Path(start)
+    answer = run_git(folder, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", check=False)
+    if answer.status == 0:
+        root, git_dir, common = answer.text.splitlines()
+        return Location(root, git_dir, os.path.realpath(os.path.join(start, common)))
+    git_dir = run_git(folder, "rev-parse", "--absolute-git-dir", check=False).text.rstrip("\n")
+    if git_dir:
+        raise _no_work_tree(git_dir)
+    raise WorkpacketError("no_repository", f"it is not in a git repository: {answer.complaint}", path=start)
+
+
+def _no_work_tree(place: str) -> WorkpacketError:
+    return WorkpacketError(
+        "repository_bare",
+        f"{place} is a git repository without a work tree here",
+        hint="Work in a clone of it, or add a work tree: git worktree add <folder>",
+        path=place,
+    )

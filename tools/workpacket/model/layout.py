@@ -1,0 +1,66 @@
+"""Where governance lies in a repository: every path below `.GOV`, and how large a file there may be.
+
+Data only, and nothing is imported: every layer uses it, and every start of a command reads it.
+"""
+
+from __future__ import annotations
+
+GOVERNANCE_FOLDER = ".GOV"
+
+# Files in these folders are only ever added.
+LOG_FOLDER = ".GOV/log"
+ATTESTATIONS_FOLDER = ".GOV/attestations"
+CHECKPOINTS_FOLDER = ".GOV/checkpoints"
+ENVELOPE_SUFFIX = ".dsse.json"
+
+STUBS = ".GOV/task_packets/stubs"
+PACKETS = ".GOV/task_packets"
+REFINEMENTS = ".GOV/refinements"
+
+POLICY_FOLDER = ".GOV/policy"
+POLICY_PATH = ".GOV/policy/policy.toml"
+SIGNERS_PATH = ".GOV/policy/allowed_signers"
+REVOKED_PATH = ".GOV/policy/revoked_keys"
+
+SHARED_FOLDER = ".GOV/roles_shared"
+BOARD_PATH = ".GOV/roles_shared/TASK_BOARD.md"
+REGISTRY_PATH = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
+AUDIT_PATH = ".GOV/roles_shared/SIGNATURE_AUDIT.md"
+SPEC_POINTER = ".GOV/roles_shared/SPEC_CURRENT.md"
+
+ROLES_FOLDER = ".GOV/roles"
+GATES_FOLDER = ".GOV/validator_gates"
+SPECIFICATIONS_FOLDER = ".GOV/spec"
+TEMPLATES_FOLDER = ".GOV/templates"
+SCHEMAS_FOLDER = ".GOV/schemas"
+
+# Of files that a command is about to put in place: no reader takes them for what they will be.
+TEMPORARY_PREFIX = ".workpacket-"
+
+LARGEST_EVENT = 256 * 1024
+# More of a write-once file is read than it may have, so that one that is too large is seen and not taken for another.
+LARGEST_WRITE_ONCE = 512 * 1024
+LARGEST_SPECIFICATION = 32 * 1024 * 1024
+
+
+def envelope_name(digest: str) -> str:
+    """The name of the envelope with this SHA-256."""
+    return f"{digest}{ENVELOPE_SUFFIX}"
+
+
+def envelope_path(digest: str) -> str:
+    return f"{ATTESTATIONS_FOLDER}/{envelope_name(digest)}"
+
+
+def stub_path(packet: str) -> str:
+    return f"{STUBS}/{packet}.md"
+
+
+def packet_paths(packet: str) -> tuple[str, str]:
+    """The two places that a packet may be in; the first that is there counts."""
+    return f"{PACKETS}/{packet}.md", f"{PACKETS}/{packet}/packet.md"
+
+
+def refinement_paths(packet: str) -> tuple[str, str]:
+    """The two places that a refinement may be in; the first that is there counts."""
+    return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"
