@@ -10,7 +10,7 @@ from workpacket.documents.commit_sidecar import CommitSidecar
 from workpacket.documents.places import kind_of
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import sidecar_bytes
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.by_kind import rules_for
 from workpacket.rules.engine import examine
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.source import Fault, Source
@@ -24,7 +24,7 @@ class CommitBridge:
         """The one checkpoint of a sidecar, every key in its place; or what stands against believing it."""
         source = Source.from_bytes(path, data)
         sidecar = CommitSidecar(source)
-        faults = tuple(fault for fault in examine(sidecar, RULES, schemas()) if _counts(fault, path))
+        faults = tuple(fault for fault in examine(sidecar, _RULES, schemas()) if _counts(fault, path))
         if sidecar.root is None or faults:
             return faults
         values = cast("Mapping[str, Json]", sidecar.root.plain())
@@ -47,5 +47,6 @@ def _counts(fault: Fault, path: str) -> bool:
     return fault.fix is None or not fault.fix.safe
 
 
-_WARNINGS = frozenset(rule.code() for rule in RULES if rule.severity != "error")
+_RULES = rules_for(CommitSidecar.kind)
+_WARNINGS = frozenset(rule.code() for rule in _RULES if rule.severity != "error")
 BRIDGE: Bridge = CommitBridge()

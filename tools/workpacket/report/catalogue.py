@@ -38,7 +38,7 @@ from workpacket.model.reason_tables import (
     work_gates,
 )
 from workpacket.model.reasons import Reason, Registry
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.by_kind import all_rules
 
 TABLES: tuple[tuple[Reason, ...], ...] = (
     usage.REASONS,
@@ -74,4 +74,4 @@ TABLES: tuple[tuple[Reason, ...], ...] = (
 @cache
 def catalogue() -> Registry:
     """Every code. One that stands in two places raises ValueError."""
-    return Registry(chain(*TABLES, (rule.reason() for rule in RULES)))
+    return Registry(chain(*TABLES, (rule.reason() for rule in all_rules())))

@@ -10,7 +10,7 @@ from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention
 from workpacket.model.findings import Finding
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule
+from workpacket.rules.rule import RepositoryRule, Rule
 from workpacket.text.formats import legacy_signature
 
 
@@ -176,3 +176,14 @@ def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether anything but an approval knows the id; a refinement is enough."""
     places = (f".GOV/refinements/{name}.md", f".GOV/task_packets/{name}/refinement.md")
     return name in repository.work.known or any(path in repository.refinements for path in places)
+
+
+RULES: tuple[type[Rule], ...] = (
+    RefinementWithoutWork,
+    RefinementFileMissing,
+    SignatureReused,
+    SignatureNotAudited,
+    SignatureMismatch,
+    AuditPacketUnknown,
+    GatePacketUnknown,
+)

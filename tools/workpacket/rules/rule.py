@@ -69,12 +69,19 @@ class Rule:
 class DocumentRule(Rule, Generic[D]):
     """A demand on one document. It sees nothing but that document, so its verdict is kept by the digest of the bytes.
 
-    `kinds`: the kinds it applies to; empty means every kind. `requires`: rules that must find nothing before this one
-    makes sense; if one of them did, this rule is not run, and the report says so.
+    `kinds`: the kinds it applies to; empty means every kind. A rule about a class of documents says so in `applies_to`.
+    `reads_fields`: it judges what was read, and is not run where nothing could be read. `requires`: rules that must
+    find nothing before this one makes sense; if one of them did, this rule is not run, and the report says so.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
+    reads_fields: ClassVar[bool] = True
     requires: ClassVar[tuple[type[Rule], ...]] = ()
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        """Whether documents of this class are judged by the rule."""
+        return not cls.kinds or reader.kind in cls.kinds
 
     def check(self, document: D) -> Iterator[Fault]:
         raise NotImplementedError

@@ -9,7 +9,7 @@ from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
-from workpacket.rules.rule import ReferenceRule
+from workpacket.rules.rule import ReferenceRule, Rule
 from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
@@ -130,3 +130,10 @@ def _pinned(refinement: RefinementSummary, source: Source) -> bool:
 
 def _summary(summary: Mapping[str, object]) -> RefinementSummary:
     return cast("RefinementSummary", summary)
+
+
+RULES: tuple[type[Rule], ...] = (
+    SpecificationMissing,
+    SpecMoved,
+    AnchorNotFound,
+)

@@ -15,7 +15,6 @@ from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.reason_tables.gate import REASONS
 from workpacket.model.reasons import Reason
-from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across, references, wanted_files
 from workpacket.rules.files import FileFact, Files
 from workpacket.rules.repository import RepositorySummaries
@@ -131,13 +130,13 @@ def check(
     # One text for all is read three times as fast as ten thousand small ones.
     loaded = json.loads(f"[{','.join(summary for _, summary in summarised)}]")
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
-    facts = gather_files(root, wanted_files(summaries, RULES))
-    findings += references(summaries, RULES, facts.files)
+    facts = gather_files(root, wanted_files(summaries))
+    findings += references(summaries, facts.files)
     rests_on_people = False
     if whole:
         logs = look_at_logs(root, now)
         repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
-        findings += [*logs.findings, *across(repository, RULES)]
+        findings += [*logs.findings, *across(repository)]
         findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
         facts.paths.extend((LOG_STATE, CHECKPOINTS_STATE, *logs.named))
         passing, rests_on_people = logs.passing, logs.rests_on_people
