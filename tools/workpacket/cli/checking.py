@@ -21,7 +21,7 @@ from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals.presence import approvals_here
 from workpacket.shell.checking.cache import Cache
-from workpacket.shell.checking.repository import Checked, activated_among, check, not_carried_over
+from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.transactions.leftovers import left_between_files
@@ -59,6 +59,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if base:
         checked.findings += _of_the_change(base)
         if arguments.words:  # of the whole repository this was looked at with everything else
+            from workpacket.shell.checking.whole import activated_among, not_carried_over
+
             made = activated_among(workspace.root, kinds)
             checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from workpacket.model.reasons import Family, Reason, Registry
+from collections.abc import Mapping
+
+from workpacket.model.reasons import Family, Reason
 from workpacket.model.stops import StopReason
 from workpacket.report.terminal import PLAIN, Style, wrap
 
@@ -65,7 +67,7 @@ _INTRODUCTION = (
 )
 
 
-def render_codes_page(registry: Registry) -> str:
+def render_codes_page(registry: Mapping[str, Reason]) -> str:
     """Markdown: a table of contents by family, then one section a code."""
     families: dict[str, list[Reason]] = {}
     for reason in sorted(registry.values(), key=lambda reason: reason.code):

@@ -7,6 +7,7 @@ test says so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import cast
@@ -30,9 +31,20 @@ ACROSS = (
 )
 
 
+_LOADED: dict[str, type[Rule]] = {}
+
+
+@cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
     """The rules of one module of this package."""
-    return cast("tuple[type[Rule], ...]", import_module(f"workpacket.rules.{module}").RULES)
+    rules = cast("tuple[type[Rule], ...]", import_module(f"workpacket.rules.{module}").RULES)
+    _LOADED.update((rule.code(), rule) for rule in rules)
+    return rules
+
+
+def loaded_rules() -> Mapping[str, type[Rule]]:
+    """The rules that were needed so far, by their code."""
+    return _LOADED
 
 
 @cache

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from workpacket.documents.document import Document
 from workpacket.documents.reading import reader_of
 from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.by_kind import rules_across, rules_for
 from workpacket.rules.files import Files
-from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.text.schema import SchemaSet, Violation
 from workpacket.text.source import Fault, Source
+
+if TYPE_CHECKING:
+    from workpacket.rules.repository import RepositorySummaries
 
 # A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
 MOST_OF_A_KIND = 1_000

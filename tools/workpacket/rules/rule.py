@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Confidence, Finding
 from workpacket.model.reasons import Family, Reason, Severity
 from workpacket.rules.files import Files
-from workpacket.rules.repository import RepositorySummaries
 from workpacket.text.edits import Replacement, fix_of
 from workpacket.text.source import Fault
+
+if TYPE_CHECKING:
+    from workpacket.rules.repository import RepositorySummaries
 
 D = TypeVar("D", bound=Document)
 
@@ -50,9 +52,8 @@ class Rule:
     @classmethod
     def reason(cls) -> Reason:
         """The registry entry, read from the class."""
-        import inspect  # 3 ms, for those who explain a rule
-
-        title, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+        lines = [line.strip() for line in (cls.__doc__ or "").strip().splitlines()]
+        title, _, rest = "\n".join(lines).partition("\n\n")
         explanation, _, remedy = rest.partition("Remedy:")
         return Reason(
             code=cls.code(),

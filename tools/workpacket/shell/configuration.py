@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from workpacket.git.objects import read_file_at
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
-from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
+from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.rules.settings import POLICY, PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
@@ -16,6 +15,9 @@ from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 from workpacket.value import replace
+
+if TYPE_CHECKING:
+    from workpacket.git.repository import Repository
 
 # The bytes of a file, None where there is none; OSError where it cannot be read.
 Read = Callable[[str], bytes | None]
@@ -35,6 +37,9 @@ def read_settings(root: str) -> CheckSettings:
 
 def read_settings_at(repository: Repository, base: str) -> CheckSettings:
     """The settings as a revision has them, so that a change cannot lower what it is judged by."""
+    from workpacket.git.objects import read_file_at
+    from workpacket.git.revisions import commit_of
+
     commit = commit_of(repository, base)
     return _settings(lambda path: read_file_at(repository, commit, path))
 
@@ -67,3 +72,19 @@ def _misfits(node: Node, source: Source) -> Iterator[Finding]:
         place = node.nearest(violation.path[1:])
         line, column = source.line_and_column(place.start)
         yield Finding(violation.code, "error", source.path, line, column, violation.message, violation.hint)
+
+
+def lanes_here(root: str) -> LaneTable:
+    """The lanes of the documents in the work tree: those of the policy that lies there beside them.
+
+    What moves a packet asks the base instead. A policy without added lanes is not even parsed: most have none.
+    """
+    try:
+        data = read_bytes(root, POLICY, DATA.size)
+    except OSError:
+        return BUILT_IN
+    if b"lanes" not in data:
+        return BUILT_IN
+    from workpacket.shell.base.policy import lifecycle_of
+
+    return lifecycle_of(data).lanes
