@@ -34,8 +34,10 @@ Files = Sequence[Found]
 _ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
 
 
-def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache) -> Output:
-    """Checks, repairs if asked to, and renders what is left."""
+def check_and_render(
+    arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, look_again: Callable[[], Files]
+) -> Output:
+    """Checks, repairs if asked to, and renders what is left. `look_again` gives the files as repairs left them."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -79,7 +81,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
-        checked = examine(_looked_at_again(arguments, workspace))
+        checked = examine(look_again())
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
         findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
         notes = (*notes, repairs.told())
@@ -259,9 +261,3 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
         return wanted and not any(fnmatchcase(finding.code, pattern) for pattern in ignore)
 
     return lambda findings: [finding for finding in findings if kept(finding)]
-
-
-def _looked_at_again(arguments: Arguments, workspace: Workspace) -> Files:
-    from workpacket.cli.check import chosen_files
-
-    return chosen_files(arguments, workspace)

@@ -13,7 +13,6 @@ from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.node import Node
 from workpacket.text.source import Source
-from workpacket.text.toml_strict import load_toml
 from workpacket.value import replace
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ def _settings(read: Read) -> CheckSettings:
         source = Source.from_bytes(path, data) if data is not None else None
         if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
+        from workpacket.text.toml_strict import load_toml  # not every repository has settings
+
         loaded = load_toml(source)
         if loaded.root is None:
             return CheckSettings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
