@@ -30,14 +30,13 @@ from workpacket.text.source import Source
 from workpacket.value import replace
 
 Files = Sequence[Found]
+Choose = Callable[[], Files]
 
 _ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
 
 
-def check_and_render(
-    arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, look_again: Callable[[], Files]
-) -> Output:
-    """Checks, repairs if asked to, and renders what is left. `look_again` gives the files as repairs left them."""
+def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
+    """Checks, repairs if asked to, and renders what is left. `again` gives the files as repairs left them."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -61,10 +60,7 @@ def check_and_render(
     if base:
         checked.findings += _of_the_change(base)
         if arguments.words:  # of the whole repository this was looked at with everything else
-            from workpacket.shell.checking.whole import activated_among, not_carried_over
-
-            made = activated_among(workspace.root, kinds)
-            checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
+            checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
     checked.findings += told.findings
     findings = selected(judged_in_part(workspace.root, checked.findings))
@@ -81,7 +77,7 @@ def check_and_render(
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
-        checked = examine(look_again())
+        checked = examine(again())
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
         findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
         notes = (*notes, repairs.told())
@@ -96,8 +92,8 @@ def check_and_render(
     )
     status = exit_status(outcome, reasons)
     lasts = not (wanted or base or checked.passing or told.passing)
-    extras = [*checked.extras, *told.extras]
-    return Output(render(arguments, outcome, status, reasons, style), status, extras, repeatable=lasts)
+    rendered = render(arguments, outcome, status, reasons, style)
+    return Output(rendered, status, [*checked.extras, *told.extras], repeatable=lasts)
 
 
 def _diff(
@@ -236,6 +232,13 @@ def _of_the_change(base: str) -> list[Finding]:
     from workpacket.shell.judging.change import judge
 
     return judge(here(), base)
+
+
+def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Finding]:
+    """What stubs say and the packets made from them do not, of the files that were named."""
+    from workpacket.shell.checking.whole import activated_among, not_carried_over
+
+    return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)
 
 
 def _profile(word: str) -> Profile:
