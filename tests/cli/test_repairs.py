@@ -12,7 +12,7 @@ from cli.commands import STUB, STUB_PATH, Commands
 from rules.canonical import PACKET
 from workpacket.documents.document import Document
 from workpacket.model.findings import Edit, Fix
-from workpacket.rules import all_rules
+from workpacket.rules.by_kind import rules_for
 from workpacket.rules.text import NoFinalNewline
 from workpacket.shell.checking import examining
 from workpacket.text.source import Fault
@@ -50,7 +50,7 @@ class Damaging(NoFinalNewline):
 @pytest.fixture(params=["overlapping", "outside", "backwards", "next", "fence"])
 def damaging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Damaging, "reach", request.param)
-    monkeypatch.setattr(examining, "RULES", (*all_rules.RULES, Damaging))
+    monkeypatch.setattr(examining, "rules_for", lambda kind: (*rules_for(kind), Damaging))
 
 
 @pytest.mark.usefixtures("damaging")

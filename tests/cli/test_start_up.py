@@ -72,3 +72,21 @@ def test_a_check_of_a_plain_document_needs_no_big_library(commands: Commands) ->
     modules = imported(commands, "check", STUB_PATH)
     assert "workpacket.cli.checking" in modules
     assert {"jsonschema", "markdown_it", "yaml", "cryptography", "subprocess", "asyncio"} & modules == set()
+
+
+# The most modules of this package that a call may import; lower a number when a change makes it smaller.
+MOST_OWN_MODULES = {
+    "check": (["check", STUB_PATH], 88),
+    "check all": (["check"], 157),
+    "claim": (["claim", "WP-1-Parser-v1"], 128),
+    "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 126),
+    "status": (["status"], 147),
+}
+
+
+@pytest.mark.parametrize("name", MOST_OWN_MODULES)
+def test_a_command_imports_few_of_our_modules(commands: Commands, name: str) -> None:
+    commands.write(STUB_PATH, STUB)
+    words, most = MOST_OWN_MODULES[name]
+    own = sorted(module for module in imported(commands, *words) if module.startswith("workpacket."))
+    assert len(own) <= most, f"{name} imports {len(own)} own modules, at most {most} are allowed: {' '.join(own)}"

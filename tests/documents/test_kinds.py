@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Iterator
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from architecture.source_tree import ROOT
+from workpacket import rules
 from workpacket.documents.document import Document
 from workpacket.documents.places import PLACES, ROOTS, kind_of
-from workpacket.documents.reading import KINDS, DocumentKind
+from workpacket.documents.reading import KINDS, DocumentKind, reader_of
+from workpacket.rules.by_kind import all_rules, rules_for, rules_in
+from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 
 BY_NAME = {kind.name: kind for kind in KINDS}
@@ -32,6 +37,59 @@ def test_a_kind_has_a_schema_with_examples(kind: DocumentKind) -> None:
     assert schema["title"]
     assert schema["description"]
     assert schema["examples"]
+
+
+# What a JSON Schema alone says, and what only points to another file.
+WITHOUT_RULES = {"spec_pointer", "batch_dependencies", "batch_validation"}
+# Nothing else in the repository needs to know what they hold.
+WITHOUT_SUMMARY = {"policy", "commit_sidecar"}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_names_the_modules_of_its_rules_and_no_others(kind: DocumentKind) -> None:
+    reader = reader_of(kind.name)
+    wanted = {rule for rule in all_rules() if judges(rule, reader)}
+    where = "tools/workpacket/documents/reading.py, KINDS"
+    assert set(rules_for(kind.name)) == wanted, f"name the modules of these rules in {where}"
+    useless = [name for name in kind.rules if wanted.isdisjoint(rules_in(name))]
+    assert useless == [], f"no rule of these modules is about {kind.name}: {where}"
+    assert kind.rules or kind.name in WITHOUT_RULES, f"write rules for it, and name their module in {where}"
+
+
+def judges(rule: type[Rule], reader: type[Document]) -> bool:
+    if issubclass(rule, DocumentRule):
+        return rule.applies_to(reader)
+    return issubclass(rule, ReferenceRule) and reader.kind in rule.kinds
+
+
+def concrete_rules(parent: type[Rule] = Rule) -> Iterator[type[Rule]]:
+    """The rules of the package that check something: of a class and those derived from it."""
+    for derived in parent.__subclasses__():
+        if derived.__module__.startswith("workpacket.") and derived.__doc__ and "Remedy:" in derived.__doc__:
+            yield derived
+        yield from concrete_rules(derived)
+
+
+def test_every_rule_of_the_package_is_run() -> None:
+    for found in iter_modules(rules.__path__):
+        importlib.import_module(f"workpacket.rules.{found.name}")
+    listed = all_rules()
+    assert len(listed) == len(set(listed))
+    for rule in concrete_rules():
+        module = rule.__module__.rpartition(".")[2]
+        assert rule in listed, f"add {rule.__name__} to RULES in rules/{module}.py, and {module} to ACROSS or a kind"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_what_is_compared_across_files_has_a_summary(kind: DocumentKind) -> None:
+    own_summary = reader_of(kind.name).summary is not Document.summary
+    assert own_summary is (kind.name not in WITHOUT_SUMMARY), f"write `summary` in its reader, {kind.reader}"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_has_a_draft_07_twin(kind: DocumentKind) -> None:
+    twin = ROOT / "schemas" / "draft-07" / f"{kind.name}.schema.json"
+    assert twin.is_file(), f"`just reference` writes it from schemas/{kind.name}.schema.json"
 
 
 def test_every_place_is_of_a_known_kind_and_every_kind_has_a_place() -> None:

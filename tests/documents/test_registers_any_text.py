@@ -9,17 +9,16 @@ from hypothesis import strategies as st
 
 from workpacket.documents.reading import read_document
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.all_rules import RULES
-from workpacket.rules.engine import examine
+from workpacket.rules.by_kind import all_rules
+from workpacket.rules.engine import examine, placed_finding
 from workpacket.rules.repair import repair
 from workpacket.rules.rule import DocumentRule
-from workpacket.shell.checking.examining import as_finding
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.source import Fault, Source
 
 KINDS = ("task_board", "registry", "signature_audit", "orchestrator_gates", "validator_gates")
 OWN_RULES = tuple(
-    rule for rule in RULES if issubclass(rule, DocumentRule) and set(rule.kinds) and set(rule.kinds) <= set(KINDS)
+    rule for rule in all_rules() if issubclass(rule, DocumentRule) and set(rule.kinds) and set(rule.kinds) <= set(KINDS)
 )
 CODES = frozenset(catalogue())
 MARKDOWN = (
@@ -71,7 +70,7 @@ def test_any_text_is_a_document_with_faults(kind: str, text: str) -> None:
 def test_fixes_come_to_rest_and_keep_every_word_that_they_are_not_about(kind: str, text: str, unsafe: bool) -> None:
     source = Source("x/register.md", text)
     for _ in range(6):
-        findings = [as_finding(source, fault) for fault in all_faults(kind, source)]
+        findings = [placed_finding(source, fault) for fault in all_faults(kind, source)]
         repaired = repair(source, kind, findings, unsafe=unsafe).source
         if repaired is source:
             return

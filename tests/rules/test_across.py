@@ -14,7 +14,6 @@ from workpacket.documents.reading import read_document
 from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
-from workpacket.rules.all_rules import RULES
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.work_index import IdSuggestions
@@ -35,7 +34,7 @@ def repository_of(files: Mapping[str, str]) -> RepositorySummaries:
 
 
 def findings_of(files: Mapping[str, str]) -> list[Finding]:
-    return list(across(repository_of(files), RULES))
+    return list(across(repository_of(files)))
 
 
 def agreed(lanes: Sequence[str]) -> dict[str, str]:
@@ -85,7 +84,7 @@ def test_packets_are_compared_without_parsing_their_ids(monkeypatch: pytest.Monk
     repository = repository_of(agreed([lane.token for lane in LANES] * 20))
     parsed: list[str] = []
     monkeypatch.setattr(WorkPacketId, "try_parse", parsed.append)
-    assert list(across(repository, RULES)) == []
+    assert list(across(repository)) == []
     assert parsed == []
 
 

@@ -15,7 +15,7 @@ from rules.archive import Case, read_case
 from workpacket.cli.fixing import fix_files
 from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.by_kind import all_rules
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import check
@@ -24,7 +24,7 @@ from workpacket.shell.tree import find_documents
 CASES = Path(__file__).parent / "cases"
 BAD = sorted(CASES.glob("*/bad*.txt"))
 GOOD = sorted(CASES.glob("*/good*.txt"))
-CODES = [rule.code() for rule in RULES]
+CODES = [rule.code() for rule in all_rules()]
 
 
 def findings_of(root: Path) -> list[Finding]:

@@ -43,12 +43,13 @@ class CommitBridge:
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
         """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
-        from workpacket.rules.all_rules import RULES  # takes long to import, and few who select read a sidecar
+        from workpacket.rules.by_kind import rules_for  # takes long to import, and few who select read a sidecar
         from workpacket.rules.engine import examine
 
-        warnings = {rule.code() for rule in RULES if rule.severity != "error"}
+        rules = rules_for(CommitSidecar.kind)
+        warnings = {rule.code() for rule in rules if rule.severity != "error"}
         sidecar = CommitSidecar(Source.from_bytes(path, data))
-        found = examine(sidecar, RULES, schemas())
+        found = examine(sidecar, rules, schemas())
         faults = tuple(fault for fault in found if fault.code not in warnings and _counts(fault, path))
         if sidecar.root is None or faults:
             return faults

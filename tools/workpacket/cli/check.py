@@ -47,7 +47,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
     def compute() -> Output:
         from workpacket.cli.checking import check_and_render
 
-        return check_and_render(arguments, workspace, files, cache)
+        return check_and_render(arguments, workspace, files, cache, lambda: chosen_files(arguments, workspace))
 
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
         # What a revision named for this once says, what a command left unfinished, and what git leaves out of the work

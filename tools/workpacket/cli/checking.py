@@ -21,7 +21,7 @@ from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals.presence import approvals_here
 from workpacket.shell.checking.cache import Cache
-from workpacket.shell.checking.repository import Checked, activated_among, check, not_carried_over
+from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.transactions.leftovers import left_between_files
@@ -30,12 +30,13 @@ from workpacket.text.source import Source
 from workpacket.value import replace
 
 Files = Sequence[Found]
+Choose = Callable[[], Files]
 
 _ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
 
 
-def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache) -> Output:
-    """Checks, repairs if asked to, and renders what is left."""
+def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
+    """Checks, repairs if asked to, and renders what is left. `again` gives the files as repairs left them."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -59,8 +60,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if base:
         checked.findings += _of_the_change(base)
         if arguments.words:  # of the whole repository this was looked at with everything else
-            made = activated_among(workspace.root, kinds)
-            checked.findings += grade(not_carried_over(workspace.root, made, cache), reasons, settings)[0]
+            checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
     checked.findings += told.findings
     findings = selected(judged_in_part(workspace.root, checked.findings))
@@ -77,7 +77,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
-        checked = examine(_looked_at_again(arguments, workspace))
+        checked = examine(again())
         told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
         findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
         notes = (*notes, repairs.told())
@@ -92,8 +92,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     )
     status = exit_status(outcome, reasons)
     lasts = not (wanted or base or checked.passing or told.passing)
-    extras = [*checked.extras, *told.extras]
-    return Output(render(arguments, outcome, status, reasons, style), status, extras, repeatable=lasts)
+    rendered = render(arguments, outcome, status, reasons, style)
+    return Output(rendered, status, [*checked.extras, *told.extras], repeatable=lasts)
 
 
 def _diff(
@@ -234,6 +234,13 @@ def _of_the_change(base: str) -> list[Finding]:
     return judge(here(), base)
 
 
+def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Finding]:
+    """What stubs say and the packets made from them do not, of the files that were named."""
+    from workpacket.shell.checking.whole import activated_among, not_carried_over
+
+    return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)
+
+
 def _profile(word: str) -> Profile:
     return "strict" if word == "strict" else "adopt"
 
@@ -257,9 +264,3 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
         return wanted and not any(fnmatchcase(finding.code, pattern) for pattern in ignore)
 
     return lambda findings: [finding for finding in findings if kept(finding)]
-
-
-def _looked_at_again(arguments: Arguments, workspace: Workspace) -> Files:
-    from workpacket.cli.check import chosen_files
-
-    return chosen_files(arguments, workspace)

@@ -42,7 +42,7 @@ def _ids() -> Iterable[WorkPacketId]:
 
 
 def _lanes() -> Iterable[str]:
-    from workpacket.shell.base.policy import lanes_here
+    from workpacket.shell.configuration import lanes_here
 
     return lanes_here(open_workspace().root).tokens
 

@@ -16,8 +16,8 @@ from workpacket.report.outcome import Repaired
 from workpacket.report.terminal import Style
 from workpacket.report.text import counted
 from workpacket.rules.repair import RepairRefused, repair
-from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
+from workpacket.shell.configuration import lanes_here
 from workpacket.shell.transactions.writing import rewrite
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.limits import REGISTER

@@ -12,7 +12,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.checking.examining import as_finding
+from workpacket.rules.engine import placed_finding
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Fault, Source
 
@@ -56,7 +56,7 @@ def run(arguments: Arguments) -> int:
     findings = []
     for path in arguments.words or ["justfile"]:
         source = _read(path)
-        findings += [as_finding(source, fault) for fault in pasted_parameters(source)]
+        findings += [placed_finding(source, fault) for fault in pasted_parameters(source)]
     status = exits.FINDINGS if findings else exits.OK
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("lint-justfile", status, findings, {}))

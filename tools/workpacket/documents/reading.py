@@ -13,33 +13,45 @@ from workpacket.text.source import Source
 
 
 class DocumentKind(NamedTuple):
-    """A kind of document: the class that reads it, in the module of the kind's name or the one given."""
+    """A kind of document: the class that reads it, in the module of the kind's name or the one given, and its rules.
+
+    `rules` are the modules of `workpacket.rules` that hold them, besides those for every kind; its JSON Schema has the
+    kind's name.
+    """
 
     name: str
     title: str
     reader: str
     limits: Limits
+    rules: tuple[str, ...]
     module: str = ""
 
 
+# The rules for every document that is read by a layout.
+_STRUCTURED = ("structured", "fields", "identity")
+
 KINDS: tuple[DocumentKind, ...] = (
-    DocumentKind("stub", "work packet stub", "Stub", MARKDOWN),
-    DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN),
-    DocumentKind("packet", "task packet", "Packet", MARKDOWN),
-    DocumentKind("task_board", "task board", "TaskBoard", REGISTER),
-    DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER),
-    DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER),
-    DocumentKind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, "gate_logs"),
-    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, "gate_logs"),
-    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN),
-    DocumentKind("policy", "policy", "PolicyDocument", DATA),
-    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN),
-    DocumentKind("batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, "batch"),
-    DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, "batch"),
-    DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, "batch"),
-    DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, "batch"),
-    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN),
-    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA),
+    DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
+    DocumentKind(
+        "refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement", "specification")
+    ),
+    DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths", "evidence")),
+    DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
+    DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
+    DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",)),
+    DocumentKind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("gates",), "gate_logs"),
+    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("gates",), "gate_logs"),
+    DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ()),
+    DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
+    DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("work_package",)),
+    DocumentKind(
+        "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("identity", "scope_paths", "batch"), "batch"
+    ),
+    DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("scope_paths", "batch"), "batch"),
+    DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, (), "batch"),
+    DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, (), "batch"),
+    DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("identity", "role_progress")),
+    DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, ("commit_sidecar",)),
 )
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -53,11 +65,16 @@ def kind_named(name: str) -> DocumentKind:
 _LAID_OUT_BY_LANES = frozenset({"task_board", "registry"})
 
 
-def read_document(kind: str, source: Source, lanes: LaneTable = BUILT_IN) -> Document:
-    """Reads `source` as a document of `kind`. What is wrong with it is in the document's faults."""
+def reader_of(kind: str) -> type[Document]:
+    """The class that reads documents of `kind`."""
     known = _BY_NAME[kind]
     module = import_module(f"workpacket.documents.{known.module or known.name}")
-    reader = getattr(module, known.reader)
+    return cast("type[Document]", getattr(module, known.reader))
+
+
+def read_document(kind: str, source: Source, lanes: LaneTable = BUILT_IN) -> Document:
+    """Reads `source` as a document of `kind`. What is wrong with it is in the document's faults."""
+    reader = reader_of(kind)
     if kind in _LAID_OUT_BY_LANES:
         return cast("Callable[[Source, LaneTable], Document]", reader)(source, lanes)
     document = cast("Callable[[Source], Document]", reader)(source)

@@ -1,77 +1,92 @@
 """The one registry of reason codes: all tables of the model, and the rules.
 
-A new table is one import and one line here; a test finds the table that was forgotten.
+A code is looked up when something is said about it: among the rules that are loaded, then table by table, and only then
+among all rules. A new table is one name here; a test finds the table that was forgotten.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from itertools import chain
+from typing import cast
 
-from workpacket.model.reason_tables import (
-    approval,
-    approval_policy,
-    approval_signature,
-    approving,
-    audit,
-    batches,
-    conflict,
-    dependencies,
-    document,
-    environment,
-    gate,
-    git,
-    integrity,
-    internal,
-    judging,
-    justfile,
-    markdown,
-    roles,
-    runs,
-    settings,
-    signing,
-    starter,
-    stops,
-    text,
-    transaction,
-    usage,
-    work_gates,
-)
 from workpacket.model.reasons import Reason, Registry
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.by_kind import all_rules, loaded_rules
 
-TABLES: tuple[tuple[Reason, ...], ...] = (
-    usage.REASONS,
-    environment.REASONS,
-    conflict.REASONS,
-    document.REASONS,
-    text.REASONS,
-    markdown.REASONS,
-    internal.REASONS,
-    roles.REASONS,
-    runs.REASONS,
-    settings.REASONS,
-    gate.REASONS,
-    judging.REASONS,
-    justfile.REASONS,
-    work_gates.REASONS,
-    git.REASONS,
-    integrity.REASONS,
-    transaction.REASONS,
-    approval.REASONS,
-    approval_signature.REASONS,
-    approval_policy.REASONS,
-    signing.REASONS,
-    starter.REASONS,
-    stops.REASONS,
-    approving.REASONS,
-    audit.REASONS,
-    batches.REASONS,
-    dependencies.REASONS,
+# Those that a check of one document may need come first: they are imported one after the other until a code is found.
+TABLES = (
+    "document",
+    "markdown",
+    "text",
+    "environment",
+    "integrity",
+    "gate",
+    "settings",
+    "usage",
+    "conflict",
+    "internal",
+    "roles",
+    "runs",
+    "judging",
+    "justfile",
+    "work_gates",
+    "git",
+    "transaction",
+    "approval",
+    "approval_signature",
+    "approval_policy",
+    "signing",
+    "starter",
+    "stops",
+    "approving",
+    "audit",
+    "batches",
+    "dependencies",
 )
+
+
+def table(name: str) -> tuple[Reason, ...]:
+    """The reasons of one module of `workpacket.model.reason_tables`."""
+    return cast("tuple[Reason, ...]", import_module(f"workpacket.model.reason_tables.{name}").REASONS)
+
+
+class Catalogue(Mapping[str, Reason]):
+    """Every reason by its code and by its aliases. Iterating, or asking for an unknown code, imports all rules."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Reason] = {}
+        self._tables = iter(TABLES)
+
+    def __getitem__(self, code: str) -> Reason:
+        if code not in self._found:
+            self._found[code] = self._look_up(code)
+        return self._found[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_every_reason())
+
+    def __len__(self) -> int:
+        return len(_every_reason())
+
+    def _look_up(self, code: str) -> Reason:
+        rule = loaded_rules().get(code)
+        if rule is not None:
+            return rule.reason()
+        for name in self._tables:
+            self._found.update((known, reason) for reason in table(name) for known in (reason.code, *reason.aliases))
+            if code in self._found:
+                return self._found[code]
+        return _every_reason()[code]
 
 
 @cache
-def catalogue() -> Registry:
+def _every_reason() -> Registry:
     """Every code. One that is defined twice raises ValueError."""
-    return Registry(chain(*TABLES, (rule.reason() for rule in RULES)))
+    return Registry(chain(*map(table, TABLES), (rule.reason() for rule in all_rules())))
+
+
+@cache
+def catalogue() -> Catalogue:
+    return Catalogue()

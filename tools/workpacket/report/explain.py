@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from workpacket.model.reasons import Family, Reason, Registry
+from workpacket.model.reasons import Family, Reason
 from workpacket.model.stops import StopReason
 from workpacket.report.terminal import PLAIN, Style, wrap
 
@@ -77,7 +77,7 @@ _INTRODUCTION = (
 )
 
 
-def render_codes_page(registry: Registry) -> str:
+def render_codes_page(registry: Mapping[str, Reason]) -> str:
     """Markdown: a table of contents by family, then one section a code."""
     families: dict[str, list[Reason]] = {}
     for reason in sorted(registry.values(), key=lambda reason: reason.code):

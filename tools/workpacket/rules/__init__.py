@@ -1,5 +1,6 @@
 """What is demanded of governance documents: one rule a class, one module a kind of document.
 
-The name of the class is the code (`SectionMissing` is `section_missing`), the docstring its title and its
-reason. Lists called `RULES` say which are run; nothing is registered behind anyone's back.
+The name of the class is the code (`StubChecklistShape` is `stub_checklist_shape`), the docstring its title and its
+reason, and `workpacket.rules.by_kind` says which are for which kind of document. Nothing is registered
+behind anyone's back: each module ends with the tuple of its rules.
 """

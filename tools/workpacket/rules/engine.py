@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from workpacket.documents.document import Document
+from workpacket.documents.reading import reader_of
 from workpacket.model.findings import Confidence, Finding
+from workpacket.rules.by_kind import rules_across, rules_for
 from workpacket.rules.files import Files
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.text.schema import SchemaSet, Violation
 from workpacket.text.source import Fault, Source
+
+if TYPE_CHECKING:
+    from workpacket.rules.repository import RepositorySummaries
 
 # A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
 MOST_OF_A_KIND = 1_000
@@ -25,8 +30,8 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
         faults += schema_faults(document, schemas)
     not_run: dict[str, list[str]] = {}
     found: set[str] = {fault.code for fault in faults}
-    for rule in _rules_for(document.kind, tuple(rules)):
-        if document.root is None and document.faults and rule.kinds:
+    for rule in _made(document.kind, tuple(rules)):
+        if document.root is None and document.faults and rule.reads_fields:
             continue  # nothing was read that it could judge; why, is among the faults, and no setting can hide it
         unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
@@ -67,9 +72,10 @@ def placed_finding(source: Source, fault: Fault, confidence: Confidence = "certa
 
 
 @cache
-def _rules_for(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
+def _made(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
     """The rules about documents of one kind. They hold no state, so each is made once."""
-    return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and (not rule.kinds or kind in rule.kinds))
+    reader = reader_of(kind)
+    return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and rule.applies_to(reader))
 
 
 def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Fault]:
@@ -95,30 +101,26 @@ def place_of(document: Document, violation: Violation) -> tuple[int, int]:
     return node.start, node.end
 
 
-def across(repository: RepositorySummaries, rules: Sequence[type[Rule]]) -> Iterator[Finding]:
+def across(repository: RepositorySummaries) -> Iterator[Finding]:
     """Findings of the rules that compare documents with one another."""
-    for rule in rules:
-        if issubclass(rule, RepositoryRule):
-            yield from rule().check(repository)
+    for rule in rules_across():
+        yield from rule().check(repository)
 
 
-def wanted_files(
-    summaries: Iterable[tuple[str, str, Mapping[str, object]]], rules: Sequence[type[Rule]]
-) -> Iterator[tuple[str, bool]]:
+def wanted_files(summaries: Iterable[tuple[str, str, Mapping[str, object]]]) -> Iterator[tuple[str, bool]]:
     """The files that reference rules have to look at: path, and whether their text is wanted."""
-    references = [rule() for rule in rules if issubclass(rule, ReferenceRule)]
     for kind, _, summary in summaries:
-        for rule in references:
-            if kind in rule.kinds:
-                yield from rule.wants(summary)
+        for rule in _reference_rules(kind):
+            yield from rule.wants(summary)
 
 
-def references(
-    summaries: Iterable[tuple[str, str, Mapping[str, object]]], rules: Sequence[type[Rule]], files: Files
-) -> Iterator[Finding]:
+def references(summaries: Iterable[tuple[str, str, Mapping[str, object]]], files: Files) -> Iterator[Finding]:
     """Findings of the rules that follow a document's references."""
-    following = [rule() for rule in rules if issubclass(rule, ReferenceRule)]
     for kind, path, summary in summaries:
-        for rule in following:
-            if kind in rule.kinds:
-                yield from rule.check(path, summary, files)
+        for rule in _reference_rules(kind):
+            yield from rule.check(path, summary, files)
+
+
+@cache
+def _reference_rules(kind: str) -> tuple[ReferenceRule, ...]:
+    return tuple(rule() for rule in rules_for(kind) if issubclass(rule, ReferenceRule))

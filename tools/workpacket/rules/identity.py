@@ -9,7 +9,8 @@ from workpacket.documents.structured import StructuredDocument, items_of_section
 from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.structured import StructuredRule
 from workpacket.text.formats import date, date_time, legacy_signature
 from workpacket.text.source import Fault
 
@@ -31,6 +32,14 @@ _OF_A_TEMPLATE = lazy_pattern(
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
+class WorkRule(DocumentRule[WorkDocument]):
+    """A demand on what describes one packet of work: stubs and packets."""
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        return issubclass(reader, WorkDocument)
+
+
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
     """The fields of a document's metadata that hold an id and nothing else."""
     for key in ("wp_id", "task_id", "base_wp_id"):
@@ -39,7 +48,7 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
             yield key.upper(), text
 
 
-class HintTextLeft(DocumentRule[StructuredDocument]):
+class HintTextLeft(StructuredRule):
     """Hint of the template left behind a value
 
     Whoever reads the field gets a value that no packet has.
@@ -47,7 +56,6 @@ class HintTextLeft(DocumentRule[StructuredDocument]):
     Remedy: `workpacket check --fix` cuts the hint off; `--unsafe-fixes` also words that are not a template's.
     """
 
-    kinds = ("stub", "refinement", "packet")
     fix = "safe"
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
@@ -80,15 +88,13 @@ def is_hint(rest: str) -> bool:
     return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 
-class IdMalformed(DocumentRule[StructuredDocument]):
+class IdMalformed(StructuredRule):
     """Id that is not a work packet id
 
     Nothing can refer to the document: neither the board nor the registry nor another packet.
 
     Remedy: write it as `WP-<phase>-<slug>` with an optional `-v<N>`.
     """
-
-    kinds = ("stub", "refinement", "packet")
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         for name, text in id_fields(document):
@@ -105,7 +111,7 @@ class IdMalformed(DocumentRule[StructuredDocument]):
                 yield self.fault(text.span, message, hint="leave one id in the field and say the rest elsewhere")
 
 
-class IdFileMismatch(DocumentRule[StructuredDocument]):
+class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
     Tools find a packet by its file name, people by the id inside; here they find two different packets.
@@ -113,7 +119,6 @@ class IdFileMismatch(DocumentRule[StructuredDocument]):
     Remedy: rename the file or correct the id.
     """
 
-    kinds = ("stub", "refinement", "packet")
     requires = (IdMalformed,)
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
@@ -124,7 +129,7 @@ class IdFileMismatch(DocumentRule[StructuredDocument]):
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
 
 
-class BaseIdMismatch(DocumentRule[WorkDocument]):
+class BaseIdMismatch(WorkRule):
     """Base id that does not belong to the id
 
     The registry finds the active packet by the base id; this packet would be found under another one.
@@ -132,7 +137,6 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
     Remedy: `workpacket check --fix` takes the revision away; of two different bases, correct the wrong one.
     """
 
-    kinds = ("stub", "packet")
     fix = "safe"
     requires = (IdMalformed,)
 
@@ -152,11 +156,15 @@ class BaseIdMismatch(DocumentRule[WorkDocument]):
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
 
 
-# The kinds whose readers say which fields hold a moment.
-_DATED = ("stub", "refinement", "packet", "role_progress", "batch_checkpoint")
+class DatedRule(DocumentRule[Document]):
+    """A demand on the documents whose reader says which fields hold a moment."""
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        return reader.dates is not Document.dates
 
 
-class DateOnly(DocumentRule[Document]):
+class DateOnly(DatedRule):
     """Date without a time of day
 
     Two events of one day cannot be put in order.
@@ -164,7 +172,6 @@ class DateOnly(DocumentRule[Document]):
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
-    kinds = _DATED
     severity = "warning"
     fix = "unsafe"
 
@@ -177,15 +184,13 @@ class DateOnly(DocumentRule[Document]):
                 yield self.fault(text.span, message, hint=f"{text.value}T00:00:00Z", edits=edits)
 
 
-class DateMalformed(DocumentRule[Document]):
+class DateMalformed(DatedRule):
     """Date that does not exist or is not RFC 3339
 
     Whatever is sorted, expires or is audited by this date is wrong.
 
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
-
-    kinds = _DATED
 
     def check(self, document: Document) -> Iterator[Fault]:
         for name, text in document.dates():
@@ -207,7 +212,7 @@ def _how_to_write(value: str) -> str:
     return "write the day that was meant, in the form 2026-01-31T00:00:00Z"
 
 
-class SignatureMalformed(DocumentRule[StructuredDocument]):
+class SignatureMalformed(StructuredRule):
     """Signature token that is no name with a date
 
     A token of this form says who approved and when. This one says neither, so it proves nothing.
@@ -215,7 +220,7 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
     Remedy: have the packet approved: `workpacket approve <WP_ID>`.
     """
 
-    kinds = ("packet", "refinement")
+    except_kinds = ("stub",)  # which nobody signs
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         text = document.text_at("metadata", "user_signature")
@@ -227,7 +232,7 @@ class SignatureMalformed(DocumentRule[StructuredDocument]):
             yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
 
 
-class PlaceholderLeft(DocumentRule[StructuredDocument]):
+class PlaceholderLeft(StructuredRule):
     """Placeholder of the template left in
 
     The document looks complete and is not; whoever relies on the field relies on nothing.
@@ -235,7 +240,6 @@ class PlaceholderLeft(DocumentRule[StructuredDocument]):
     Remedy: fill in the value.
     """
 
-    kinds = ("stub", "refinement", "packet")
     severity = "warning"
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
@@ -257,7 +261,7 @@ class PlaceholderLeft(DocumentRule[StructuredDocument]):
                     yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
 
 
-class TitleMismatch(DocumentRule[WorkDocument]):
+class TitleMismatch(WorkRule):
     """Title that names another packet
 
     People read the title, tools the metadata; here they read about two packets.
@@ -265,7 +269,6 @@ class TitleMismatch(DocumentRule[WorkDocument]):
     Remedy: correct the title.
     """
 
-    kinds = ("stub", "packet")
     requires = (IdMalformed,)
 
     def check(self, document: WorkDocument) -> Iterator[Fault]:
@@ -274,3 +277,16 @@ class TitleMismatch(DocumentRule[WorkDocument]):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:
                 yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
+
+
+RULES: tuple[type[Rule], ...] = (
+    HintTextLeft,
+    IdMalformed,
+    IdFileMismatch,
+    BaseIdMismatch,
+    TitleMismatch,
+    DateOnly,
+    DateMalformed,
+    SignatureMalformed,
+    PlaceholderLeft,
+)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Confidence, Finding
 from workpacket.model.reasons import Family, Reason, Severity
 from workpacket.rules.files import Files
-from workpacket.rules.repository import RepositorySummaries
 from workpacket.text.edits import Replacement, fix_of
 from workpacket.text.source import Fault
+
+if TYPE_CHECKING:
+    from workpacket.rules.repository import RepositorySummaries
 
 D = TypeVar("D", bound=Document)
 
@@ -50,9 +52,8 @@ class Rule:
     @classmethod
     def reason(cls) -> Reason:
         """The registry entry, read from the class."""
-        import inspect  # 3 ms, for those who explain a rule
-
-        title, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+        lines = [line.strip() for line in (cls.__doc__ or "").strip().splitlines()]
+        title, _, rest = "\n".join(lines).partition("\n\n")
         explanation, _, remedy = rest.partition("Remedy:")
         return Reason(
             code=cls.code(),
@@ -69,12 +70,19 @@ class Rule:
 class DocumentRule(Rule, Generic[D]):
     """A demand on one document. It sees nothing but that document, so its verdict is kept by the digest of the bytes.
 
-    `kinds`: the kinds it applies to; empty means every kind. `requires`: rules that must find nothing before this one
-    makes sense; if one of them did, this rule is not run, and the report says so.
+    `kinds`: the kinds it applies to; empty means every kind. A rule about a class of documents says so in `applies_to`.
+    `reads_fields`: it judges what was read, and is not run where nothing could be read. `requires`: rules that must
+    find nothing before this one makes sense; if one of them did, this rule is not run, and the report says so.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
+    reads_fields: ClassVar[bool] = True
     requires: ClassVar[tuple[type[Rule], ...]] = ()
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        """Whether documents of this class are judged by the rule."""
+        return not cls.kinds or reader.kind in cls.kinds
 
     def check(self, document: D) -> Iterator[Fault]:
         raise NotImplementedError

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from workpacket.documents.document import SectionSpec
+from workpacket.documents.document import Document, SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
 from workpacket.text.source import Fault
 
 
 class StructuredRule(DocumentRule[StructuredDocument]):
-    kinds: ClassVar[tuple[str, ...]] = ("stub", "refinement", "packet")
+    """A demand on every document that is read by a layout, except those of the kinds named."""
+
+    except_kinds: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def applies_to(cls, reader: type[Document]) -> bool:
+        of_class = issubclass(reader, StructuredDocument) and reader.kind not in cls.except_kinds
+        return of_class and super().applies_to(reader)
 
 
 class SectionMissing(StructuredRule):
@@ -25,7 +32,8 @@ class SectionMissing(StructuredRule):
     Remedy: add the section with its heading as the template has it.
     """
 
-    kinds = ("stub", "refinement")
+    # Packets lack sections for longer: PacketSectionMissing.
+    except_kinds = ("packet",)
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
         if document.is_older:
@@ -218,3 +226,16 @@ def _would_swallow(document: StructuredDocument, section: Section) -> bool:
     level = section.level
     others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
     return level > document.layout.levels[0] and next(others, None) is not None
+
+
+RULES: tuple[type[Rule], ...] = (
+    SectionMissing,
+    PacketSectionMissing,
+    SectionEmpty,
+    FenceUnclosed,
+    SectionDuplicate,
+    SectionOrder,
+    SectionUnknown,
+    OldHeading,
+    HeadingLevel,
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import Run, fix_of
 from workpacket.text.source import Fault
 
@@ -51,7 +51,13 @@ def said_already(document: Document, *codes: str) -> bool:
     return any(fault.code in codes for fault in document.faults)
 
 
-class NotUtf8(DocumentRule[Document]):
+class TextRule(DocumentRule[Document]):
+    """A demand on the text alone, whatever kind of document it is."""
+
+    reads_fields = False
+
+
+class NotUtf8(TextRule):
     """Bytes that are not UTF-8
 
     Every tool reads such bytes differently, so two people approve two different texts.
@@ -69,7 +75,7 @@ class NotUtf8(DocumentRule[Document]):
             yield self.fault(match.span(), f"bytes that are not UTF-8: {shown}", hint="save the file as UTF-8")
 
 
-class ByteOrderMark(DocumentRule[Document]):
+class ByteOrderMark(TextRule):
     """Byte order mark at the start of the file
 
     It is invisible, breaks tools that look at the first characters, and changes the digest of the same text.
@@ -87,7 +93,7 @@ class ByteOrderMark(DocumentRule[Document]):
             yield Fault(self.code(), 0, 0, "the file starts with a byte order mark", fix=fix)
 
 
-class LineEnds(DocumentRule[Document]):
+class LineEnds(TextRule):
     """Line ends other than LF
 
     The same text has another digest on another machine, so approvals and evidence stop matching.
@@ -122,7 +128,7 @@ def _block_at_end(document: Document) -> str:
     return ""
 
 
-class BlankLinesAtEnd(DocumentRule[Document]):
+class BlankLinesAtEnd(TextRule):
     """Blank lines at the end of the file
 
     They come and go with every editor and show up as changes that change nothing.
@@ -145,7 +151,7 @@ class BlankLinesAtEnd(DocumentRule[Document]):
             yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
 
 
-class NoFinalNewline(DocumentRule[Document]):
+class NoFinalNewline(TextRule):
     """No line end at the end of the file
 
     Appending to the file, as people and tools do, would run into its last line.
@@ -166,7 +172,7 @@ class NoFinalNewline(DocumentRule[Document]):
             yield self.fault((end, end), "the last line has no line end", edits=edits)
 
 
-class ControlCharacter(DocumentRule[Document]):
+class ControlCharacter(TextRule):
     """Control character in the text
 
     It can hide text from a reader, drive a terminal, or cut a value short in another tool.
@@ -194,7 +200,7 @@ def _what_was_meant(characters: str) -> str:
     return f"probably {meant}: write that, or delete it" if meant else "write what was meant, or delete it"
 
 
-class BidiControl(DocumentRule[Document]):
+class BidiControl(TextRule):
     """Character that changes the direction of the text
 
     What a person sees is then not what a tool reads, which is how a reviewer is made to approve something else.
@@ -214,7 +220,7 @@ class BidiControl(DocumentRule[Document]):
             yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
-class ConflictMarker(DocumentRule[Document]):
+class ConflictMarker(TextRule):
     """Conflict marker of a merge left in the file
 
     Both sides of the conflict stand in the document, and tools read whichever comes first.
@@ -233,7 +239,7 @@ class ConflictMarker(DocumentRule[Document]):
                 yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
 
 
-class HomePath(DocumentRule[Document]):
+class HomePath(TextRule):
     """Absolute path into somebody's home folder
 
     It tells a name, and means nothing on another machine.
@@ -256,7 +262,7 @@ class HomePath(DocumentRule[Document]):
             yield self.fault(match.span(), f"a path into a home folder: {match.group()}", hint=hint)
 
 
-class Mojibake(DocumentRule[Document]):
+class Mojibake(TextRule):
     """Garbled characters: UTF-8 that was once read in another encoding
 
     Words and marks are no longer what their author wrote, and a search does not find them.
@@ -291,3 +297,17 @@ def _meant(garbled: str) -> str:
         return data.decode("utf-8")
     except UnicodeError:
         return ""
+
+
+RULES: tuple[type[Rule], ...] = (
+    NotUtf8,
+    ByteOrderMark,
+    LineEnds,
+    BlankLinesAtEnd,
+    NoFinalNewline,
+    ControlCharacter,
+    BidiControl,
+    ConflictMarker,
+    HomePath,
+    Mojibake,
+)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from workpacket.documents.policy import PolicyDocument
-from workpacket.git.objects import read_file_at
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
 from workpacket.model.findings import Finding
+from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import POLICY_PATH
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.shipped_schemas import schemas
@@ -16,8 +14,10 @@ from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.node import Node
 from workpacket.text.source import Source
-from workpacket.text.toml_strict import load_toml
 from workpacket.value import replace
+
+if TYPE_CHECKING:
+    from workpacket.git.repository import Repository
 
 # The bytes of a file, None where there is none; OSError where it cannot be read.
 Read = Callable[[str], bytes | None]
@@ -37,6 +37,9 @@ def read_settings(root: str) -> CheckSettings:
 
 def read_settings_at(repository: Repository, base: str) -> CheckSettings:
     """The settings as a revision has them, so that a change cannot lower what it is judged by."""
+    from workpacket.git.objects import read_file_at
+    from workpacket.git.revisions import commit_of
+
     commit = commit_of(repository, base)
     return _settings(lambda path: read_file_at(repository, commit, path))
 
@@ -50,6 +53,9 @@ def _settings(read: Read) -> CheckSettings:
         source = Source.from_bytes(path, data) if data is not None else None
         if source is None or (path == PROJECT and "tool.workpacket" not in source.text):
             continue
+        from workpacket.documents.policy import PolicyDocument  # not every repository has settings
+        from workpacket.text.toml_strict import load_toml
+
         loaded = PolicyDocument(source) if path == POLICY_PATH else load_toml(source)
         if loaded.root is None:
             return CheckSettings(faults=(_unread(path, f"{loaded.faults[0].message}"),))
@@ -69,3 +75,19 @@ def _misfits(node: Node, source: Source) -> Iterator[Finding]:
         place = node.nearest(violation.path[1:])
         line, column = source.line_and_column(place.start)
         yield Finding(violation.code, "error", source.path, line, column, violation.message, violation.hint)
+
+
+def lanes_here(root: str) -> LaneTable:
+    """The lanes of the documents in the work tree: those of the policy that lies there beside them.
+
+    What moves a packet asks the base instead. A policy without added lanes is not even parsed: most have none.
+    """
+    try:
+        data = read_bytes(root, POLICY_PATH, DATA.size)
+    except OSError:
+        return BUILT_IN
+    if b"lanes" not in data:
+        return BUILT_IN
+    from workpacket.shell.base.policy import lifecycle_of
+
+    return lifecycle_of(data).lanes

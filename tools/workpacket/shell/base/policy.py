@@ -16,7 +16,6 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
 from workpacket.lifecycle.policy import LifecyclePolicy, lifecycle_policy
 from workpacket.model.canonical import Json, canonical_bytes
-from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.shell.base.revision import OF_EVERY_JUDGEMENT, Base, committed_file, known_to, read_ahead
 from workpacket.shell.tree import read_bytes
@@ -89,9 +88,6 @@ def _read(path: Path) -> Pin | Refusal | None:
         return Refusal("trust_file_malformed", error.strerror or "it cannot be read", str(path))
 
 
-_ADDS_LANES = b"lanes"
-
-
 @lru_cache(maxsize=64)
 def lifecycle_of(data: bytes) -> LifecyclePolicy:
     """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
@@ -99,18 +95,6 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
 
     policy = PolicyDocument.from_bytes(data)
     return lifecycle_policy(policy.root, policy.source)
-
-
-def lanes_here(root: str) -> LaneTable:
-    """The lanes of the documents in the work tree: those of the policy that lies there beside them.
-
-    What moves a packet asks the base instead. A policy without added lanes is not even parsed: most have none.
-    """
-    try:
-        data = read_bytes(root, POLICY_PATH, DATA.size)
-    except OSError:
-        return BUILT_IN
-    return lifecycle_of(data).lanes if _ADDS_LANES in data else BUILT_IN
 
 
 def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> bytes | None:

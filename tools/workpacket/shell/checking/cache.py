@@ -12,10 +12,10 @@ only if the file had been at rest for a while when it was read.
 from __future__ import annotations
 
 import os
-import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator
     from typing import Any
 
@@ -26,8 +26,6 @@ RACY_NS = 2_100_000_000
 # From here on, reading a whole table is quicker than asking for row after row.
 MANY = 200
 
-# Text with surrogates, from a path in a document that is not UTF-8, is nothing that can be stored.
-_UNFIT = (sqlite3.Error, UnicodeEncodeError)
 # No description of a folder holds two of these in a row.
 _BETWEEN_FOLDERS = "\0\0"
 _TABLES = """
@@ -157,7 +155,7 @@ class Cache:
             return []
         try:
             return self._connection.execute(query, values).fetchall()
-        except _UNFIT:
+        except _unfit():
             self.close()
             return []
 
@@ -167,11 +165,20 @@ class Cache:
         try:
             with self._connection:
                 self._connection.executemany(statement, rows)
-        except _UNFIT:
+        except _unfit():
             self.close()
 
 
+def _unfit() -> tuple[type[Exception], ...]:
+    """What storing and reading may raise: text with surrogates, from a path that is not UTF-8, cannot be stored."""
+    import sqlite3
+
+    return sqlite3.Error, UnicodeEncodeError
+
+
 def _open(folder: str, fingerprint: str) -> sqlite3.Connection | None:
+    import sqlite3  # 5 ms; a check without a cache needs none
+
     path = os.path.join(folder, "workpacket", "cache", f"{fingerprint}.sqlite")
     for attempt in ("first", "after removing a damaged file"):
         try:
@@ -186,6 +193,8 @@ def _open(folder: str, fingerprint: str) -> sqlite3.Connection | None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    import sqlite3
+
     new = not os.path.exists(path)
     if new:
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from workpacket.documents.reading import kind_named, read_document
 from workpacket.model.findings import Confidence, Edit, Finding, Fix
 from workpacket.model.lanes import BUILT_IN, LaneTable
-from workpacket.rules.all_rules import RULES
+from workpacket.rules.by_kind import rules_for
 from workpacket.rules.engine import examine, placed_finding
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
@@ -71,7 +71,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source, lanes)
-    findings = [as_finding(source, fault) for fault in examine(document, RULES, schemas())]
+    findings = [_as_finding(source, fault, kind) for fault in examine(document, rules_for(kind), schemas())]
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
     return FileResult(path, source.digest, dump_findings(findings), text)
@@ -92,8 +92,8 @@ def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -
 
 
 @cache
-def _confidences() -> dict[str, Confidence]:
-    return {rule.code(): rule.confidence for rule in RULES}
+def _confidences(kind: str) -> dict[str, Confidence]:
+    return {rule.code(): rule.confidence for rule in rules_for(kind)}
 
 
 def unreadable(path: str, problem: str) -> FileResult:
@@ -117,9 +117,9 @@ def _row_of(path: str, finding: Finding) -> FileResult:
     return FileResult(path, "", dump_findings([finding]), "")
 
 
-def as_finding(source: Source, fault: Fault) -> Finding:
+def _as_finding(source: Source, fault: Fault, kind: str) -> Finding:
     """A fault, at its line and column. Its severity is set by grading."""
-    return placed_finding(source, fault, _confidences().get(fault.code, "certain"))
+    return placed_finding(source, fault, _confidences(kind).get(fault.code, "certain"))
 
 
 def examine_files(

@@ -2,87 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from workpacket.documents.packet import Packet
-from workpacket.documents.stub import Stub
-from workpacket.lifecycle.activation import carried_over
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
-from workpacket.model.reason_tables.gate import REASONS
 from workpacket.model.reasons import Reason
-from workpacket.rules.all_rules import RULES
-from workpacket.rules.engine import across, references, wanted_files
+from workpacket.rules.engine import references, wanted_files
 from workpacket.rules.files import FileFact, Files
-from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
-from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.cache import RACY_NS, Cache, Result
-from workpacket.shell.checking.examining import digest_of, dump_findings, examine_files, load_findings, unreadable
-from workpacket.shell.governed_files import find_governed
-from workpacket.shell.judging.log_verification import look_at_logs
-from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
+from workpacket.shell.checking.examining import digest_of, examine_files, load_findings, unreadable
+from workpacket.shell.configuration import lanes_here
 from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
-from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
-
-_SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
-# Before the path of a packet, in the cache: no document has such a path.
-_KEPT = "carried over: "
-
-
-class Pair(Value):
-    """A stub and the packet that was made from it."""
-
-    id: str
-    stub: Source
-    packet: Source
-
-    @property
-    def digest(self) -> str:
-        both = (hashlib.sha256(source.encode()).digest() for source in (self.stub, self.packet))
-        return hashlib.sha256(b"".join(both)).hexdigest()
-
-
-def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Finding]:
-    """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
-    pairs = {(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
-    known = cache.results(list(pairs))
-    texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
-    cache.remember_results((*key, text, "") for key, text in texts.items() if key not in known)
-    return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
-
-
-def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Of these files, the packets that were made from a stub, and stubs of such: id, path of stub and of packet."""
-    chosen, governed = frozenset(paths), find_governed(root)
-    for name, stub in governed.stubs.items():
-        packet = governed.packets.get(name, "")
-        asked = packet and not chosen.isdisjoint((stub, packet))
-        if asked and any(event.type == "activated" for event in governed.log(name).events):
-            yield name, stub, packet
-
-
-def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
-    """What cannot be read has a finding of its own."""
-    for wp_id, *both in paths:
-        try:
-            stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)
-        except OSError:
-            continue
-        yield Pair(wp_id, stub, packet)
-
-
-def _missing(pair: Pair) -> Iterator[Finding]:
-    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
-        yield Finding(unmet.code, _SEVERITY, unmet.path, 0, 0, unmet.message, hint=unmet.command)
-
 
 # A document may point at a specification much longer than any document.
 
@@ -131,16 +68,17 @@ def check(
     # One text for all is read three times as fast as ten thousand small ones.
     loaded = json.loads(f"[{','.join(summary for _, summary in summarised)}]")
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
-    facts = gather_files(root, wanted_files(summaries, RULES))
-    findings += references(summaries, RULES, facts.files)
+    facts = gather_files(root, wanted_files(summaries))
+    findings += references(summaries, facts.files)
     rests_on_people = False
     if whole:
-        logs = look_at_logs(root, now)
-        repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
-        findings += [*logs.findings, *across(repository, RULES)]
-        findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
-        facts.paths.extend((LOG_STATE, CHECKPOINTS_STATE, *logs.named))
-        passing, rests_on_people = logs.passing, logs.rests_on_people
+        # Rules across files and the ledger are imported for a whole repository only.
+        from workpacket.shell.checking.whole import compared
+
+        found_across = compared(root, summaries, lanes, cache, now)
+        findings += found_across.findings
+        facts.paths.extend(found_across.extras)
+        passing, rests_on_people = found_across.passing, found_across.rests_on_people
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -152,14 +90,6 @@ def check(
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
     return Checked(graded, facts.paths, passing=passing, rests_on_people=rests_on_people)
-
-
-def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
-    stubs, packets = repository.work.stubs, repository.work.packets
-    for name in activated:
-        if name in stubs and name in packets:
-            yield name, stubs[name].path, packets[name].path
 
 
 def known_or_examined(

@@ -8,9 +8,9 @@ from typing import cast
 
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.repository import Repository
-from workpacket.shell.base.policy import lanes_here
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined
+from workpacket.shell.configuration import lanes_here
 from workpacket.shell.fingerprint import package_fingerprint
 from workpacket.shell.tree import find_documents
 

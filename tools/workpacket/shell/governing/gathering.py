@@ -108,10 +108,10 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding,
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
+    from workpacket.rules.by_kind import rules_for
     from workpacket.rules.engine import examine, placed_finding
-    from workpacket.rules.refinement_rules import REFINEMENT_RULES
     from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.shipped_schemas import schemas
 
-    faults = examine(refinement, REFINEMENT_RULES, schemas())
+    faults = examine(refinement, rules_for(refinement.kind), schemas())
     return refinement_faults(refinement, (placed_finding(refinement.source, fault) for fault in faults), specification)

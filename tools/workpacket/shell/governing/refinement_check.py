@@ -10,7 +10,7 @@ from workpacket.documents.refinement import OPEN, Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.summary import RefinementSummary
 from workpacket.model.findings import Finding
-from workpacket.rules.refinement_rules import REFINEMENT_RULES
+from workpacket.rules.by_kind import rules_for
 from workpacket.rules.specification import anchor_problem
 from workpacket.text.source import Source
 
@@ -33,7 +33,7 @@ def refinement_faults(
 
 @cache
 def _mild_rules() -> frozenset[str]:
-    return frozenset(rule.code() for rule in REFINEMENT_RULES if rule.strict_severity != "error")
+    return frozenset(rule.code() for rule in rules_for("refinement") if rule.strict_severity != "error")
 
 
 def _is_error(code: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workpacket.model.findings import Finding
-from workpacket.model.reason_tables import integrity
 from workpacket.shell.held import hidden
 
 
@@ -18,5 +17,7 @@ def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
     missing = hidden(root)
     if missing is None:
         return list(findings)
+    from workpacket.model.reason_tables import integrity
+
     rest = [finding for finding in findings if finding.code not in integrity.BY_CODE]
     return [Finding(missing.code, "error", missing.path, 0, 0, missing.message, missing.hint), *rest]

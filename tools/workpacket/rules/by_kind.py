@@ -1,0 +1,73 @@
+"""Which rules judge a kind of document, and which compare documents with one another.
+
+Only the rules of the kinds at hand are imported: a check of one stub needs no rule about boards. Every module named
+here or in `workpacket.documents.reading.KINDS` has a tuple `RULES`; a rule that is in none of them is not run, and a
+test says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from workpacket.documents.reading import KINDS, kind_named, reader_of
+from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
+
+# The modules with the rules for every kind.
+EVERY_KIND = ("text",)
+
+# The modules with rules about documents taken together.
+ACROSS = (
+    "across_board",
+    "drift",
+    "across_registry",
+    "across_packets",
+    "across_approvals",
+    "across_work_packages",
+    "across_batches",
+    "role_progress",
+)
+
+
+_LOADED: dict[str, type[Rule]] = {}
+
+
+@cache
+def rules_in(module: str) -> tuple[type[Rule], ...]:
+    """The rules of one module of this package."""
+    rules = cast("tuple[type[Rule], ...]", import_module(f"workpacket.rules.{module}").RULES)
+    _LOADED.update((rule.code(), rule) for rule in rules)
+    return rules
+
+
+def loaded_rules() -> Mapping[str, type[Rule]]:
+    """The rules that were needed so far, by their code."""
+    return _LOADED
+
+
+@cache
+def rules_for(kind: str) -> tuple[type[Rule], ...]:
+    """The rules about one document of `kind` and about what it refers to."""
+    modules = (*EVERY_KIND, *kind_named(kind).rules)
+    return tuple(rule for module in modules for rule in rules_in(module) if _judges(rule, kind))
+
+
+@cache
+def rules_across() -> tuple[type[RepositoryRule], ...]:
+    """The rules that compare documents with one another."""
+    return tuple(rule for module in ACROSS for rule in rules_in(module) if issubclass(rule, RepositoryRule))
+
+
+@cache
+def all_rules() -> tuple[type[Rule], ...]:
+    """Every rule there is: imports them all."""
+    modules = (*EVERY_KIND, *(module for kind in KINDS for module in kind.rules), *ACROSS)
+    return tuple(rule for module in dict.fromkeys(modules) for rule in rules_in(module))
+
+
+def _judges(rule: type[Rule], kind: str) -> bool:
+    if issubclass(rule, DocumentRule):
+        return rule.applies_to(reader_of(kind))
+    return issubclass(rule, ReferenceRule) and kind in rule.kinds

@@ -1,0 +1,100 @@
+"""What a check says of the repository as a whole: documents compared with one another and with the log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from workpacket.documents.packet import Packet
+from workpacket.documents.stub import Stub
+from workpacket.lifecycle.activation import carried_over
+from workpacket.model.findings import Finding
+from workpacket.model.lanes import LaneTable
+from workpacket.model.reason_tables.gate import REASONS
+from workpacket.rules.engine import across
+from workpacket.rules.repository import RepositorySummaries
+from workpacket.shell.checking.cache import Cache
+from workpacket.shell.checking.examining import dump_findings, load_findings
+from workpacket.shell.checking.repository import Checked
+from workpacket.shell.governed_files import find_governed
+from workpacket.shell.judging.log_verification import look_at_logs
+from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import MARKDOWN
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+_SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
+# Before the path of a packet, in the cache: no document has such a path.
+_KEPT = "carried over: "
+
+
+def compared(
+    root: str,
+    summaries: Sequence[tuple[str, str, Mapping[str, object]]],
+    lanes: LaneTable,
+    cache: Cache,
+    now: str,
+) -> Checked:
+    """What the rules across files and the log say of these summaries of all documents: kind, path, summary."""
+    logs = look_at_logs(root, now)
+    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
+    findings = [*logs.findings, *across(repository)]
+    findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
+    extras = [LOG_STATE, CHECKPOINTS_STATE, *logs.named]
+    return Checked(findings, extras, passing=logs.passing, rests_on_people=logs.rests_on_people)
+
+
+def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
+    stubs, packets = repository.work.stubs, repository.work.packets
+    for name in activated:
+        if name in stubs and name in packets:
+            yield name, stubs[name].path, packets[name].path
+
+
+class Pair(Value):
+    """A stub and the packet that was made from it."""
+
+    id: str
+    stub: Source
+    packet: Source
+
+    @property
+    def digest(self) -> str:
+        both = (hashlib.sha256(source.encode()).digest() for source in (self.stub, self.packet))
+        return hashlib.sha256(b"".join(both)).hexdigest()
+
+
+def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Finding]:
+    """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
+    pairs = {(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
+    known = cache.results(list(pairs))
+    texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
+    cache.remember_results((*key, text, "") for key, text in texts.items() if key not in known)
+    return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
+
+
+def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Of these files, the packets that were made from a stub, and stubs of such: id, path of stub and of packet."""
+    chosen, governed = frozenset(paths), find_governed(root)
+    for name, stub in governed.stubs.items():
+        packet = governed.packets.get(name, "")
+        asked = packet and not chosen.isdisjoint((stub, packet))
+        if asked and any(event.type == "activated" for event in governed.log(name).events):
+            yield name, stub, packet
+
+
+def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
+    """What cannot be read has a finding of its own."""
+    for wp_id, *both in paths:
+        try:
+            stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)
+        except OSError:
+            continue
+        yield Pair(wp_id, stub, packet)
+
+
+def _missing(pair: Pair) -> Iterator[Finding]:
+    for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
+        yield Finding(unmet.code, _SEVERITY, unmet.path, 0, 0, unmet.message, hint=unmet.command)
