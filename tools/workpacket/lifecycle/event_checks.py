@@ -16,11 +16,8 @@ from workpacket.lifecycle.gates import unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
 from workpacket.value import Value
-
-# Where a packet that is taken over late may stand, since nobody works on it there.
-_HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
 
 _DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
 
@@ -107,7 +104,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 def _placed_by_hand(log: Log, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
-    if event.type == "adopted" and governed and event.lane_to not in _HARMLESS:
+    if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LOG_FOLDER
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import Lane
+from workpacket.model.lanes import MAY_BE_STUB, Lane
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
-_MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
+_MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
 _POLICY = ".GOV/policy/policy.toml"
 _SYNC = "`workpacket board sync` writes what the log says"
 
