@@ -58,21 +58,21 @@ def _reopen(arguments: Arguments) -> int:
     from workpacket.lifecycle.side_moves import reopen
 
     reason = required(arguments, "reason")
-    return _in_step(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
+    return _then_sync_claim(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
 
 
 def _block(arguments: Arguments) -> int:
     from workpacket.lifecycle.side_moves import block
 
     reason, until = required(arguments, "reason"), required(arguments, "until")
-    return _in_step(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
+    return _then_sync_claim(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
 
 
 def _unblock(arguments: Arguments) -> int:
     from workpacket.lifecycle.side_moves import unblock
 
     reason = arguments.value("reason")
-    return _in_step(arguments, lambda facts, packet: unblock(facts, packet, reason=reason))
+    return _then_sync_claim(arguments, lambda facts, packet: unblock(facts, packet, reason=reason))
 
 
 def _supersede(arguments: Arguments) -> int:
@@ -133,18 +133,18 @@ def _waive(arguments: Arguments) -> int:
     )
 
 
-def _in_step(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
+def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
     """A move after which the claim that all clones see may no longer be right."""
-    from workpacket.cli.team_claims import in_step
+    from workpacket.cli.team_claims import sync_team_claim
 
-    return in_step(arguments, packet_command(arguments, decide, also=also))
+    return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
 
 
 def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
     """And one after which nobody should be at work in a role of the packet."""
     from workpacket.cli.open_roles import noting_roles
 
-    return _in_step(arguments, noting_roles(here(), decide), also)
+    return _then_sync_claim(arguments, noting_roles(here(), decide), also)
 
 
 def _waiver(name: str, summary: str) -> Command:
