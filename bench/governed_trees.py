@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench.trees import write_tree
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.ids import WorkPacketId
@@ -47,14 +47,14 @@ def long_history(name: str, events: int) -> list[LogEvent]:
     log = history(name, activated=True)
     waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
     while len(log) < events:
-        log.append(next_event(_WRITER, name, Happening("waived", waived), after=log[-1:]))
+        log.append(next_event(_WRITER, name, NewLogEvent("waived", waived), after=log[-1:]))
     return log
 
 
 def _next(name: str, kind: str, says: Mapping[str, Json], after: list[LogEvent]) -> LogEvent:
     before, then = _LANES[kind]
     data: Mapping[str, Json] = {"lane_from": before, "lane_to": then, **says}
-    return next_event(_WRITER, name, Happening(kind, data), after=after[-1:])
+    return next_event(_WRITER, name, NewLogEvent(kind, data), after=after[-1:])
 
 
 def commit(root: Path) -> None:

@@ -24,7 +24,7 @@ from workpacket.approvals.statement import RepositoryName, Statement, Subject
 from workpacket.approvals.wire import string
 from workpacket.documents.refinement import RefinementText, render_refinement
 from workpacket.documents.stub import Stub
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.ids import WorkPacketId
@@ -109,7 +109,7 @@ def _approved(
     packet = (f".GOV/task_packets/{name}.md", (signed + _demands(stub)).encode())
     writer = EventWriter(Actor("bot", "agent"), at, "0190a5de-ac96-774b-bcce-000000000001", "bench")
     made: dict[str, Json] = {"lane_from": None, "lane_to": "STUB", "base": wp_id.base}
-    created = next_event(writer, name, Happening("created", made), after=())
+    created = next_event(writer, name, NewLogEvent("created", made), after=())
     instant = read_instant(at)
     assert instant is not None
     statement = Statement(
@@ -133,7 +133,7 @@ def _approved(
     file, envelope = write_envelope(payload, key.public.fingerprint, key.sign(pae(payload)))
     named: Json = {"path": refinement[0], "sha256": statement.subjects[0].sha256}
     moved: dict[str, Json] = {"lane_from": "STUB", "lane_to": "READY_FOR_DEV", "refinement": named, "checklist": []}
-    happened = Happening("activated", moved, attest=[file.partition(".")[0]])
+    happened = NewLogEvent("activated", moved, attest=[file.partition(".")[0]])
     activated = next_event(writer, name, happened, after=[created])
     yield from (stub, refinement, packet, (f".GOV/attestations/{file}", envelope))
     yield from (_file(event) for event in (created, activated))

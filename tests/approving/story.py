@@ -23,7 +23,7 @@ from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.backlog import block_digest
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
@@ -195,10 +195,10 @@ class Story:
             "checklist": [],
         }
         subjects = [EventSubject(f".GOV/task_packets/{WP}.md", None, "a" * 64)]
-        return self.event(Happening("activated", found, subjects, envelopes), log.events)
+        return self.event(NewLogEvent("activated", found, subjects, envelopes), log.events)
 
     def create(self) -> LogEvent:
-        return self.event(Happening("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser"}), ())
+        return self.event(NewLogEvent("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser"}), ())
 
     def present(self) -> LogEvent:
         """The refinement as it is now was shown to the user."""
@@ -207,9 +207,9 @@ class Story:
         refinement = Refinement(Source.from_bytes(REFINEMENT_PATH, (self.root / REFINEMENT_PATH).read_bytes()))
         pinned: Json = {"path": REFINEMENT_PATH, "sha256": refinement.source.digest}
         shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
-        return self.event(Happening("refinement.presented", shown), log.events)
+        return self.event(NewLogEvent("refinement.presented", shown), log.events)
 
-    def event(self, happening: Happening, events: tuple[LogEvent, ...]) -> LogEvent:
+    def event(self, happening: NewLogEvent, events: tuple[LogEvent, ...]) -> LogEvent:
         now = moment()
         writer = EventWriter(Actor("agent-7", "agent"), now.now, now.tx, "test")
         event = next_event(writer, WP, happening, after=events[-1:])

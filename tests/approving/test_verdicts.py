@@ -329,7 +329,7 @@ PACKET = f"""# Task Packet: {WP}
 
 
 def with_a_packet(story: Story) -> None:
-    from workpacket.ledger.log import Happening
+    from workpacket.ledger.log import NewLogEvent
     from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 
     story.write(".GOV/policy/policy.toml", VERDICT_POLICY)
@@ -337,7 +337,7 @@ def with_a_packet(story: Story) -> None:
     with work_tree(story.repository) as tree:
         log = read_packet_log(tree, WP)
     lease: dict[str, Json] = {"holder": f"Bob <{BOB}>", "lease": "1", "expires_at": "2027-01-01T00:00:00Z"}
-    story.event(Happening("claimed", {"lane_from": "STUB", "lane_to": "IN_PROGRESS", **lease}), log.events)
+    story.event(NewLogEvent("claimed", {"lane_from": "STUB", "lane_to": "IN_PROGRESS", **lease}), log.events)
     story.commit("claimed")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Quiet, govern
-from workpacket.ledger.log import EventWriter, Happening, next_event, read_log
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.model.events import Actor, LogEvent
 
 DONE, WORKED, STUCK, STUB = "WP-1-Greeting-v1", "WP-1-Farewell-v1", "WP-1-Song-v1", "WP-1-Dance-v1"
@@ -33,7 +33,7 @@ class Audited(Quiet):
         folder = self.root / ".GOV/log" / name
         return read_log(name, {path.name: path.read_bytes() for path in folder.iterdir()}).events
 
-    def record(self, name: str, happening: Happening, *, after: int | None = None) -> LogEvent:
+    def record(self, name: str, happening: NewLogEvent, *, after: int | None = None) -> LogEvent:
         """An event of the log; `after` is the number of the event that it follows, the last unless told."""
         events = self.events(name)
         before = events[-1:] if after is None else (events[after],)

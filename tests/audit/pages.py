@@ -6,7 +6,7 @@ from typing import Any
 
 from workpacket.audit.facts import AuditFacts, KnownCommit, SignedDecision
 from workpacket.audit.overview import Audit, audit
-from workpacket.ledger.log import EventWriter, Happening, next_event, read_log
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
@@ -46,9 +46,9 @@ def packet(name: str, what: str = "Work") -> PacketFacts:
     """A packet that says these words everywhere, in its file and in its log."""
     said = what.encode("utf-8", "ignore").decode()
     writer = EventWriter(Actor("ann", "human"), NOW, "0190a5de-ac96-774b-bcce-000000000001", "test")
-    begun = Happening("created", {"lane_from": None, "lane_to": "STUB", "base": name[:-3]})
+    begun = NewLogEvent("created", {"lane_from": None, "lane_to": "STUB", "base": name[:-3]})
     created = next_event(writer, name, begun, after=())
-    given_up = Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED", "reason": said})
+    given_up = NewLogEvent("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED", "reason": said})
     events = (created, next_event(writer, name, given_up, after=(created,)))
     text = f"""# Task Packet: {name}
 

@@ -8,7 +8,7 @@ import pytest
 
 from audit.audited import DONE, SPEC, STUB, STUCK, WORKED, Audited
 from git.scratch import git
-from workpacket.ledger.log import Happening
+from workpacket.ledger.log import NewLogEvent
 from workpacket.model.canonical import Json
 from workpacket.rules.evidence import ran_nothing
 
@@ -70,7 +70,7 @@ def test_containment_of_a_commit_that_did_not_exist_yet_is_found(audited: Audite
     data = {"lane_from": "MERGE_PENDING", "lane_to": "VALIDATED", "commit": submitted.text("commit"),
             "target": "main", "target_commit": late, "proof": "commit"}  # fmt: skip
     (audited.root / audited.events(DONE)[-1].path).unlink()
-    event = audited.record(DONE, Happening("merged", data))
+    event = audited.record(DONE, NewLogEvent("merged", data))
     assert ("containment_too_early", event.path, 1) in doubts(audited)
 
 
@@ -154,6 +154,6 @@ def test_evidence_of_the_log_that_ran_nothing_is_found_by_check(audited: Audited
     row: Json = {"criterion": "The name is printed.", "result": "met", "command": "pytest -k none", "exit_code": 0,
            "log_tail": "collected 0 items"}  # fmt: skip
     bare: Json = {"criterion": "The name is printed.", "result": "met", "command": "pytest"}
-    event = audited.record(WORKED, Happening("evidence.recorded", {"evidence": [row, bare]}))
+    event = audited.record(WORKED, NewLogEvent("evidence.recorded", {"evidence": [row, bare]}))
     found = {(one["code"], one["path"]) for one in audited.json("check")["findings"]}
     assert found == {("evidence_ran_nothing", event.path), ("evidence_exit_code_missing", event.path)}

@@ -12,7 +12,7 @@ import pytest
 from approving.story import Story
 from architecture.source_tree import ROOT
 from audit.audited import BOARD, DONE, LOG, REGISTRY, REPORT, SPEC, STUB, WORKED, Audited
-from workpacket.ledger.log import Happening
+from workpacket.ledger.log import NewLogEvent
 
 Place = tuple[str, int]
 RUN = {"run": "run-1", "stream": "stream-1"}
@@ -38,7 +38,7 @@ def forked_packet(town: Audited) -> Place:
     for number, reason in enumerate(("theirs", "ours")):
         lane = ("READY_FOR_DEV", "BLOCKED")[number]
         data = {"lane_from": "IN_PROGRESS", "lane_to": lane, "reason": reason} | ({"until": "x"} if number else {})
-        town.record(WORKED, Happening(("released", "blocked")[number], data), after=last)
+        town.record(WORKED, NewLogEvent(("released", "blocked")[number], data), after=last)
     return f".GOV/log/{WORKED}", 0
 
 
@@ -49,7 +49,7 @@ def truncated_log(town: Audited) -> Place:
 
 
 def zombie_run(town: Audited) -> Place:
-    return town.record(DONE, Happening("run.linked", RUN)).path, 1
+    return town.record(DONE, NewLogEvent("run.linked", RUN)).path, 1
 
 
 def moved_specification(town: Audited) -> Place:
@@ -60,7 +60,7 @@ def moved_specification(town: Audited) -> Place:
 
 def expired_waiver(town: Audited) -> Place:
     data = {"rule": "dependency_unmet", "reason": "in a hurry", "expires_at": "2025-12-31T00:00:00Z"}
-    return town.record(WORKED, Happening("waived", data)).path, 1
+    return town.record(WORKED, NewLogEvent("waived", data)).path, 1
 
 
 def missing_row(town: Audited) -> Place:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workpacket.ledger.log import EventWriter, Happening, Log, join_events, next_event, read_log
+from workpacket.ledger.log import EventWriter, Log, NewLogEvent, join_events, next_event, read_log
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id
 
@@ -86,7 +86,7 @@ class Story:
     def add(self, kind: str, *, after: tuple[LogEvent, ...] | None = None, at: str = "", **changes: Json) -> LogEvent:
         at = at or f"2026-01-01T00:{len(self.events) // 60:02}:{len(self.events) % 60:02}Z"
         parents = self.heads() if after is None else after
-        happening = Happening(kind, data_of(kind, **changes))
+        happening = NewLogEvent(kind, data_of(kind, **changes))
         event = next_event(EventWriter(ANN, at, TX, "workpacket test"), self.packet, happening, after=parents)
         self.events.append(event)
         return event

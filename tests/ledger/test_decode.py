@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
-from workpacket.ledger.log import EventWriter, Format, Happening, decode_event, next_event
+from workpacket.ledger.log import EventWriter, Format, NewLogEvent, decode_event, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
@@ -38,7 +38,7 @@ def test_what_was_written_is_read_back() -> None:
     written = next_event(
         EventWriter(Actor("ci", "ci"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "workpacket 1"),
         PACKET,
-        Happening("created", data_of("created"), (ChangedFile("ü/x.md", None, "a" * 64),), ("b" * 64, "a" * 64)),
+        NewLogEvent("created", data_of("created"), (ChangedFile("ü/x.md", None, "a" * 64),), ("b" * 64, "a" * 64)),
         after=[],
     )
     assert decode_event(FOLDER, f"{written.id}.json", written.encode()) == written
@@ -227,7 +227,7 @@ def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:
         next_event(
             EventWriter(Actor("ann", "human"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "t"),
             PACKET,
-            Happening("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED"}),
+            NewLogEvent("abandoned", {"lane_from": "STUB", "lane_to": "ABANDONED"}),
             after=[],
         )
 

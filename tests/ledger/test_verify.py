@@ -14,7 +14,7 @@ from workpacket.ledger.checkpoints import (
     judge_checkpoints,
     reach,
 )
-from workpacket.ledger.log import Happening, Log
+from workpacket.ledger.log import Log, NewLogEvent
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -33,7 +33,7 @@ def doubting(event: LogEvent) -> Vouching:
     return Vouching(fault="log_checkpoint_unsigned", message=f"nobody signed {event.id[:6]}")
 
 
-def due_of(logs: Mapping[str, Log], verifier: Verifier = trusting) -> list[Happening]:
+def due_of(logs: Mapping[str, Log], verifier: Verifier = trusting) -> list[NewLogEvent]:
     return checkpoints_due(logs, judge_checkpoints(logs, verifier), COMMIT)
 
 
@@ -56,7 +56,7 @@ def checkpoint_of(*stories: Story) -> Story:
     return story
 
 
-def rows(happening: Happening) -> list[Any]:
+def rows(happening: NewLogEvent) -> list[Any]:
     listed = happening.data["logs"]
     assert isinstance(listed, list)
     return listed

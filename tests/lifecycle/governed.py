@@ -18,7 +18,7 @@ from git.scratch import git, make_repository
 from softkeys import shared_key
 from workpacket.cli.main import main
 from workpacket.ledger.fold import PacketState, fold
-from workpacket.ledger.log import EventWriter, Happening, next_event, read_log
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
@@ -241,7 +241,7 @@ def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], at
     at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"
     writer = EventWriter(Actor("mallory", "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
     heads = [event for event in state.history if event.id in state.heads]
-    event = next_event(writer, name, Happening(kind, data, attest=attest), after=heads)
+    event = next_event(writer, name, NewLogEvent(kind, data, attest=attest), after=heads)
     governed.write(event.path, event.encode().decode())
 
 

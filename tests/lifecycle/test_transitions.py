@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.world import ADDED
+from workpacket.lifecycle.event_checks import judges_of
 from workpacket.lifecycle.transitions import (
     ADVANCED,
     PLACING_EVENTS,
@@ -52,6 +53,23 @@ def test_every_event_that_moves_a_packet_has_a_row_or_places_it() -> None:
     assert {row.event for row in transitions(ADDED)} | PLACING_EVENTS == LANE_MOVES
     assert LANE_MOVES - {row.event for row in TRANSITIONS} - PLACING_EVENTS == {ADVANCED}
     assert {row.event for row in TRANSITIONS} <= DATA.keys()
+
+
+def test_every_gate_is_asked_again_of_events_that_were_written_by_hand() -> None:
+    behind = {row.event for row in TRANSITIONS if row.gate}
+    judged = judges_of(TRANSITIONS).keys()
+    assert judged <= behind
+    assert {row.gate for row in TRANSITIONS if row.event in behind - judged} == {"reason"}
+    for event in behind - judged:
+        required = DATA[event].schema["required"]
+        assert isinstance(required, list)
+        assert "reason" in required, f"_NOT_ASKED_AGAIN in lifecycle/event_checks.py says that {event} requires one"
+
+
+def test_a_gate_without_a_judge_names_the_file_to_edit() -> None:
+    planted = replace(TRANSITIONS[-1], command="archive", gate="age")
+    with pytest.raises(LookupError, match=r"'age' of 'archive'.*_JUDGES in .*event_checks\.py"):
+        judges_of([*TRANSITIONS, planted])
 
 
 @given(st.sets(st.sampled_from(ADDED.tokens).filter(ADDED.is_added)))

@@ -231,9 +231,9 @@ def test_who_cannot_be_announced_to_looks_again_after_a_while(store: PostgresSto
 WORKER = """
 import os, sys, signal
 from workpacket.runtime import Runtime, Settings
-from workpacket.runtime.stores.following import following
+from workpacket.runtime.catalog import following
 from workpacket.runtime.stores.postgres.access import PostgresAccess
-from workpacket.runtime.stores.postgres.following import News
+from workpacket.runtime.stores.postgres.reader import News
 from workpacket.runtime.queue.offering import Queue
 from workpacket.runtime.stores.postgres.store import PostgresStore
 from workpacket.runtime.queue.worker import Worker

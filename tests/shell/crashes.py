@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from shell.simulated_disk import Fault, Killed, SimulatedDisk
 from workpacket.git.index import Index
 from workpacket.git.repository import Repository
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest
 from workpacket.shell.held import Held
@@ -32,7 +32,7 @@ _WRITER: Final = EventWriter(Actor("ann", "human"), "2026-03-01T08:00:00Z", TX, 
 _EVENT: Final = next_event(
     _WRITER,
     "WP-1-Kettle-v1",
-    Happening("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Kettle"}),
+    NewLogEvent("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Kettle"}),
     after=[],
 )
 

@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 from ledger.stories import PACKET, data_of
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.events import Actor
 from workpacket.shell.moment import moment
 
@@ -28,4 +28,4 @@ def test_no_two_moments_are_alike() -> None:
 def test_an_event_takes_a_moment_as_it_is() -> None:
     made = moment()
     writer = EventWriter(Actor("ann", "human"), made.now, made.tx, "workpacket test")
-    assert next_event(writer, PACKET, Happening("created", data_of("created")), after=[]).tx == made.tx
+    assert next_event(writer, PACKET, NewLogEvent("created", data_of("created")), after=[]).tx == made.tx

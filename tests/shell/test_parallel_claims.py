@@ -22,7 +22,7 @@ CLAIMER = """
 import sys
 from pathlib import Path
 from workpacket.git.repository import find_repository
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, NewLogEvent, Writer
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.model.events import Actor
@@ -43,7 +43,7 @@ for number in range(count):
         writer = EventWriter(Actor(who, "agent"), "2026-01-01T00:00:00Z", tx, "test")
         data = {"lane_from": "READY_FOR_DEV", "lane_to": "IN_PROGRESS", "holder": who, "lease": tx,
                 "expires_at": "2027-01-01T00:00:00Z"}
-        event = next_event(writer, packet, Happening("claimed", data), after=[log.by_id[head] for head in log.heads])
+        event = next_event(writer, packet, NewLogEvent("claimed", data), after=[log.by_id[head] for head in log.heads])
         old = board.read_bytes()
         edit = FileChange(".GOV/board.md", digest(old), old + f"{packet} {who}\\n".encode())
         transaction.apply(Plan("claim", tx, (edit,), (event,), (log_seen(packet, log.events),)))

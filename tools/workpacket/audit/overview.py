@@ -18,7 +18,7 @@ from workpacket.lifecycle.moves import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import LaneTable
+from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable
 from workpacket.model.layout import LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
 from workpacket.value import Value, replace
@@ -116,14 +116,6 @@ def _row(
     )
 
 
-_BY_LANE = {
-    "STUB": "the orchestrator",
-    "READY_FOR_DEV": "whoever claims it",
-    "IN_REVIEW": "a validator",
-    "MERGE_PENDING": "whoever merges",
-}
-
-
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
     """Everything that the log and the documents tell. What a gate would ask besides, `why` says."""
     return list(_obstacles(facts, packet))
@@ -154,7 +146,7 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 
 def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
-    if packet.lane not in {"STUB", "READY_FOR_DEV", "BLOCKED"}:
+    if packet.lane not in WAITING:
         return
     for name in packet.dependencies():
         other = facts.packets.get(name)
@@ -168,7 +160,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
         yield decision.gate == "activation" and decision.decision == "approve" and not decision.refusals
 
 
-def who_acts(finding: Finding, family: Family, packet: PacketFacts | None) -> str:
+def who_acts(finding: Finding, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
     """Who can put a finding right: for what was forged the maintainer, for an approval its approver, else by lane."""
     if family == "integrity":
         return "the maintainer"
@@ -178,12 +170,12 @@ def who_acts(finding: Finding, family: Family, packet: PacketFacts | None) -> st
         return "the orchestrator"
     if packet is None:
         return "the orchestrator"
-    if packet.lane in {"IN_PROGRESS", "BLOCKED"} and packet.state.lease is not None:
-        return packet.state.lease.holder or "the coder"
-    return _BY_LANE.get(packet.lane, "the orchestrator")
+    lane = lanes.lane(packet.lane)
+    if lane is None or lane.acts != HOLDER:
+        return lane.acts if lane is not None else "the orchestrator"
+    return (packet.state.lease.holder or "the coder") if packet.state.lease is not None else "the orchestrator"
 
 
-_SETTLED: Final = frozenset({"SUPERSEDED", "ABANDONED", "OUTDATED_ONLY", "FAIL"})
 # How far the clocks of two machines may be apart.
 _SKEW: Final = timedelta(minutes=5)
 
@@ -195,7 +187,7 @@ def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
 
 def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Finding]:
     """Everything that is doubtful about one packet."""
-    if packet.lane in _SETTLED:
+    if packet.lane in SETTLED:
         return []
     return [
         *_changed_requirements(packet, traced),
@@ -268,7 +260,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
         return (), ()
     path = facts.specification.path
     found = requirements(facts.specification, facts.policy.roadmap_headings)
-    live = [name for name in traces if facts.packets[name].lane not in {"SUPERSEDED", "ABANDONED"}]
+    live = [name for name in traces if facts.packets[name].lane not in ARCHIVED]
     anchors = [anchor for name in live for anchor in traces[name].anchors]
     left = uncovered(found, [(one.first, one.last) for one in anchors if one.path == path and one.first > 0])
     planned = [same(words) for name in live for words in candidates_of(facts.packets[name])]
@@ -375,7 +367,9 @@ def _matter(facts: AuditFacts, finding: Finding, name: str, reasons: Mapping[str
     event = packet.log.by_id.get(stem_of(finding.path)) if packet is not None else None
     pending = finding.path in facts.uncommitted
     since = event.at if event is not None else change.at if change is not None and not pending else ""
-    return AuditFinding(finding, name, since, who_acts(finding, reasons[finding.code].family, packet), pending)
+    return AuditFinding(
+        finding, name, since, who_acts(finding, reasons[finding.code].family, packet, facts.policy.lanes), pending
+    )
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
@@ -403,7 +397,7 @@ def owner_of(facts: AuditFacts) -> Callable[[str], str]:
 def _gaps(
     facts: AuditFacts, traces: Mapping[str, Trace], required: Sequence[Requirement], left: Sequence[Requirement]
 ) -> list[Gap]:
-    live = [name for name, packet in facts.packets.items() if packet.lane not in {"SUPERSEDED", "ABANDONED"}]
+    live = [name for name, packet in facts.packets.items() if packet.lane not in ARCHIVED]
     working = [name for name in live if facts.packets[name].packet is not None]
     criteria = [criterion for name in working for criterion in traces[name].criteria]
     finished = [name for name in working if facts.packets[name].lane in submitted_lanes(facts.policy.lanes)]

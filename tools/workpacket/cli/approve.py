@@ -27,6 +27,7 @@ from workpacket.lifecycle.gates import OPTIONAL, TERMS
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import VERDICTS
 from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
 from workpacket.report.approval_text import (
@@ -321,7 +322,7 @@ made.""",
         Option("decision", "what to say; approve unless told", choices=("approve", "reject")),
         KEY_OPTION,
         Option("role", "the role to speak in, where the gate asks for one of several", value="ROLE"),
-        Option("verdict", "at the gate verdict: which one", choices=("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")),
+        Option("verdict", "at the gate verdict: which one", choices=VERDICTS),
         Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
         Option("until", "and when that ends: 2026-01-31T12:00:00Z", value="INSTANT"),
         Option("reason", "and why, in the words that the event will hold", value="TEXT"),

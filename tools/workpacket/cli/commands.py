@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# name, module below workpacket.cli, one line of help. The order is the order of `workpacket --help`.
+# name, module below workpacket.cli (with a COMMAND, or several in DECLARED), one line of help. The order is that of
+# `workpacket --help`.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("init", "init", "begin to govern a repository"),
     ("status", "status", "show the whole repository on one screen"),
@@ -10,24 +11,24 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("why", "why", "show everything that stands between a packet and its next lane"),
     ("new", "new", "write a stub for the backlog"),
     ("refine", "refine", "write the technical refinement of a stub, or show it to the user"),
-    ("activate", "activate", "make a task packet of a stub, if the activation gate lets it"),
-    ("create-task-packet", "create_task_packet", "make a task packet of a stub, if the activation gate lets it"),
+    ("activate", "lifecycle", "make a task packet of a stub, if the activation gate lets it"),
+    ("create-task-packet", "lifecycle", "make a task packet of a stub, if the activation gate lets it"),
     ("prepare", "prepare", "make the branch, and if wished the work tree, for a packet and its assignee"),
     ("claim", "claim", "take a packet that is ready, for the time of a lease"),
-    ("release", "release", "give a packet back, so that somebody else can claim it"),
-    ("handover", "handover", "pass a packet on to somebody"),
+    ("release", "lifecycle", "give a packet back, so that somebody else can claim it"),
+    ("handover", "lifecycle", "pass a packet on to somebody"),
     ("submit", "submit", "prove what the packet demands, and put the work up for review"),
     ("verdict", "verdict", "judge work that is in review"),
-    ("merged", "merged", "record that the work is on the target branch, after looking for it there"),
-    ("advance", "advance", "bring a packet on from a lane that the policy adds"),
-    ("reopen", "reopen", "go on with work that was accepted but is not merged"),
-    ("block", "block", "stop work that cannot go on"),
-    ("unblock", "unblock", "let blocked work go on, in the lane where it stopped"),
-    ("supersede", "supersede", "let a later revision take the place of a packet"),
-    ("abandon", "abandon", "give a packet up"),
-    ("waive", "waive", "waive a condition of a gate, for a reason and for a time"),
-    ("override", "override", "overrule a condition of a gate, for a reason and for a time"),
-    ("resolve", "resolve", "settle a packet that was moved independently on two branches"),
+    ("merged", "lifecycle", "record that the work is on the target branch, after looking for it there"),
+    ("advance", "lifecycle", "bring a packet on from a lane that the policy adds"),
+    ("reopen", "lifecycle", "go on with work that was accepted but is not merged"),
+    ("block", "lifecycle", "stop work that cannot go on"),
+    ("unblock", "lifecycle", "let blocked work go on, in the lane where it stopped"),
+    ("supersede", "lifecycle", "let a later revision take the place of a packet"),
+    ("abandon", "lifecycle", "give a packet up"),
+    ("waive", "lifecycle", "waive a condition of a gate, for a reason and for a time"),
+    ("override", "lifecycle", "overrule a condition of a gate, for a reason and for a time"),
+    ("resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
     ("adopt", "adopt", "begin a log for packets that have none, from what their documents say"),
     ("show", "show", "show a packet as it stands, or as it stood"),
     ("history", "history", "show what happened to a packet"),

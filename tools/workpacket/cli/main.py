@@ -80,5 +80,6 @@ def load(name: str) -> Command:
         raise WorkpacketError("unknown_command", f"there is no command {name!r}", hint=hint)
     from importlib import import_module
 
-    command: Command = import_module(f"workpacket.cli.{module}").COMMAND
+    found = import_module(f"workpacket.cli.{module}")
+    command: Command = found.DECLARED[name] if hasattr(found, "DECLARED") else found.COMMAND
     return command

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, words_of
-from workpacket.cli.team_claims import in_step
+from workpacket.cli.team_claims import sync_team_claim
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts
@@ -37,7 +37,7 @@ def run(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
-    return in_step(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
+    return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Evidence, Sequence[str]]:

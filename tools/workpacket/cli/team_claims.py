@@ -58,13 +58,13 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
         team.store.close()
 
 
-def in_step(arguments: Arguments, status: int) -> int:
+def sync_team_claim(arguments: Arguments, status: int) -> int:
     """After a command that moved a packet: the claim that all clones see is held while somebody works on it, and only
     then. `status` is that of the command."""
     team = _team() if status == 0 else None
     if team is not None and team.store is not None:
         try:
-            _bring_in_step(arguments, team.store, team.hours)
+            _sync(arguments, team.store, team.hours)
         finally:
             team.store.close()
     elif team is not None:
@@ -72,7 +72,7 @@ def in_step(arguments: Arguments, status: int) -> int:
     return status
 
 
-def _bring_in_step(arguments: Arguments, store: Store, hours: int) -> None:
+def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     """What a clone knows nothing of is not its own to give up: the holder must be one of those its log names."""
     from workpacket.runtime.errors import LeaseHeld
 

@@ -7,7 +7,7 @@ import os
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, packet_command, words_of
-from workpacket.cli.team_claims import in_step
+from workpacket.cli.team_claims import sync_team_claim
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.review import verdict
 from workpacket.lifecycle.transitions import choices
@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> int:
         words=2,
         questions=(verdict_question(choice),),
     )
-    return in_step(arguments, status)
+    return sync_team_claim(arguments, status)
 
 
 def _report(path: str) -> Json:

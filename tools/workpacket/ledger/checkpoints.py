@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from workpacket.ledger.log import Happening, Log, fault
+from workpacket.ledger.log import Log, NewLogEvent, fault
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
 from workpacket.model.events import LogEvent, event_path
@@ -122,7 +122,7 @@ def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Re
     return rows
 
 
-def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[Happening]:
+def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
     """What to write into the checkpoint log for `commit`: the packets whose heads as they are now nobody vouches for.
 
     Several events when there are many packets, because an event has a limit; none when nothing has changed.
@@ -137,7 +137,7 @@ def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], 
         if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
     ]
     return [
-        Happening("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
+        NewLogEvent("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
         for start in range(0, len(rows), PACKETS_PER_CHECKPOINT)
     ]
 

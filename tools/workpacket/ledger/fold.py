@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
-from workpacket.model.event_types import FORKED
+from workpacket.model.event_types import ENDING_VERDICTS, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.value import Value, replace
@@ -86,10 +86,6 @@ class PacketState(Value):
     def sound(self) -> bool:
         """Whether nothing is wrong with the log that makes this state doubtful."""
         return not any(finding.severity == "error" for finding in self.findings)
-
-
-# Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
-_ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 
 def fold(log: Log) -> PacketState:
@@ -179,7 +175,7 @@ class _Draft:
 
     def judge(self, event: LogEvent) -> None:
         self.verdicts.append(event)
-        if event.text("verdict") in _ENDING_VERDICTS:
+        if event.text("verdict") in ENDING_VERDICTS:
             self.lease = None
 
     def supersede(self, event: LogEvent) -> None:

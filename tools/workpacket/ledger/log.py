@@ -229,7 +229,7 @@ class EventWriter(Value):
     tool: str
 
 
-class Happening(Value):
+class NewLogEvent(Value):
     """What happened to a packet, before it has a place in the log."""
 
     type: str
@@ -238,7 +238,7 @@ class Happening(Value):
     attest: Sequence[str] = ()
 
 
-def next_event(writer: EventWriter, packet: str, happening: Happening, *, after: Sequence[LogEvent]) -> LogEvent:
+def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, after: Sequence[LogEvent]) -> LogEvent:
     """The event that follows `after`: all heads of the log, or the event made just before in the same command.
 
     Data of a wrong shape is a mistake in the program, not in a document, and raises ValueError.

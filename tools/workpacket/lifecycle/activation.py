@@ -219,7 +219,6 @@ _ITEM_OF: Mapping[str, str] = {
 }
 # What the signature itself supplies.
 _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
-_LIVE_BEFORE = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "BLOCKED", "FAIL")
 
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[LogEvent, ...]]:
@@ -324,8 +323,8 @@ def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
     """The earlier revisions whose place the packet takes."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
-        live = other.lane in _LIVE_BEFORE or facts.policy.lanes.is_added(other.lane)
-        if other is not packet and before and live:
+        lane = facts.policy.lanes.lane(other.lane)
+        if other is not packet and before and lane is not None and (lane.unfinished or lane.reclaimable):
             yield other
 
 

@@ -28,7 +28,7 @@ from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unb
 from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Edit
-from workpacket.model.lanes import ACTIVE_TOKEN
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
@@ -137,7 +137,7 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
     placements = [
         Placement(name, lane_named(packet.lane, board.lanes), _remark(packet))
         for name, packet in known.items()
-        if not (packet.lane in {"SUPERSEDED", "ABANDONED"} and _is_off_board(whole, name))
+        if not (packet.lane in ARCHIVED and _is_off_board(whole, name))
     ]
     draft.edit(board.source, board_edits(TaskBoard(whole, board.lanes), placements))
 

@@ -12,8 +12,6 @@ from workpacket.lifecycle.moves import added_unmet, move, project
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
 
-_PREPARED_IN = ("READY_FOR_DEV", "IN_PROGRESS", "FAIL")
-
 
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
@@ -35,7 +33,7 @@ def prepare(
 
 def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
     row = transition("claim")
-    if packet.lane in _PREPARED_IN and packet.state.sound:
+    if packet.lane in {*row.origins, row.target} and packet.state.sound:
         return ()
     return move_unmet(packet.state, row, facts.policy.lanes)
 

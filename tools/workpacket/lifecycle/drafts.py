@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from workpacket.ledger.log import EventWriter, Happening, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
@@ -47,7 +47,7 @@ class Draft:
         self._during_merge = during_merge
         self._before: dict[str, Source | None] = {}
         self._after: dict[str, Source] = {}
-        self._happenings: list[tuple[PacketFacts, Happening]] = []
+        self._happenings: list[tuple[PacketFacts, NewLogEvent]] = []
         self._seen: dict[str, FileSeen | FolderSeen] = {}
         self._about: dict[str, str] = {}
 
@@ -78,7 +78,7 @@ class Draft:
         self._about[source.path] = source.digest
 
     def happened(self, packet: PacketFacts, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
-        self._happenings.append((packet, Happening(kind, data, attest=attest)))
+        self._happenings.append((packet, NewLogEvent(kind, data, attest=attest)))
 
     def plan(self) -> Plan:
         changes = tuple(self._changes())
@@ -112,7 +112,7 @@ class Draft:
                 if change.path in own and name not in last
             ]
             subjects += [ChangedFile(path, text, text) for path, text in self._about.items() if path in own]
-            placed = Happening(happening.type, happening.data, subjects, happening.attest)
+            placed = NewLogEvent(happening.type, happening.data, subjects, happening.attest)
             event = next_event(writer, name, placed, after=after)
             last[name] = [event]
             yield event

@@ -7,19 +7,17 @@ there. Whether people approved it is judged where all approvals are (`shell.appr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
-from workpacket.lifecycle.transitions import is_legal, transitions
+from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
 from workpacket.value import Value
-
-# Where a packet that is taken over late may stand, since nobody works on it there.
-_HARMLESS = frozenset({"STUB", "SUPERSEDED", "ABANDONED"})
 
 _DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
 
@@ -68,7 +66,7 @@ def judge_change(
         if event.id not in known and event.moves_lane:
             yield from _illegal(log, event, lanes)
             yield from _placed_by_hand(log, event, governed=governed)
-            yield from _ungated(event, holders, digest_of, around, reports)
+            yield from _ungated(_Move(event, holders, digest_of, around, reports))
             yield from _past_runs(log, event, around)
 
 
@@ -106,7 +104,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 def _placed_by_hand(log: Log, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
-    if event.type == "adopted" and governed and event.lane_to not in _HARMLESS:
+    if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
@@ -122,46 +120,70 @@ def _blocked_in(log: Log, event: LogEvent) -> str | None:
     return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
 
 
-def _ungated(
-    event: LogEvent, holders: set[str], digest_of: DigestOf, around: Callable[[], Around], reports: Sequence[Report]
-) -> Iterator[EventObjection]:
-    gates: Mapping[str, Callable[[], Sequence[str]]] = {
-        "activated": lambda: _activation(event, digest_of),
-        "claimed": lambda: _claim(around()),
-        "submitted": lambda: _submission(event),
-        "verdict.given": lambda: _verdict(event, holders, digest_of, reports),
-        "merged": lambda: _merge(event, around()),
-    }
-    gate = gates.get(event.type)
-    for message in gate() if gate is not None else ():
-        yield EventObjection("move_without_gate", event, message)
+class _Move(Value):
+    """An event that moves a packet, and what the gates look at."""
+
+    event: LogEvent
+    holders: set[str]
+    digest_of: DigestOf
+    around: Callable[[], Around]
+    reports: Sequence[Report]
 
 
-def _activation(event: LogEvent, digest_of: DigestOf) -> list[str]:
-    refinement = event.data["refinement"]
+Judge: TypeAlias = Callable[[_Move], Sequence[str]]
+
+
+def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
+    """The judge of each type of event behind a gate. A gate without one would be open to an event written by hand."""
+    judges: dict[str, Judge] = {}
+    for row in rows:
+        judge = _JUDGES.get(row.gate)
+        if judge is not None:
+            judges[row.event] = judge
+        elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
+            raise LookupError(
+                f"`check --base` does not ask the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES in "
+                "tools/workpacket/lifecycle/event_checks.py, or to _NOT_ASKED_AGAIN why none is needed"
+            )
+    return judges
+
+
+def _ungated(move: _Move) -> Iterator[EventObjection]:
+    judge = _JUDGE_OF_EVENT.get(move.event.type)
+    for message in judge(move) if judge is not None else ():
+        yield EventObjection("move_without_gate", move.event, message)
+
+
+def _activation(move: _Move) -> list[str]:
+    refinement = move.event.data["refinement"]
     assert isinstance(refinement, Mapping)
-    if digest_of(str(refinement["path"])) != refinement["sha256"]:
+    if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [f"{refinement['path']} is not the refinement that was approved"]
     return []
 
 
-def _claim(around: Around) -> list[str]:
+def _claim(move: _Move) -> list[str]:
+    around = move.around()
     if around.waived & _DEPENDENCY:
         return []
     return [f"{name}, on which it depends, was never done" for name, done in around.dependencies.items() if not done]
 
 
-def _merge(event: LogEvent, around: Around) -> list[str]:
-    commit = event.text("commit") or ""
-    return [] if around.contained(event) else [f"neither {commit[:12]} nor the same change is part of this history"]
+def _merge(move: _Move) -> list[str]:
+    commit = move.event.text("commit") or ""
+    return (
+        []
+        if move.around().contained(move.event)
+        else [f"neither {commit[:12]} nor the same change is part of this history"]
+    )
 
 
-def _submission(event: LogEvent) -> list[str]:
-    rows = event.data["evidence"]
+def _submission(move: _Move) -> list[str]:
+    rows = move.event.data["evidence"]
     assert isinstance(rows, list)
     failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and _failed(row)]
     found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
-    return [*found, *(f"{path} is outside of the scope" for path in event.texts("outside_scope"))]
+    return [*found, *(f"{path} is outside of the scope" for path in move.event.texts("outside_scope"))]
 
 
 def _failed(row: Mapping[str, object]) -> bool:
@@ -174,13 +196,28 @@ def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
     return any(isinstance(r, Mapping) and r["criterion"] == criterion and not _failed(r) for r in rows)
 
 
-def _verdict(event: LogEvent, holders: set[str], digest_of: DigestOf, reports: Sequence[Report]) -> list[str]:
+def _verdict(move: _Move) -> list[str]:
+    event = move.event
     found = []
-    if event.actor.id in holders:
+    if event.actor.id in move.holders:
         found.append(f"{event.actor.id} judged work that they held")
     report = report_of(event)
-    if report is not None and not is_vouched_for(report, digest_of(report.path), reports):
+    if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
         found.append(f"the report {report.path} is not the one that came with the verdict")
     if report is None and event.text("verdict") != "CHANGES":
         found.append("the verdict came without a report")
     return found
+
+
+_JUDGES: Final[Mapping[str, Judge]] = {
+    "activation": _activation,
+    "claim": _claim,
+    "submit": _submission,
+    "verdict": _verdict,
+    "containment": _merge,
+}
+_NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
+    "reason": "the shape of the event requires one, so an event without it is refused where the log is read",
+}
+# Made here, so that a transition whose gate has no judge stops the import and not a reviewer.
+_JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.scope import outside, pattern_of
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
@@ -145,14 +145,16 @@ def link_unmet(state: PacketState) -> tuple[Unmet, ...]:
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
         return move_unmet(state, transition("claim"), BUILT_IN)
-    commands = {"STUB": f"just create-task-packet {packet}", "BLOCKED": f"workpacket unblock {packet}",
-                "FAIL": f"workpacket claim {packet}"}  # fmt: skip
     known = lane_of_token(lane)
-    if lane not in commands and (known is None or known.unfinished):
+    if known is None or known.in_work:
         return ()
     by = f" by {state.superseded_by}" if state.superseded_by else ""
-    message = f"{packet} is only a stub" if lane == "STUB" else f"{packet} is {lane}{by}"
-    return (Unmet("packet_not_active", message, commands.get(lane, f"workpacket show {packet}")),)
+    message, command = f"{packet} is {lane}{by}", f"workpacket show {packet}"
+    if lane == "STUB":
+        message, command = f"{packet} is only a stub", f"just create-task-packet {packet}"
+    elif known.unfinished or known.reclaimable:
+        command = forward_command(packet, lane, BUILT_IN)
+    return (Unmet("packet_not_active", message, command),)
 
 
 def unfinished_runs(state: PacketState) -> Iterator[Unmet]:

@@ -23,6 +23,7 @@ from workpacket.lifecycle.projections import (
 from workpacket.lifecycle.transitions import Transition, Unmet
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import ARCHIVED, MAY_BE_STUB
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.text.source import Source
 
@@ -67,8 +68,6 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
     return (Unmet("other_work_branch", message, f"git switch {place}, then: workpacket {command} {name}"),)
 
 
-_ARCHIVE = frozenset({"SUPERSEDED", "ABANDONED"})
-_STUBS = _ARCHIVE | {"STUB"}
 _NOWHERE = frozenset({"", FORKED})
 
 
@@ -152,7 +151,7 @@ def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping
         has_packet = packet.packet_source is not None or name in written
         if not has_packet and packet.stub_source is None and name not in moved:
             continue
-        rank = 0 if token in _ARCHIVE else 2 if has_packet else 1
-        path = packet.stub_path if not has_packet and token in _STUBS else packet.packet_path
+        rank = 0 if token in ARCHIVED else 2 if has_packet else 1
+        path = packet.stub_path if not has_packet and token in MAY_BE_STUB else packet.packet_path
         found.append((rank, packet.id.revision or 1, InForce(base, name, path, lane)))
     return max(found, key=lambda one: one[:2])[2] if found else None

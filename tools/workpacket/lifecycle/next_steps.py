@@ -18,10 +18,10 @@ from workpacket.lifecycle.transitions import (
     move_unmet,
     transition,
 )
+from workpacket.model.lanes import HELD, WAITING
 from workpacket.value import Value
 
 _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
-_MINE = ("IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "FAIL")
 
 
 class PacketStatus(Value):
@@ -96,7 +96,7 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
     if not state.sound or state.forked:
         return False
     holder = lease_held(state, facts.moment.now)
-    if packet.lane in _MINE:
+    if packet.lane in HELD:
         return bool(agent) and agent in {holder, state.assignment.assignee}
     if facts.policy.lanes.is_added(packet.lane):
         return True
@@ -117,7 +117,7 @@ def _dependents(facts: Facts) -> dict[str, int]:
     """How many unfinished packets wait for each."""
     counts: dict[str, int] = {}
     for packet in facts.packets.values():
-        if packet.lane in {"STUB", "READY_FOR_DEV", "BLOCKED"}:
+        if packet.lane in WAITING:
             for name in packet.dependencies():
                 counts[name] = counts.get(name, 0) + 1
     return counts

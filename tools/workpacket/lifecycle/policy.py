@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from workpacket.documents.lockfiles.comparison import Leave
-from workpacket.model.lanes import BUILT_IN, AddedLane, LaneTable
+from workpacket.model.lanes import BUILT_IN, SATISFYING, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
@@ -121,7 +121,7 @@ class LifecyclePolicy(Value):
 
     target_branch: str = ""
     lease_hours: int = 72
-    satisfied_by: tuple[str, ...] = ("VALIDATED", "MERGE_PENDING")
+    satisfied_by: tuple[str, ...] = SATISFYING
     roadmap_headings: tuple[str, ...] = ("roadmap",)
     branch_pattern: str = "wp/{id}"
     claim_store: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workpacket.ledger.fold import LinkedRun, PacketState
-from workpacket.ledger.log import EventWriter, Happening, Log, next_event
+from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
 from workpacket.lifecycle.drafts import Draft
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import Json
@@ -37,11 +37,11 @@ def link_plan(log: Log, state: PacketState, writer: EventWriter, run: str, store
     if open_link(state, run, store) is not None:
         return None
     data: dict[str, Json] = {"run": run, "stream": run}
-    return _plan(log, writer, Happening("run.linked", {**data, "store": store} if store else data))
+    return _plan(log, writer, NewLogEvent("run.linked", {**data, "store": store} if store else data))
 
 
 def close_plan(log: Log, writer: EventWriter, run: LinkedRun, ending: Ending) -> Plan:
-    return _plan(log, writer, Happening("run.closed", {**_names(run), **ending.as_data()}))
+    return _plan(log, writer, NewLogEvent("run.closed", {**_names(run), **ending.as_data()}))
 
 
 def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
@@ -60,7 +60,7 @@ def _names(run: LinkedRun) -> Mapping[str, Json]:
     return {"run": run.run, **({"store": run.store} if run.store else {})}
 
 
-def _plan(log: Log, writer: EventWriter, happening: Happening) -> Plan:
+def _plan(log: Log, writer: EventWriter, happening: NewLogEvent) -> Plan:
     after = [log.by_id[head] for head in log.heads]
     event = next_event(writer, log.packet, happening, after=after)
     return Plan("run", writer.tx, (), (event,), (log_seen(log.packet, log.events),))

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from workpacket.ledger.fold import PacketState
 from workpacket.model.event_types import LANE_MOVES
-from workpacket.model.lanes import BUILT_IN, WAY, LaneTable
+from workpacket.model.lanes import BUILT_IN, IN_WORK, WAY, LaneTable
 from workpacket.model.layout import POLICY_PATH
 from workpacket.value import Value, replace
 
@@ -32,10 +32,8 @@ Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdic
 
 # Stands for the lane in which a blocked packet was blocked.
 CAME_FROM: Final = "<came from>"
-# What may be replaced or given up; the two lanes that it leads to are ends.
-_ARCHIVE: Final = ("SUPERSEDED", "ABANDONED")
-_WORK: Final = ("READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING")
-_EVERY: Final = BUILT_IN.tokens
+_OPEN: Final = tuple(lane.token for lane in BUILT_IN.lanes if lane.unfinished or lane.reclaimable)
+_NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.archived)
 
 
 class Transition(Value):
@@ -80,17 +78,22 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
     Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work goes on after all"),
-    Transition("block", "blocked", _WORK, "BLOCKED", "reason", says="it cannot go on"),
+    Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot go on"),
     Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can go on"),
     Transition(
         "supersede",
         "superseded",
-        tuple(token for token in _EVERY if token not in _ARCHIVE),
+        _NOT_ARCHIVED,
         "SUPERSEDED",
         says="a later revision takes its place",
     ),
     Transition(
-        "abandon", "abandoned", ("STUB", *_WORK, "BLOCKED", "FAIL"), "ABANDONED", "reason", says="it is given up"
+        "abandon",
+        "abandoned",
+        _OPEN,
+        "ABANDONED",
+        "reason",
+        says="it is given up",
     ),
 )
 

@@ -265,6 +265,10 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
 
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
 
+VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
+# Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
+ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
+
 DATA: Final[Mapping[str, Shape]] = {
     "created": _genesis(
         "a stub was written",
@@ -328,7 +332,7 @@ DATA: Final[Mapping[str, Shape]] = {
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),
     "verdict.given": _move(
         "a validator judged it",
-        {"verdict": choice("the judgement", ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY"))},
+        {"verdict": choice("the judgement", VERDICTS)},
         {"report": _FILE, "reference": NAME, "reason": REASON},
     ),
     "merged": _move(

@@ -10,7 +10,7 @@ that the policy adds to them. `BUILT_IN` is for what is the same everywhere.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
@@ -20,19 +20,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-class Lane:
-    """One lane. `unfinished` ones hold work that goes on, or may."""
+class Lane(Value):
+    """One lane, and all that the program asks about lanes: a new one is a row of `LANES` and needs no other change.
 
-    __slots__ = ("aliases", "section", "title", "token", "unfinished")
+    - `unfinished`: work goes on here, or may; `in_work`: and it is going on now.
+    - `may_be_stub`: a packet may be here that was never activated.
+    - `waits`: what it depends on is not done yet, or need not be.
+    - `held`: only who holds the packet, or is assigned to it, brings it on.
+    - `satisfies`: who depends on the packet waits no longer, unless the policy says otherwise.
+    - `reclaimable`: finished, and yet it can be claimed once more.
+    - `settled`: nothing rests on the packet any more, so its evidence is not examined.
+    - `archived`: no packet comes back from here, and a later revision counts instead.
+    - `acts`: who brings the packet on. `HOLDER` stands for the name of who holds it.
+    - `sign`: one ASCII character for screens, `tone` its colour.
+    - `older_sections`: where boards kept such packets before.
+    """
 
-    def __init__(
-        self, token: str, title: str, section: str, *, unfinished: bool, aliases: tuple[str, ...] = ()
-    ) -> None:
-        self.token = token
-        self.title = title
-        self.section = section
-        self.unfinished = unfinished
-        self.aliases = aliases
+    token: str
+    title: str
+    section: str
+    unfinished: bool
+    aliases: tuple[str, ...] = ()
+    in_work: bool = False
+    may_be_stub: bool = False
+    waits: bool = False
+    held: bool = False
+    satisfies: bool = False
+    reclaimable: bool = False
+    settled: bool = False
+    archived: bool = False
+    acts: str = "the orchestrator"
+    sign: str = "*"
+    tone: Literal["error", "warning", "info", "good"] | None = None
+    older_sections: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Lane({self.token})"
@@ -56,25 +76,123 @@ def section_key(heading: str) -> str:
     return " ".join(heading.partition("(")[0].split()).casefold()
 
 
+HOLDER: Final = "<holder>"
+
 LANES: tuple[Lane, ...] = (
     Lane(
         "STUB",
         "Stub",
         "stub backlog",
         unfinished=True,
+        may_be_stub=True,
+        waits=True,
+        sign=".",
         aliases=("stub not activated", "stub not ready for dev", "not ready for dev", "not activated", "genesis"),
     ),
-    Lane("READY_FOR_DEV", "Ready for Dev", "ready for dev", unfinished=True, aliases=("planned", "ready")),
-    Lane("IN_PROGRESS", "In Progress", "in progress", unfinished=True, aliases=("claimed", "doing", "active")),
-    Lane("IN_REVIEW", "In Review", "in review", unfinished=True, aliases=("for review", "review")),
-    Lane("MERGE_PENDING", "Merge pending", "in review", unfinished=True, aliases=("approved",)),
-    Lane("BLOCKED", "Blocked", "blocked", unfinished=True),
-    Lane("VALIDATED", "Validated", "done", unfinished=False, aliases=("pass", "complete", "completed")),
-    Lane("FAIL", "Fail", "done", unfinished=False, aliases=("failed",)),
-    Lane("OUTDATED_ONLY", "Outdated only", "done", unfinished=False),
-    Lane("SUPERSEDED", "Superseded", "superseded", unfinished=False),
-    Lane("ABANDONED", "Abandoned", "superseded", unfinished=False, aliases=("canceled", "cancelled")),
+    Lane(
+        "READY_FOR_DEV",
+        "Ready for Dev",
+        "ready for dev",
+        unfinished=True,
+        in_work=True,
+        waits=True,
+        acts="whoever claims it",
+        sign="o",
+        aliases=("planned", "ready"),
+    ),
+    Lane(
+        "IN_PROGRESS",
+        "In Progress",
+        "in progress",
+        unfinished=True,
+        in_work=True,
+        held=True,
+        acts=HOLDER,
+        sign=">",
+        tone="info",
+        aliases=("claimed", "doing", "active"),
+    ),
+    Lane(
+        "IN_REVIEW",
+        "In Review",
+        "in review",
+        unfinished=True,
+        in_work=True,
+        held=True,
+        acts="a validator",
+        sign="?",
+        aliases=("for review", "review"),
+    ),
+    Lane(
+        "MERGE_PENDING",
+        "Merge pending",
+        "in review",
+        unfinished=True,
+        in_work=True,
+        held=True,
+        satisfies=True,
+        acts="whoever merges",
+        sign="^",
+        older_sections=("in progress", "done"),
+        aliases=("approved",),
+    ),
+    Lane("BLOCKED", "Blocked", "blocked", unfinished=True, waits=True, acts=HOLDER, sign="!", tone="warning"),
+    Lane(
+        "VALIDATED",
+        "Validated",
+        "done",
+        unfinished=False,
+        satisfies=True,
+        sign="+",
+        tone="good",
+        aliases=("pass", "complete", "completed"),
+    ),
+    Lane(
+        "FAIL",
+        "Fail",
+        "done",
+        unfinished=False,
+        held=True,
+        reclaimable=True,
+        settled=True,
+        sign="x",
+        tone="error",
+        aliases=("failed",),
+    ),
+    Lane("OUTDATED_ONLY", "Outdated only", "done", unfinished=False, settled=True, sign="~"),
+    Lane(
+        "SUPERSEDED",
+        "Superseded",
+        "superseded",
+        unfinished=False,
+        may_be_stub=True,
+        settled=True,
+        archived=True,
+        sign="=",
+    ),
+    Lane(
+        "ABANDONED",
+        "Abandoned",
+        "superseded",
+        unfinished=False,
+        may_be_stub=True,
+        settled=True,
+        archived=True,
+        sign="-",
+        older_sections=("done",),
+        aliases=("canceled", "cancelled"),
+    ),
 )
+
+# The tokens of the lanes with one property, for code that has a token, or '' where there is no lane.
+ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
+HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
+MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
+SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
+WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
+# In the order of the way, and the best first.
+IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
+SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)
 
 SECTIONS: tuple[LaneSection, ...] = tuple(
     map(
@@ -132,7 +250,9 @@ class LaneTable(Value):
         lanes = list(LANES)
         for lane in self.added:
             index = next(index for index, other in enumerate(lanes) if other.token == lane.after)
-            lanes.insert(index + 1, Lane(lane.token, lane.title, section_key(lane.section), unfinished=True))
+            lanes.insert(
+                index + 1, Lane(lane.token, lane.title, section_key(lane.section), unfinished=True, in_work=True)
+            )
         return tuple(lanes)
 
     @cached_property

@@ -18,20 +18,7 @@ from workpacket.report.terminal import Role, Style, text_width, wrap
 from workpacket.value import Value
 
 # One sign a lane, so that nobody has to tell colours apart; ASCII, so that every terminal gives it one column.
-SIGNS: Mapping[str, str] = {
-    FORKED: "#",
-    "STUB": ".",
-    "READY_FOR_DEV": "o",
-    "IN_PROGRESS": ">",
-    "IN_REVIEW": "?",
-    "MERGE_PENDING": "^",
-    "BLOCKED": "!",
-    "VALIDATED": "+",
-    "FAIL": "x",
-    "OUTDATED_ONLY": "~",
-    "SUPERSEDED": "=",
-    "ABANDONED": "-",
-}
+SIGNS: Mapping[str, str] = {FORKED: "#", **{lane.token: lane.sign for lane in BUILT_IN.lanes}}
 _ADDED_SIGN = "*"
 
 
@@ -92,13 +79,7 @@ _GAP: Final = 2
 # Of what is over, as many cards as tell where it ends; the rest is listed on request.
 _SHOWN_OF_FINISHED: Final = 10
 
-_ROLES: dict[str, Role] = {
-    "FORKED": "error",
-    "FAIL": "error",
-    "BLOCKED": "warning",
-    "IN_PROGRESS": "info",
-    "VALIDATED": "good",
-}
+_ROLES: Mapping[str, Role | None] = {FORKED: "error", **{lane.token: lane.tone for lane in BUILT_IN.lanes}}
 
 # What is shown, and as what: the colour is put on last, when the width is known.
 Line = tuple[str, Role | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import ACTIVE_TOKEN
+from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
@@ -13,7 +13,7 @@ from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
 # What a stub may become without ever having been a packet.
-_STUB_TOKENS = frozenset({_STUB, _SUPERSEDED, "ABANDONED", ""})
+_STUB_TOKENS = MAY_BE_STUB | {""}
 
 
 class BoardEntryWithoutFile(RepositoryRule):

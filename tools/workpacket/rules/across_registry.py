@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
-_ARCHIVE = frozenset({_SUPERSEDED, "ABANDONED"})
 _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 
 
@@ -133,7 +132,7 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
     lanes_of: dict[str, set[str]] = {}
     for name, lane in repository.lanes.items():
         lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
-    return {base for base, lanes in lanes_of.items() if lanes <= _ARCHIVE}
+    return {base for base, lanes in lanes_of.items() if lanes <= ARCHIVED}
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:

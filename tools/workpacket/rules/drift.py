@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import Lane
+from workpacket.model.lanes import MAY_BE_STUB, Lane
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 
-_MAY_BE_STUB = frozenset({"STUB", "SUPERSEDED", "ABANDONED", FORKED, ""})
+_MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
 _SYNC = "`workpacket board sync` writes what the log says"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import Run
@@ -22,9 +23,7 @@ _DEEPEST = 3
 # What people type for a box that Markdown does not take for one.
 _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
-# Lanes that a stub may be in without being a packet.
 CANONICAL_LANE = "STUB"
-STUB_LANES = frozenset({CANONICAL_LANE, "SUPERSEDED", "ABANDONED"})
 
 
 class StubRule(DocumentRule[Stub]):
@@ -65,7 +64,7 @@ class StubStatusNotCanonical(StubRule):
             return
         lanes = document.lanes.named(status.value)
         lane = lanes[0].token if lanes else ""
-        if lane and lane not in STUB_LANES:
+        if lane and lane not in MAY_BE_STUB:
             return
         run = document.run(status)
         edits = [run.replaced_by(CANONICAL_STATUS)] if run is not None and lane == CANONICAL_LANE else []
@@ -86,7 +85,7 @@ class StubStatusNoStub(StubRule):
         if status is None or not status.value:
             return
         lanes = document.lanes.named(status.value)
-        if lanes and lanes[0].token not in STUB_LANES:
+        if lanes and lanes[0].token not in MAY_BE_STUB:
             message = f"the status of a stub is {status.value!r}"
             yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
 from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSection, TaskBoard
@@ -206,11 +206,6 @@ _MARKS = lazy_pattern(
 )
 _ACTIVE_SECTION = "active"
 _BLOCKED = "BLOCKED"
-# Where boards without a section In Review keep what waits to be merged, and where abandoned work was put.
-_OLDER_HOMES: Mapping[str, frozenset[str]] = {
-    "MERGE_PENDING": frozenset({"in progress", "done"}),
-    "ABANDONED": frozenset({"done"}),
-}
 # What may stand behind the token: the reason of BLOCKED, the details of ACTIVE.
 _WITH_REMARK = frozenset({_BLOCKED, ACTIVE_TOKEN})
 
@@ -378,7 +373,8 @@ def _home(entry: BoardEntry) -> str:
 
 
 def _in_older_home(entry: BoardEntry) -> bool:
-    return entry.section.key in _OLDER_HOMES.get(entry.lane_token, ())
+    lane = entry.section.lanes.lane(entry.lane_token)
+    return lane is not None and entry.section.key in lane.older_sections
 
 
 def _tokens_of(key: str, lanes: LaneTable) -> list[str]:

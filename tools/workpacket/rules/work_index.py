@@ -16,7 +16,7 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import BoardSummary, EntrySummary, RegistrySummary, RowSummary, WorkSummary
 from workpacket.model.ids import WorkPacketId, nearest
-from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 
 # A repository that lost its registers has thousands of unknown ids; the first ones show how to mend the others.
 _MOST_ANSWERS = 100
@@ -62,10 +62,6 @@ def _keys(name: str) -> Iterator[str]:
         words[index] = word
     # A revision that one of the two lacks.
     yield "-".join((*words, ""))
-
-
-# Lanes from which no packet comes back, so that a board entry of the base does not stand for its latest packet.
-_ARCHIVED = frozenset({"SUPERSEDED", "ABANDONED"})
 
 
 class WorkFile(NamedTuple):
@@ -161,7 +157,7 @@ class WorkIndex:
             if listed.entry["token"] != ACTIVE_TOKEN:
                 found.setdefault(listed.entry["id"], listed)
         for name, listed in list(found.items()):
-            if not self.has_file(name) and listed.entry["token"] not in _ARCHIVED:
+            if not self.has_file(name) and listed.entry["token"] not in ARCHIVED:
                 meant = self.packet_of_base(name)
                 if meant:
                     found.setdefault(meant, listed)
@@ -211,7 +207,7 @@ class WorkIndex:
         """Whether the stub still waits to be activated."""
         listed = self.entries.get(stub.id)
         on_board = listed is None or listed.entry["token"] in {"STUB", ""}
-        given_up = bool(_ARCHIVED & set(stub.summary["lanes"]))
+        given_up = bool(ARCHIVED & set(stub.summary["lanes"]))
         activated = stub.id in self.packets or stub.id in self.from_stub
         return on_board and not given_up and not activated and stub.id not in self.superseded
 

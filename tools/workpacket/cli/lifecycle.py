@@ -1,0 +1,283 @@
+"""The commands that are one move of a packet: what each takes, and the plan that decides.
+
+What a move needs is imported when it is carried out, so that one command does not load the plans of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command, required, words_of
+from workpacket.lifecycle.drafts import Answer
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.shell.governing.commanding import here
+
+_DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
+
+
+def _activate(arguments: Arguments) -> int:
+    from workpacket.lifecycle.activation import activate
+    from workpacket.shell.approvals.gate_queries import ACTIVATION
+
+    return packet_command(arguments, activate, questions=(ACTIVATION,))
+
+
+def _release(arguments: Arguments) -> int:
+    from workpacket.lifecycle.claims import release
+
+    reason = required(arguments, "reason")
+    to = required(arguments, "to") if arguments.command.name == "handover" else ""
+    return _leave_work(arguments, lambda facts, packet: release(facts, packet, reason=reason, to=to))
+
+
+def _merged(arguments: Arguments) -> int:
+    from workpacket.cli.open_roles import noting_roles
+    from workpacket.lifecycle.review import merged
+    from workpacket.shell.work_done import containment
+
+    repository = here()
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        target = arguments.value("target") or facts.target_branch
+        return merged(facts, packet, containment(repository, packet, target))
+
+    return packet_command(arguments, noting_roles(repository, decide))
+
+
+def _advance(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import advance
+
+    to, reason = arguments.value("to"), arguments.value("reason")
+    return packet_command(arguments, lambda facts, packet: advance(facts, packet, to=to, reason=reason))
+
+
+def _reopen(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import reopen
+
+    reason = required(arguments, "reason")
+    return _then_sync_claim(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
+
+
+def _block(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import block
+
+    reason, until = required(arguments, "reason"), required(arguments, "until")
+    return _then_sync_claim(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
+
+
+def _unblock(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import unblock
+
+    reason = arguments.value("reason")
+    return _then_sync_claim(arguments, lambda facts, packet: unblock(facts, packet, reason=reason))
+
+
+def _supersede(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import supersede
+    from workpacket.shell.governed_files import packet_called
+
+    by = packet_called(str(here().root), required(arguments, "by")).text
+    reason = arguments.value("reason")
+    return _leave_work(
+        arguments,
+        lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason),
+        also=(by,),
+    )
+
+
+def _abandon(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import abandon
+
+    reason = required(arguments, "reason")
+    return _leave_work(arguments, lambda facts, packet: abandon(facts, packet, reason=reason))
+
+
+def _resolve(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import resolve
+
+    lane, reason = required(arguments, "lane"), required(arguments, "reason")
+    return packet_command(arguments, lambda facts, packet: resolve(facts, packet, lane=lane, reason=reason))
+
+
+def _waive(arguments: Arguments) -> int:
+    from workpacket.lifecycle.gates import CONSUMING
+    from workpacket.lifecycle.side_moves import waive
+    from workpacket.report.catalogue import catalogue
+    from workpacket.shell.approvals.gate_queries import Question
+
+    rule = words_of(arguments, 2, "WP_ID and the code of the condition")[1]
+    if rule not in catalogue():
+        raise usage(arguments.command, "unknown_code", f"there is no code {rule!r}; `workpacket why WP_ID` shows them")
+    reason, day = required(arguments, "reason"), required(arguments, "until")
+    if not _DAY.match(day):
+        raise usage(arguments.command, "invalid_value", f"--until takes a day like 2026-12-31, not {day!r}")
+    override = arguments.command.name == "override"
+    kind, expires_at, target = "overridden" if override else "waived", f"{day}T23:59:59Z", arguments.value("target")
+    terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
+    return packet_command(
+        arguments,
+        lambda facts, packet: waive(
+            facts,
+            packet,
+            rule=rule,
+            reason=reason,
+            expires_at=expires_at,
+            target=target,
+            override=override,
+        ),
+        words=2,
+        questions=(Question(CONSUMING[kind], terms),),
+    )
+
+
+def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
+    """A move after which the claim that all clones see may no longer be right."""
+    from workpacket.cli.team_claims import sync_team_claim
+
+    return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
+
+
+def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
+    """And one after which nobody should be at work in a role of the packet."""
+    from workpacket.cli.open_roles import noting_roles
+
+    return _then_sync_claim(arguments, noting_roles(here(), decide), also)
+
+
+def _waiver(name: str, summary: str) -> Command:
+    return Command(
+        name,
+        summary,
+        _waive,
+        arguments="WP_ID CODE",
+        description="""
+Somebody with a role at its gate approves it first, in the same words: rule, end and reason are what they sign.""",
+        options=(
+            Option("until", "the last day on which it holds", value="YYYY-MM-DD"),
+            Option("target", "only this one, such as the dependency", value="TEXT"),
+            REASON,
+            *ACTING,
+        ),
+        examples=(
+            f'workpacket {name} WP-1-Parser-v1 dependency_unmet --until 2026-12-31 --reason "its interface is fixed"',
+        ),
+    )
+
+
+def _activation(name: str) -> Command:
+    return Command(
+        name,
+        "make a task packet of a stub, if the activation gate lets it",
+        _activate,
+        arguments="WP_ID",
+        description="""
+The seven items of the stub's checklist are derived from evidence. Either packet, board, registry and log all change, or
+the answer lists everything that is missing, each with the command that supplies it.""",
+        options=ACTING,
+        examples=(f"workpacket {name} WP-1-Parser-v1", f"workpacket {name} WP-1-Parser-v1 --json"),
+    )
+
+
+_ALL: Final = (
+    _activation("activate"),
+    _activation("create-task-packet"),
+    Command(
+        "release",
+        "give a packet back, so that somebody else can claim it",
+        _release,
+        arguments="WP_ID",
+        options=(REASON, *ACTING),
+        examples=('workpacket release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
+    ),
+    Command(
+        "handover",
+        "pass a packet on to somebody",
+        _release,
+        arguments="WP_ID",
+        options=(Option("to", "who goes on", value="NAME"), REASON, *ACTING),
+        examples=('workpacket handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
+    ),
+    Command(
+        "merged",
+        "record that the work is on the target branch, after looking for it there",
+        _merged,
+        arguments="WP_ID",
+        description="Found are the commit itself, the same change (after squash), or the same files (after rebase).",
+        options=(Option("target", "the branch, instead of the one of the policy", value="BRANCH"), *ACTING),
+        examples=("workpacket merged WP-1-Parser-v1",),
+    ),
+    Command(
+        "advance",
+        "bring a packet on from a lane that the policy adds",
+        _advance,
+        arguments="WP_ID",
+        description="""
+The lanes that every repository has are left by commands of their own, which ask for what that lane has to show. A lane
+of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.gates]` puts on it.""",
+        options=(
+            Option("to", "the lane that you expect it to come to; refused if the way leads elsewhere", value="LANE"),
+            REASON,
+            *ACTING,
+        ),
+        examples=("workpacket advance WP-1-Parser-v1", "workpacket advance WP-1-Parser-v1 --to MERGE_PENDING"),
+    ),
+    Command(
+        "reopen",
+        "go on with work that was accepted but is not merged",
+        _reopen,
+        arguments="WP_ID",
+        options=(REASON, *ACTING),
+        examples=('workpacket reopen WP-1-Parser-v1 --reason "the merge broke the build"',),
+    ),
+    Command(
+        "block",
+        "stop work that cannot go on",
+        _block,
+        arguments="WP_ID",
+        options=(Option("until", "what would unblock it", value="TEXT"), REASON, *ACTING),
+        examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --until "the samples arrive"',),
+    ),
+    Command(
+        "unblock",
+        "let blocked work go on, in the lane where it stopped",
+        _unblock,
+        arguments="WP_ID",
+        options=(REASON, *ACTING),
+        examples=('workpacket unblock WP-1-Parser-v1 --reason "the samples are there"',),
+    ),
+    Command(
+        "supersede",
+        "let a later revision take the place of a packet",
+        _supersede,
+        arguments="WP_ID",
+        options=(Option("by", "the packet that takes its place", value="WP_ID"), REASON, *ACTING),
+        examples=("workpacket supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
+    ),
+    Command(
+        "abandon",
+        "give a packet up",
+        _abandon,
+        arguments="WP_ID",
+        options=(REASON, *ACTING),
+        examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
+    ),
+    _waiver("waive", "waive a condition of a gate, for a reason and for a time"),
+    _waiver("override", "overrule a condition of a gate, for a reason and for a time"),
+    Command(
+        "resolve",
+        "settle a packet that was moved independently on two branches",
+        _resolve,
+        arguments="WP_ID",
+        options=(
+            Option("lane", "where the packet is", value="LANE"),
+            REASON,
+            *ACTING,
+        ),
+        examples=('workpacket resolve WP-1-Parser-v1 --lane IN_PROGRESS --reason "coder-1 began first"',),
+    ),
+)
+
+DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _ALL}
