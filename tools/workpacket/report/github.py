@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Severity
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_gravity
-from workpacket.report.text import counted, location, summary
+from workpacket.report.text import location, summary
 
 # "10 warning annotations, 10 error annotations, and 10 notice annotations per step" (actions/toolkit, problem matchers)
 ANNOTATIONS_PER_LEVEL = 10

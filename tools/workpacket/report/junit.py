@@ -12,9 +12,10 @@ from typing import Literal
 from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import Reason
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_file
-from workpacket.report.text import REPOSITORY, counted, location
+from workpacket.report.text import REPOSITORY, location
 from workpacket.value import Value
 
 _XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
