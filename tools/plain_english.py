@@ -24,7 +24,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**
 GENERATED = ("docs/reference/", "docs/runtime/formats.md")
 
 PHRASES = {
-    "X is no Y (X is not a Y)": r"(?<!there )(?<!there\n)\b(?:is|are|was|were)\s+no\s+(?!(?:longer|more|less|other|one)\b)\w+",
+    "is no (is not a)": r"(?<!there )(?<!there\n)\b(?:is|are|was|were)\s+no\s+(?!(?:longer|more|less|other|one)\b)\w+",
     "anew (again; regenerate)": r"\banew\b",
     "stands (is; holds)": r"\b(?:stands?|stood)\b(?! (?:for|alone|out)\b|-)",
     "whoever (anyone who)": r"\bwhoever\b",
