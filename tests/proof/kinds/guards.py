@@ -134,7 +134,7 @@ GUARDS: tuple[Guard, ...] = (
           '    first = next((line for line in lines if _LEGACY.match(line) or _RUN_SPECIFIC.match(line)), "")'),
     Guard("session: killed between chunks", f"{_SESSION}killed_between_chunks_the_answer_is_asked_for_anew",
           "runtime/model_sessions/session.py",
-          'session.recorder.record(Draft("step.started", {"step": step, "processes": []}))',
+          'session.recorder.record(RecordDraft("step.started", {"step": step, "processes": []}))',
           "pass"),
     Guard("session: killed in a tool call", f"{_SESSION}killed_around_a_tool_call_nobody_repeats_it_unasked",
           "runtime/model_sessions/recovery.py", "    if unknown:\n", "    if False:\n"),
