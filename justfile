@@ -41,12 +41,13 @@ test *arguments:
 test-all *arguments:
     @python -m nox --session tests corpus docs servers package proof fuzz -- "$@"
 
-[doc('Lint, check the formatting and the layers')]
+[doc('Lint; check formatting, layers and English')]
 [group('quality')]
 lint:
     @ruff check
     @ruff format --check
     @lint-imports
+    @python tools/plain_english.py
 
 [doc('Check the types, strictly')]
 [group('quality')]

@@ -53,7 +53,7 @@ def test_one_good_approval_satisfies_the_gate_and_is_told() -> None:
 
 def test_without_an_envelope_the_gate_says_whom_it_waits_for() -> None:
     verdict = decide(facts())
-    assert [refusal.message for refusal in verdict.unmet] == ["1 approval(s) by approver are asked for"]
+    assert [refusal.message for refusal in verdict.unmet] == ["needs 1 approval from approver"]
     assert (codes(verdict), verdict.assurance, verdict.voices) == (["approval_missing"], "none", ())
 
 

@@ -38,7 +38,7 @@ def test_the_readme_claims_nothing_about_runs_or_signatures_that_the_full_table_
 
 def test_each_peer_that_the_readme_names_is_one_that_is_measured() -> None:
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    (named,) = re.findall(r"beside (doorstop.*?), as far", text)
+    (named,) = re.findall(r"against (doorstop.*?), where", text)
     measured = set(re.findall(r'peer\("([^"]+)"', (ROOT / "bench" / "peers.py").read_text("utf-8").lower()))
     for name in re.split(r", | and ", named):
         assert name in measured, measured

@@ -22,6 +22,7 @@ from workpacket.approvals.policy import OPERATOR, GatePolicy
 from workpacket.approvals.policy_files import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
+from workpacket.model.wording import counted
 from workpacket.value import Value
 
 Assurance = Literal["none", "legacy", "signed"]
@@ -126,7 +127,9 @@ def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts
 
 def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Refusal:
     if not judged:
-        return Refusal("approval_missing", f"{gate.threshold} approval(s) by {' or '.join(gate.roles)} are asked for")
+        return Refusal(
+            "approval_missing", f"needs {counted(gate.threshold, 'approval')} from {' or '.join(gate.roles)}"
+        )
     return Refusal("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
 
 

@@ -17,12 +17,12 @@ from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
+from workpacket.model.wording import counted
 from workpacket.report.approval_text import render_refusals
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
-from workpacket.report.text import counted
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.judging.partial_tree import judged_in_part

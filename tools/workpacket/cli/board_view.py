@@ -21,6 +21,7 @@ from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.facts import Facts
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.wording import counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -111,7 +112,7 @@ def export(arguments: Arguments) -> int:
         data: dict[str, Json] = {"out": target, **({} if target else {"page": page})}
         sys.stdout.write(render_envelope("board", exits.OK, [], data))
     elif target:
-        print(f"{len(found)} packets written to {escape(target)}")
+        print(f"{counted(len(found), 'packet')} written to {escape(target)}")
         print(f"next: open {escape(target)} in a browser")
     else:
         sys.stdout.write(page)

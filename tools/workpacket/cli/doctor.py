@@ -16,6 +16,7 @@ from workpacket.git.worktrees import is_ignored
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
@@ -68,7 +69,9 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
         return
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
     try:
-        yield _row("store", [(found.code, found.message) for found in examine(store)], f"{len(store.heads())} runs")
+        yield _row(
+            "store", [(found.code, found.message) for found in examine(store)], counted(len(store.heads()), "run")
+        )
         if store.losses:
             lost = [f"{loss.row.name}: had {loss.had or '?'} events, has {loss.row.version}" for loss in store.losses]
             yield CheckRow("accepted loss", "warn", "store_rolled_back", lost)
@@ -87,7 +90,9 @@ def _on_server() -> tuple[str, list[CheckRow]]:
         store = cast(PostgresStore, runtime.store)
         checks = list(examine_server(store))
         rows = [_row(check.name, [(p.code, p.message) for p in check.problems], check.found) for check in checks]
-        rows.append(_row("store", [(p.code, p.message) for p in contents_of(store)], f"{len(store.heads())} runs"))
+        rows.append(
+            _row("store", [(p.code, p.message) for p in contents_of(store)], counted(len(store.heads()), "run"))
+        )
         return store.access.address.shown, [*rows, *_about_runs(store), *_links(runtime)]
 
 

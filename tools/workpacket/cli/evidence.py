@@ -15,8 +15,8 @@ from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape, escape_lines
-from workpacket.report.text import counted
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.commanding import here

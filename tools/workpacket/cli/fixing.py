@@ -10,11 +10,11 @@ from typing import NamedTuple
 from workpacket.errors import WorkpacketError
 from workpacket.model.findings import Edit, Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.outcome import Repaired
 from workpacket.report.terminal import Style
-from workpacket.report.text import counted
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.configuration import lanes_here

@@ -16,11 +16,11 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.report.text import counted
 from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding

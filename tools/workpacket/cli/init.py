@@ -16,6 +16,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, Dialect
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.base.policy import lifecycle_of
@@ -271,7 +272,7 @@ def _say(arguments: Arguments, items: list[InitFile]) -> int:
     for one in findings:
         print(f"{one.severity}: {escape(one.path)}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint)}")
-    print(f"{len(items)} files compared, {len(findings)} not as init writes them")
+    print(f"{counted(len(items), 'file')} compared, {len(findings)} not as init writes them")
     print(f"next: {'workpacket init' if failed else 'workpacket status'}")
     return status
 

@@ -15,10 +15,10 @@ from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import LaneTable
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
-from workpacket.report.text import counted
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.configuration import lanes_here

@@ -13,6 +13,7 @@ from workpacket.ledger.checkpoints import Reach, checkpointed_heads, reach, sign
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
+from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -59,7 +60,7 @@ def checkpoint(arguments: Arguments) -> int:
         sys.stdout.write(render_envelope("log", exits.OK, [], {"checkpoints": rows}))
         return exits.OK
     for event in made:
-        print(f"{event.path}: the heads of {len(list(checkpointed_heads(event)))} packets, signed")
+        print(f"{event.path}: the heads of {counted(len(list(checkpointed_heads(event))), 'packet')}, signed")
     if not made:
         print("everything is vouched for already")
     print("next: git commit it on the protected branch" if made else "next: workpacket log verify")

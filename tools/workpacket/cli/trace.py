@@ -15,10 +15,10 @@ from workpacket.git.history import is_in_index
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.audit import BY_CODE
+from workpacket.model.wording import counted
 from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
 from workpacket.report.escape import without_surrogates
-from workpacket.report.text import counted
 from workpacket.rules.evidence import is_inside
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.proof_process import kept_output

@@ -12,6 +12,7 @@ from workpacket.lifecycle.next_steps import why
 from workpacket.lifecycle.review import Work
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
@@ -32,8 +33,7 @@ def run(arguments: Arguments) -> int:
     lane = standing.lane or "without a log"
     print(f"{standing.id} is {lane}")
     if standing.unmet:
-        count = "1 condition stands" if len(standing.unmet) == 1 else f"{len(standing.unmet)} conditions stand"
-        print(f"{count} before `{standing.command}`:")
+        print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet)))
     for run in runs:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")

@@ -15,6 +15,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.model.layout import BOARD_PATH
+from workpacket.model.wording import counted
 from workpacket.value import Value
 
 Preference = Literal["", "board", "packet"]
@@ -68,7 +69,9 @@ def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Pl
     for adoption in taken:
         _record(draft, adoption)
     open_ones = [adoption.contradiction for adoption in adoptions if not adoption.lane]
-    said = f"{len(taken)} packets adopted" + (f", {len(open_ones)} contradict themselves" if open_ones else "")
+    said = f"{counted(len(taken), 'packet')} adopted" + (
+        f", {len(open_ones)} contradict themselves" if open_ones else ""
+    )
     # What was preferred already has no answer for those that are left.
     left = " or ".join(f"workpacket adopt --prefer {one}" for one in ("board", "packet") if one != prefer)
     then = left if open_ones else "workpacket board sync"

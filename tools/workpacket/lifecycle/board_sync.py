@@ -30,6 +30,7 @@ from workpacket.model.event_types import FORKED
 from workpacket.model.findings import Edit
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
+from workpacket.model.wording import counted
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -95,7 +96,11 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
         project_registry(draft, rows)
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
-    said = f"{len(changed)} files drawn anew: {', '.join(changed)}" if changed else "everything says what the log says"
+    said = (
+        f"regenerated {counted(len(changed), 'file')}: {', '.join(changed)}"
+        if changed
+        else "everything says what the log says"
+    )
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
     left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
     left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]

@@ -30,6 +30,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.findings import Finding
 from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.model.wording import counted
 from workpacket.value import Value, replace
 
 AGENTS = "AGENTS.md"
@@ -162,7 +163,7 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
     upgraded = [item.path for item in items if item.standing == "outdated"]
     edited = [item for item in items if item.standing == "edited"]
     kept = [item.path for item in items if item.standing in ("current", "theirs")]
-    counts = [f"{len(written)} files written"]
+    counts = [f"{counted(len(written), 'file')} written"]
     counts += [f"{len(upgraded)} brought up to date"] if upgraded else []
     counts += [f"{len(kept) + len(edited)} were there and are left as they are"] if kept or edited else []
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]

@@ -32,6 +32,7 @@ from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet,
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
+from workpacket.model.wording import counted
 from workpacket.value import NOTHING, Value
 
 
@@ -166,7 +167,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence) ->
     move(draft, packet, "submitted", target, data)
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
-    said = f"{name} is {where} with {len(rows)} pieces of evidence for {work.commit[:12]}"
+    said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
     then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "until it has ended, no verdict is given")
@@ -190,7 +191,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncom
     _require_room(rows)
     draft = Draft("submit", facts)
     draft.happened(packet, "evidence.recorded", {"evidence": rows})
-    said = f"{len(rows)} pieces of evidence recorded for {name}"
+    said = f"{counted(len(rows), 'piece of evidence')} recorded for {name}"
     return Planned(draft.plan(), said, f"workpacket submit {name}", {"id": name})
 
 

@@ -17,9 +17,9 @@ from workpacket import __version__
 from workpacket.audit.overview import Audit, AuditFinding, Point
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
+from workpacket.model.wording import counted
 from workpacket.report.audit_data import head_json, matter_json, packet_json, title_of, told
 from workpacket.report.audit_text import Group, groups, lanes_of, place, sentence
-from workpacket.report.text import counted
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 200, 40, 24
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from workpacket.audit.overview import Audit, AuditFinding
 from workpacket.model.reasons import Reason, Severity
+from workpacket.model.wording import counted
 from workpacket.report.audit_data import title_of, told
-from workpacket.report.text import counted
 
 _SHOWN = 20
 

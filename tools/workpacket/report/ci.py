@@ -18,9 +18,10 @@ from typing import Literal
 from workpacket.model import exits
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_file, by_gravity
-from workpacket.report.text import REPOSITORY, counted, location, summary
+from workpacket.report.text import REPOSITORY, location, summary
 from workpacket.value import Value
 
 # "10 warning annotations, 10 error annotations, and 10 notice annotations per step" (actions/toolkit, problem matchers)

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from workpacket.model.findings import Finding
 from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape, hidden, visible
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file
 from workpacket.report.terminal import PLAIN, Style, character_widths, text_width, wrap
@@ -131,11 +132,6 @@ def summary(outcome: CheckOutcome) -> str:
     found = ", ".join(counted(count, severity) for severity, count in counts if count)
     where = f"{outcome.files_with_findings()} of {files}"
     return "; ".join([f"{found} in {where}", *_fix_offers(outcome)])
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 error`, `2 errors`, `2 info`."""
-    return f"{count} {noun}" if count == 1 or noun == "info" else f"{count} {noun}s"
 
 
 def shown_path(path: str) -> str:

@@ -19,6 +19,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import create
 from referencing import Registry
 
+from workpacket.model.wording import counted
 from workpacket.text.coverage import Coverage
 from workpacket.text.formats import FORMATS
 from workpacket.text.json_equality import repetitions
@@ -367,10 +368,6 @@ def _choice(value: Plain) -> str:
     return f"{value}" if is_word else shown(value)
 
 
-def _counted(count: float, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
 def _must_be(complaint: Complaint, labels: Labels, wanted: str) -> str:
     label, value = labels.of(complaint.path), complaint.instance
     if value is None or value == "":
@@ -464,28 +461,28 @@ def _contains(complaint: Complaint, labels: Labels) -> str:
     options = [wanted["const"]] if "const" in wanted else wanted.get("enum", [])
     what = choices(options) if options else f"a valid {wanted.get('x-noun', 'item of the kind it is for')}"
     if complaint.keyword == "maxContains":
-        return f"{labels.of(complaint.path)} must not contain {what} more than {_counted(complaint.argument, 'time')}"
-    times = f" at least {_counted(complaint.argument, 'time')}" if complaint.keyword == "minContains" else ""
+        return f"{labels.of(complaint.path)} must not contain {what} more than {counted(complaint.argument, 'time')}"
+    times = f" at least {counted(complaint.argument, 'time')}" if complaint.keyword == "minContains" else ""
     return f"{labels.of(complaint.path)} must contain {what}{times}"
 
 
 def _no_more_items(complaint: Complaint, labels: Labels) -> str:
     most = len(complaint.schema.get("prefixItems", ()))
-    return f"{labels.of(complaint.path)} has {_counted(len(complaint.instance), 'item')}; at most {most} may be there"
+    return f"{labels.of(complaint.path)} has {counted(len(complaint.instance), 'item')}; at most {most} may be there"
 
 
 def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
     def wording(complaint: Complaint, labels: Labels) -> str:
         size = len(complaint.instance)
-        state = f"has {_counted(size, thing)}" if size else "is empty"
-        return f"{labels.of(complaint.path)} {state}; it needs at least {_counted(complaint.argument, thing)}"
+        state = f"has {counted(size, thing)}" if size else "is empty"
+        return f"{labels.of(complaint.path)} {state}; it needs at least {counted(complaint.argument, thing)}"
 
     return wording
 
 
 def _too_many(thing: str) -> Callable[[Complaint, Labels], str]:
     def wording(complaint: Complaint, labels: Labels) -> str:
-        size = _counted(len(complaint.instance), thing)
+        size = counted(len(complaint.instance), thing)
         return f"{labels.of(complaint.path)} has {size}; at most {complaint.argument} may be there"
 
     return wording

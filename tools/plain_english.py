@@ -1,0 +1,145 @@
+"""Finds words and names that a native writer would not use: a part of `just lint`.
+
+It reads the prose of README, CONTRIBUTING, SECURITY, CHANGELOG and docs/, and the docstrings, strings, comments, module
+names and class names of the package. plain_english.txt lists the files that still have some, with their counts. A count
+may only fall: `--lower` writes the lower counts, and nothing raises one. `--show PATH...` prints each place in a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = "tools/plain_english.txt"
+PACKAGE = "tools/workpacket"
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md")
+# Made from the strings of the package, where the words are found already.
+GENERATED = ("docs/reference/", "docs/runtime/formats.md")
+
+PHRASES = {
+    "is no (is not a)": r"(?<!there )(?<!there\n)\b(?:is|are|was|were)\s+no\s+(?!(?:longer|more|less|other|one)\b)\w+",
+    "anew (again; regenerate)": r"\banew\b",
+    "stands (is; holds)": r"\b(?:stands?|stood)\b(?! (?:for|alone|out)\b|-)",
+    "whoever (anyone who)": r"\bwhoever\b",
+    "of which (whose; relative clause)": r"\bof\s+which\b",
+    "nobody (no one; passive; name the missing thing)": r"\bnobody\b",
+    "in so many words (explicitly)": r"\bin\s+so\s+many\s+words\b",
+}
+COMPILED = {advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in PHRASES.items()}
+NOT_PROSE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
+# Words in -ing that are nouns of the trade.
+NOUNS = {"string", "setting", "settings", "heading", "listing", "meaning", "warning", "finding", "testing"}
+
+Place = tuple[int, str, str]  # line, what was written, what it is called in PHRASES
+
+
+def prose_of_page(text: str) -> Iterator[tuple[int, str]]:
+    """The page as one text whose code is blanked out, so that lines keep their numbers."""
+    yield 1, NOT_PROSE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def prose_of_module(text: str) -> Iterator[tuple[int, str]]:
+    """Every string and every comment with the line on which it begins."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def places(path: str, text: str) -> list[Place]:
+    """Every phrase in one file, by line."""
+    prose = prose_of_module if path.endswith(".py") else prose_of_page
+    return sorted(
+        (line + part.count("\n", 0, match.start()), " ".join(match[0].split()), advice)
+        for line, part in prose(text)
+        for advice, pattern in COMPILED.items()
+        for match in pattern.finditer(part)
+    )
+
+
+def files(root: Path) -> dict[str, str]:
+    pages = (path for pattern in PAGES for path in root.glob(pattern))
+    paths = {path.relative_to(root).as_posix(): path for path in (*pages, *(root / PACKAGE).rglob("*.py"))}
+    return {name: paths[name].read_text("utf-8") for name in sorted(paths) if not name.startswith(GENERATED)}
+
+
+def listed(root: Path) -> dict[str, int]:
+    lines = (root / LIST).read_text("utf-8").splitlines()
+    return {path: int(count) for count, path in (line.split() for line in lines)}
+
+
+def compare(found: dict[str, list[Place]], allowed: dict[str, int]) -> Iterator[str]:
+    """What is wrong: a file with more than its count, and a count that is higher than it has to be."""
+    for path in sorted(found.keys() | allowed.keys()):
+        count, most = len(found.get(path, [])), allowed.get(path, 0)
+        if count > most:
+            yield from (f"{path}:{line}: {words!r}: {advice}" for line, words, advice in found[path])
+            yield f"{path}: {count} such phrases, at most {most} allowed"
+        elif count < most:
+            yield f"{path}: {most} phrases are listed, {count} are left: run `python tools/plain_english.py --lower`"
+
+
+def gerund(path: str) -> list[Place]:
+    """The module itself, if its name says what it does instead of what it holds."""
+    last = Path(path).stem.split("_")[-1]
+    return [(1, Path(path).stem, "gerund (name the thing)")] if last.endswith("ing") and last not in NOUNS else []
+
+
+def repeated_classes(modules: dict[str, str]) -> dict[str, list[Place]]:
+    """Public classes that share their name with a class of another module."""
+    defined: dict[str, list[tuple[str, int]]] = {}
+    for path, text in modules.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined.setdefault(node.name, []).append((path, node.lineno))
+    found: dict[str, list[Place]] = {}
+    for name, at in defined.items():
+        for path, line in at if len(at) > 1 else []:
+            found.setdefault(path, []).append((line, name, f"class name used {len(at)} times"))
+    return found
+
+
+def search(texts: dict[str, str]) -> dict[str, list[Place]]:
+    """Every place by file; files without any are left out."""
+    modules = {path: text for path, text in texts.items() if path.endswith(".py")}
+    classes = repeated_classes(modules)
+    found = {path: places(path, text) + classes.get(path, []) for path, text in texts.items()}
+    for path in modules:
+        found[path] += gerund(path)
+    return {path: sorted(seen) for path, seen in found.items() if seen}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Find words that a native writer would not use.")
+    parser.add_argument("--lower", action="store_true", help="write the counts that have fallen")
+    parser.add_argument("--show", nargs="+", metavar="PATH", default=[], help="print each place in these files")
+    options = parser.parse_args()
+    found = search(files(ROOT))
+    if options.show:
+        shown = [
+            f"{path}:{line}: {words!r}: {advice}"
+            for path in options.show
+            for line, words, advice in found.get(path, [])
+        ]
+        sys.stdout.write("".join(f"{line}\n" for line in shown))
+        return 0
+    allowed = listed(ROOT)
+    if options.lower:
+        allowed = {path: min(most, len(found[path])) for path, most in allowed.items() if path in found}
+        (ROOT / LIST).write_text("".join(f"{count} {path}\n" for path, count in sorted(allowed.items())), "utf-8")
+    wrong = list(compare(found, allowed))
+    sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

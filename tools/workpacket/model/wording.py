@@ -1,0 +1,15 @@
+"""How a count and the last line of an answer are worded, for every layer."""
+
+from __future__ import annotations
+
+_PLURALS = {"info": "info", "piece of evidence": "pieces of evidence", "entry": "entries"}
+
+
+def counted(count: float, noun: str) -> str:
+    """`1 error`, `2 errors`, `1 piece of evidence`, `2 info`."""
+    return f"{count} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"
+
+
+def next_line(command: str) -> str:
+    """The last line of an answer: what to type, or to do, next."""
+    return f"next: {command}"
