@@ -17,7 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says more about the machine than about us.
-settings.register_profile("tests", max_examples=40, deadline=None)
+settings.register_profile("tests", max_examples=20, deadline=None)
 # `nox -s proof` asks every property more often than `just test` has time for.
 settings.register_profile("proof", max_examples=100, deadline=None)
 # `nox -s fuzz` runs rounds of this profile until its time is up, each with a seed of its own: short rounds, so that a

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,18 @@ from benchmark.programs import IMPOSSIBLE, PYTHON, WORK, write_package
 ROWS = [PYTHON, WORK]
 
 
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Measured once, which takes a second."""
+    folder = tmp_path_factory.mktemp("landed") / "repository"
+    write_package(folder, 0.02)
+    assert run(folder, "--land") == 0
+    return folder
+
+
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    write_package(tmp_path / "repository", 0.02)
-    assert run(tmp_path / "repository", "--land") == 0
-    return tmp_path / "repository"
+def repository(landed: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(landed, tmp_path / "repository")
 
 
 def run(repository: Path, *words: str, rows: list[Row] = ROWS) -> int:

@@ -69,7 +69,7 @@ def recorded(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> dict[str, R
 
 
 def live(governed: Governed) -> None:
-    governed.begin()
+    governed.begin_by_commands()  # a copy would leave out the plan of `init`
     governed.write(".GOV/task_packets/stubs/WP-1-Found-v1.md", "# Work Packet Stub: WP-1-Found-v1\n")
     governed.done("adopt")
     governed.activate(NAME)

@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -241,8 +241,13 @@ def assert_upgrade_loses_nothing(source: Source) -> bool:
     return True
 
 
-def found_in(kind: str, source: Source) -> list[Finding]:
-    return load_findings(source.path, examine_bytes(source.path, kind, source.encode()).findings)
+def found_in(kind: str, source: Source) -> tuple[Finding, ...]:
+    return _found(source.path, kind, source.encode())
+
+
+@lru_cache(maxsize=8)  # the safe repairs of a mutant and all of them begin alike
+def _found(path: str, kind: str, data: bytes) -> tuple[Finding, ...]:
+    return tuple(load_findings(path, examine_bytes(path, kind, data).findings))
 
 
 def try_mutants(rng: random.Random, root: Path | None, number: int) -> Counter[str]:

@@ -5,6 +5,8 @@ Both directions count. A defect that is not named hides; a finding about somethi
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 
 from rules.canonical import CANONICAL
@@ -18,6 +20,7 @@ from workpacket.text.source import Source
 REASONS = catalogue()
 
 
+@lru_cache(maxsize=4)
 def findings_in(kind: str, data: bytes, profile: Profile = "adopt") -> list[Finding]:
     path = CANONICAL[kind][0]
     found = load_findings(path, examine_bytes(path, kind, data).findings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from rules.archive import read_case
@@ -17,9 +19,10 @@ ABOUT_LINE_ENDS = {"line_ends", "blank_lines_at_end"}
 BLOCK = "- COMMAND: `just test`\n  - EXIT_CODE: 0\n  - LOG_PATH: `logs/a.log`\n- PROOF_LINES: 3 passed\n"
 
 
-def said_of(path: str, kind: str, data: bytes) -> set[tuple[str, int, int, str]]:
+@cache  # each document is read as it stands for all line ends
+def said_of(path: str, kind: str, data: bytes) -> frozenset[tuple[str, int, int, str]]:
     found = load_findings(path, examine_bytes(path, kind, data).findings)
-    return {(one.code, one.line, one.column, one.message) for one in found if one.code not in ABOUT_LINE_ENDS}
+    return frozenset((one.code, one.line, one.column, one.message) for one in found if one.code not in ABOUT_LINE_ENDS)
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)

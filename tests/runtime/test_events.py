@@ -37,7 +37,7 @@ def test_a_column_of_another_type_has_no_hash(event: Event) -> None:
                 event_hash(event._replace(**{name: wrong}))
 
 
-@given(st.recursive(numbers | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))
+@given(st.recursive(numbers | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=20))
 def test_the_value_in_a_text_is_the_one_that_was_written(value: object) -> None:
     assert value_in(json.dumps(value)) == value
 
