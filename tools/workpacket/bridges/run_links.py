@@ -1,6 +1,6 @@
 """Runs of the runtime and the packets they work on: what the store does is told to the log of the packet.
 
-The runtime knows nothing of packets but their names; it has a witness (`runtime.contract.Witness`), which this is. Of
+The runtime knows nothing of packets but their names; it has a witness (`runtime.stores.contract.Witness`), which this is. Of
 an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is found
 (`disagreements`) and set right (`settle`); the log knows of every run that is at work.
 """
