@@ -14,6 +14,8 @@
 `roles`, `threshold` and `separation` are compulsory for every gate, so that leniency is always written down; `hardware`
 (none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
 unknown key is a fault, since the rule it was meant to state would not be applied.
+
+`policy.toml`: what a repository decided about rules.
 """
 
 from __future__ import annotations

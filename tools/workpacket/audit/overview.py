@@ -1,4 +1,13 @@
-"""The audit of a repository as one value: what every form of the report renders."""
+"""The audit of a repository as one value: what every form of the report renders.
+
+The registry as the log tells it: which packet of a base is in force, its revisions, how well it is proved.
+
+How many packets was in each lane as time went by, by the times that the log gives.
+
+What an audit finds in the traces: suspect links, containment that cannot be, and orphans in both directions.
+
+Why a packet does not go on, in words, and who can do something about it.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,18 @@ is not where it was recorded to be.
 
 A refinement pins a version of the specification by its digest. In another version the excerpt is looked for: in its
 window, then anywhere. Found elsewhere, the passage has only moved; found nowhere, it was changed.
+
+Whether the passages of the specification, on which a refinement rests, still say what they said.
+
+A refinement pins a version of the specification by its digest. In another version the excerpt is looked for: in its
+window, then anywhere. Found elsewhere, the passage has only moved; found nowhere, it was changed.
+
+Which packets rest on a file, or on a passage of the specification.
+
+The requirements of a specification: the sections of its main body that demand something.
+
+A section demands something if its own lines hold one of the words of RFC 2119 that oblige. In a specification that
+uses none of them, every section with text of its own counts.
 """
 
 from __future__ import annotations

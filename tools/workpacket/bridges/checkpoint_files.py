@@ -1,4 +1,12 @@
-"""Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps."""
+"""Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
+
+Which fields a `state.json` and an event of a `timeline.jsonl` have, and what may are in them.
+
+To evolve it: raise the version, add the field here with its check, and say in `docs/runtime/evolving.md` what a file
+without it means.
+
+A run of this store as a snapshot for tools that read `state.json`.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,16 @@ The sources for where a run goes on, in this order:
 
 A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
 believed is passed over and named, never skipped to.
+
+Where a run may go on by its checkpoint commits: the chain of sources, and what is believed of each.
+
+    sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
+    git_log_run_specific   commits of this history whose message names the run
+    git_log_legacy         commits that name no run: anybody's, so only if somebody says they are this run's
+    none
+
+A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
+believed is passed over and named, never skipped to.
 """
 
 from __future__ import annotations

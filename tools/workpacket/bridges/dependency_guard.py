@@ -2,6 +2,11 @@
 
 Leave is what the run was given at its start, and what the policy allowed at the commit at which the run began: neither
 can be widened from within the run.
+
+What changed in the dependencies of a repository: its work tree compared with a commit, by the leave of a policy.
+
+The work tree is what counts, not git's index: it makes no difference whether a change was committed, staged or only
+saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The runs of packets, with what the store of runs here says of each."""
+"""The runs of packets, with what the store of runs here says of each.
+
+How a run ended, as its store says it. Imports little: the board asks it too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`workpacket approve`: a person's yes or no to named bytes, signed with a key that no agent has."""
+"""`workpacket approve`: a person's yes or no to named bytes, signed with a key that no agent has.
+
+What `approve` looks at before it asks: whether it was approved already, and what would shut the gate anyway.
+
+No one shall read and sign what the gate then refuses for a reason that was there before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `board show` and `board export` print, computed from the packets."""
+"""What `board show` and `board export` print, computed from the packets.
+
+`board export`: the page, into a new file or to standard output.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""`workpacket completion`: what a shell loads to complete our command lines, and what that asks us."""
+"""`workpacket completion`: what a shell loads to complete our command lines, and what that asks us.
+
+What may are next on a command line, read from the declarations of the commands.
+
+The scripts that shells load ask this for every completion, so that they never know less than the installed version.
+
+The words that placeholders of command lines stand for in the repository at hand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`workpacket init`: begin to govern a repository."""
+"""`workpacket init`: begin to govern a repository.
+
+What an agent is told: the section of AGENTS.md and the skills, written from the declarations of the commands.
+
+Every step names when, and the command line; what the command does is said in the words of its own declaration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""`workpacket lint-justfile`: parameters that a justfile pastes into a command line."""
+"""`workpacket lint-justfile`: parameters that a justfile pastes into a command line.
+
+Parameters that a justfile pastes into a command line.
+
+`{{ name }}` is replaced before the shell reads the line, so an argument with a quote or a `$(...)` in it is run.
+Handed on as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays what it was.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What commands share that look at packets and change nothing: facts without the lock, and what output depends on."""
+"""What commands share that look at packets and change nothing: facts without the lock, and what output depends on.
+
+Besides documents: what the output of a command that looks at every packet rests on.
+
+What the commands share that look at packets and change nothing: facts without the lock, and unfinished writes.
+"""
 
 from __future__ import annotations
 

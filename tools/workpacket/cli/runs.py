@@ -1,4 +1,7 @@
-"""`workpacket runs`: look at runs, and move, prune and verify them."""
+"""`workpacket runs`: look at runs, and move, prune and verify them.
+
+Events of a run as the rows of its timeline, and as JSON.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 `tasks.yaml` defines the work, `dependencies.yaml` its order, `checkpoint.yaml` is the state after the last batch.
 Several generations are in use: tasks as ids or as mappings, dependencies as edges, nodes or within phases.
+
+How the YAML files of a batch scope write tasks: as ids, as mappings with an id, or in groups of these.
 """
 
 from __future__ import annotations

@@ -10,6 +10,15 @@ whose dependencies are all satisfied is *ready*. The next batch takes ready task
 no two of them touch the same files; a task that names no files might touch any, so it goes alone. With the policy
 `barrier` a phase begins only when the phases before it are over. What makes a plan impossible is found first, each with
 a code of its own, and then nothing is proposed.
+
+Which tasks of a scope come next: pure arithmetic on task ids, states, dependencies and files.
+
+A task is *satisfied* when nothing has to wait for it any more: done, completed or taken out of the scope. A deferred
+task satisfies nothing. A pending task whose dependencies are all satisfied is *ready*. The next batch takes ready
+tasks in the order of the file, as long as no two of them touch the same files; a task that names no files might touch
+any, so it goes alone. With the policy `barrier` a phase begins only when the phases before it are over.
+
+What makes a plan impossible is found first, each with a code of its own, and then nothing is proposed.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 A file in the canonical form is written in that form; one that people wrote keeps every byte that need not change. A new
 file has the keys of the published format, in their order.
+
+What a `checkpoint.yaml` says that the log says too: the part of it that is a view.
+
+The rest of the file (a note, the names of tasks, who reviews) belongs to the one who wrote it. It is kept as it is,
+and a change of it is not a contradiction of the log.
 """
 
 from __future__ import annotations

@@ -6,6 +6,10 @@ declaration is the typed value and each value keeps its place in the file.
     class Stub(Document):
         kind = "stub"
         created_at = TextAt("metadata", "created_at")
+
+How a kind of Markdown document is laid out: its sections and fields, as data.
+
+Readers, rules, `fmt`, templates and the reference pages all read this, so they cannot disagree about a heading.
 """
 
 from __future__ import annotations

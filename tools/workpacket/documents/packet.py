@@ -3,6 +3,8 @@
 Two generations are read. The present one has METADATA and QUALITY_GATE; an older one spreads risk tier, test plan and
 the meaning of done over sections of their own. Only METADATA says what a packet is: reports further down quote other
 packets and other states.
+
+Writes a new task packet from what stub and refinement say. What no one has said yet is a named TODO.
 """
 
 from __future__ import annotations

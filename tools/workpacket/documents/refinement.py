@@ -1,4 +1,14 @@
-"""Technical refinements: what was found out before a packet may be activated, and the person's word on it."""
+"""Technical refinements: what was found out before a packet may be activated, and the person's word on it.
+
+Filling in the person's word in a refinement, before it is signed: what is signed must say that it was approved.
+
+The token is the old name-with-a-date, so that readers of today's files find what they look for. It proves nothing;
+the envelope beside it does, and it is over these very bytes. A token is on one packet only: the one who approves
+several within a minute leaves on each the next minute that is free. It is one of the few that follow from approver
+and instant, so a statement that was signed elsewhere can be attached to the same bytes later.
+
+Writes the scaffold of a technical refinement: complete in form, with every open point marked as a TODO.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,28 @@
 A register has other tables in its prose, and its own one gets torn: a blank line falls between two rows, the line of
 dashes is lost, text gets in between. Markdown then shows half of the table. All rows are read here all the same, and
 each says what tore it off.
+
+A register without most of its lines, for a command that moves one packet out of ten thousand.
+
+Reading a board or a registry is one pass over its lines, and nine tenths of a move were spent on lines about other
+packets. So lines that can have no part in it are left out before the register is read: of a long run of entries or
+rows in the form that is written here, all but the first, the last, and those that hold one of the names in question.
+Such a line neither begins nor ends a section or a table, and the register that is left has the same sections, tables
+and places to add a line, the very same entries of the packets in question, and the owner's words. The edits are then
+moved to where the lines are in the whole text.
+
+Wherever that is not obvious, the excerpt is the whole register: with a fence or a comment, which may hide lines; with
+a carriage return; with entries in another form, or a table under another header. That both ways make the same edits
+is proved by the tests.
+
+Writes an empty task board and an empty traceability registry, and single lines of each.
+
+The lines of a register that a reader of the rendered page sees: not those in fences and comments.
+
+Board, registry and audit are read line by line, as every tool that edits them does: an entry is one line, a row is
+one line, and ten thousand of them are read in no time. What is in a fence or in an HTML comment is an example or a
+note and no entry. A fence or a comment that is never closed hides nothing, since one forgotten mark must not empty a
+board.
 """
 
 from __future__ import annotations

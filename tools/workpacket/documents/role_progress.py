@@ -2,6 +2,12 @@
 
 A checkpoint says where one role stands in one feature, in seven fields. Cost summaries, feature summaries, templates
 and other notes lie beside the checkpoints and are told apart from them; nothing is resumed from those.
+
+Writing checkpoints of roles: a new file in the canonical form, and an old one by its few changed spans.
+
+The canonical form is that of the published format: the seven fields in their order and in double quotes, further keys
+behind them, and below the front matter whatever is there. In a file that exists, the values that changed are
+replaced and one note is added; every other byte stays, comments included.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 `| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; which packet the
 token was given for is said in the purpose or in the notes.
+
+The row that the signature audit gets for an approval: for people who look there, a projection of the envelope.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification."""
+"""`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
+
+Whether the name of an anchor names a passage at all, or says in other words that there is none.
+"""
 
 from __future__ import annotations
 

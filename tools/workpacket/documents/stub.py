@@ -2,6 +2,8 @@
 
 Two families are read. The canonical one has STUB_METADATA; the older one `## Identity`, a status line above it and free
 headings. `fmt --upgrade` rewrites the second into the first.
+
+Writes a stub in its canonical form. `new` makes stubs with it, `fmt --upgrade` rewrites older ones.
 """
 
 from __future__ import annotations

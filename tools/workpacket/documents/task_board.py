@@ -2,6 +2,15 @@
 
 What stands between the entries is the owner's: it is neither judged nor moved. Headings of levels 1 and 2 end a
 section, so do deeper ones that name a section of the board; other deeper ones group entries within their section.
+
+One line of a task board as an entry: `- **[WP-1-Parser-v1]** - [READY_FOR_DEV]`, and what people write instead.
+
+    * [WP-1-Parser-v1] — READY_FOR_DEV
+    - [ ] **WP-1-Parser-v1**: [Ready for Dev]
+    1. `WP-1-Parser-v1` (ready for dev)
+
+A line is an entry if it is an item that begins with an id, and the id is not the first word of a sentence. An id with
+blanks in its name, in braces or in angles (`WP-{phase}-{name}`, `[WP_ID]`) is an example of the form.
 """
 
 from __future__ import annotations

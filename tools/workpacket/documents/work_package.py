@@ -2,6 +2,13 @@
 
 The front matter is what tools read; the text below it instructs whoever does the work. The history may have any shape:
 more than forty are in use, and nothing is derived from it.
+
+What the text of a work package says about its dependencies, besides its front matter.
+
+Two ways of saying it are understood. A command: `spec-kitty implement WP07 --base WP05`. A sentence or field about
+the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`, `Dependencies: none`;
+below a heading `Dependencies`, each list item that begins with an id. What other packages or subtasks depend on, and
+prose that names packages in any other way, says nothing here.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 What is unusual (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) is left to
 git itself. This module imports nothing large, because a check whose answer is remembered begins with it.
+
+Finding the repository by reading files, because starting git costs more than a whole check of one file.
+
+What is unusual (a GIT_DIR or the like in the environment, `core.worktree`, per-worktree configuration) is left to git
+itself, which knows the rules.
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 Git is asked for the raw form, in which a path always follows the row that describes it. In a list of names alone, a
 path that holds a line end and a control character could pass for the header of another commit.
+
+What differs: work tree against HEAD, one commit against another, and whether two changes are the same change.
+
+Making a commit, and finding one again by what its message says.
+
+Whether a history that no longer holds a commit still holds what it changed: after rebase, squash or cherry-pick.
 """
 
 from __future__ import annotations

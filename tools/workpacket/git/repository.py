@@ -1,4 +1,7 @@
-"""The repository that commands ask git about."""
+"""The repository that commands ask git about.
+
+Whether git itself is in the middle of something, read from its own marks without starting it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Revisions: from a name to a commit, and how commits lie to each other."""
+"""Revisions: from a name to a commit, and how commits lie to each other.
+
+What branches point at, read from git's own files: starting git for it costs more than the rest of a small command.
+
+Only the common form is read here, a file for each reference and `packed-refs` for the others. Whatever looks
+otherwise (the reftable format, a name that git would not take) is left to git.
+"""
 
 from __future__ import annotations
 

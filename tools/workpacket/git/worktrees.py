@@ -1,4 +1,7 @@
-"""Branches and linked work trees."""
+"""Branches and linked work trees.
+
+What git ignores, asked of git itself: its rules are in several files and in the user's own settings.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both give
 the same answer to everybody who has the same set of files, in whatever order they arrived.
+
+What the log says about a packet: values only, for gates, boards and reports to read.
 """
 
 from __future__ import annotations

@@ -2,6 +2,21 @@
 
 What can be wrong with single files is found by `decode`; here it is what can be wrong between them: a missing parent,
 a false clock, a second beginning. Only events whose whole ancestry holds are replayed.
+
+Making the next event of a log.
+
+One event file: bytes and name in, the event or what is wrong with it out.
+
+The order of the checks is the order of trust: the name proves the bytes, the bytes must be the canonical form of what
+they say, what they say must have the shape of an event. Comparing with the canonical form also refuses what a JSON
+reader would let pass: duplicate keys, spaces, escapes, numbers written in another way, a missing final newline.
+
+Findings of this layer: the severity comes from the reason, the place is a whole file.
+
+Old versions of the event format, brought up to date while reading; the files themselves are never rewritten.
+
+When the format changes, `event_schema.VERSION` goes up by one and a function is added here that turns an event of the
+version before into one of the next. Version 1 is the first, so there is none yet.
 """
 
 from __future__ import annotations

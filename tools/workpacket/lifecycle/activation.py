@@ -4,6 +4,13 @@ Preconditions: 1 the requirement stands in the main body of the specification; 2
 and was presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that
 the activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
 7 the entry on the board.
+
+Which part of a specification a line belongs to: its main body, or a section that only says what is planned.
+
+A roadmap lists what somebody wants one day. A requirement that is nowhere else is none yet, whatever its checkbox
+says.
+
+Activation: a stub becomes a packet, if the gate lets it; what the user signed goes into the packet.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 On board and registry both sides have moved entries that stand beside each other: the lines of both are taken, and
 drawing from the log takes away what then stands twice. In a packet it is the status, where both sides say something
 else and nothing but that. Every other conflict is between people, and stays.
+
+Board and registry drawn again from the logs, and hand edits of the board taken over as moves.
 """
 
 from __future__ import annotations

@@ -2,6 +2,19 @@
 
 The packet's bytes alone would let a yes to one verdict pass for another. The terms stand in the statement's `scope`
 beside the paths, so they are shown, signed and compared like these.
+
+What the approvals say of a gate, as conditions of that gate.
+
+Whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens alike. Here
+its verdict becomes what every gate answers with: unmet conditions, each with the command that supplies it.
+
+Runs of the runtime and the packet that they work on: who may begin one, and what an unfinished one is against.
+
+All of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
+
+Which conditions somebody entitled has waived, for how long.
+
+The gates of the work itself: claim, renew, release, submit, verdict, merged. All unmet conditions at once.
 """
 
 from __future__ import annotations

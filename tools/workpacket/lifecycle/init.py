@@ -1,4 +1,12 @@
-"""The section that `init` keeps in AGENTS.md, between two marks; every other byte of the file is its owner's."""
+"""The section that `init` keeps in AGENTS.md, between two marks; every other byte of the file is its owner's.
+
+`init`: write what is missing, bring up to date what no one edited, leave everything else as it is.
+
+A file of ours counts as unedited if its digest is that of some text that `init` once wrote there; line ends and a
+byte order mark do not count, because git and editors change them on their own.
+
+What `init` tells git to leave out: the folders in which runs keep their views and, outside of git, their store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""The gates that the policy adds: what they say of a move, and the envelopes that the event of the move names."""
+"""The gates that the policy adds: what they say of a move, and the envelopes that the event of the move names.
+
+Moving packets: the event, the status, the board and the registry together.
+
+Whether a command is on the branch of another packet: what it records there would travel with that one's work.
+
+No one on the target branch would see the claim or the verdict before the other packet is merged; and if that never
+is, never. The backlog may be worked on from anywhere: `new`, `refine` and `activate` are not asked, nor what only
+looks.
+"""
 
 from __future__ import annotations
 

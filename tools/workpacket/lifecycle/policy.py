@@ -17,6 +17,19 @@ on = "merged"
 [lifecycle.lanes.QA]
 after = "IN_REVIEW"
 before = "MERGE_PENDING"
+
+What a repository decides about its dependencies: the table `[deps]` of `.GOV/policy/policy.toml`.
+
+[deps]
+allow = ["zod", "@org/*"]
+threshold = 50
+
+What a repository decides about the commands that prove criteria: the table `[evidence]` of the policy.
+
+[evidence]
+env = ["JAVA_HOME"]
+timeout_seconds = 600
+output_bytes = 10485760
 """
 
 from __future__ import annotations

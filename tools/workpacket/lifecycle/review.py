@@ -2,6 +2,8 @@
 
 So that a file is not what an older verdict names is nothing wrong if a later verdict, of this packet or another, names
 it as it is now; the older text is in git. What no verdict names was changed behind the validators' backs.
+
+The end of the work: submit, verdict, merged.
 """
 
 from __future__ import annotations

@@ -3,6 +3,15 @@
 handshake    recipes for just under the names that people know from there, and templates
 spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
 plain        nothing but what the tool needs
+
+What tells an editor which schema a file has: the schemas themselves, and on request settings for VS Code.
+
+The protocols of the roles, written from the table of transitions and the gates, so that they cannot disagree.
+
+Where the policy adds lanes or gates, the table of moves is the one that this repository has, between two marks. What
+is before the marks is the `stem`, by which a page that no one edited is known whatever the policy was.
+
+The files with which a repository begins to be governed, as `init` writes them now.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 What a lane is called, and in which section of the board it stands, is the table of `model.lanes`; here stands what
 leads from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
 repository has; `transitions` gives the table with the lanes in it that a policy adds.
+
+Whether a command may move a packet out of the lane that it is in, before any gate is asked.
+
+What a gate answers: every condition that is not met, each with the command that supplies it.
 """
 
 from __future__ import annotations

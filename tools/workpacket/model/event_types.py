@@ -3,6 +3,17 @@
 Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; which
 moves are legal, and behind which gate, is the business of the lifecycle layer: here stands only what an event must
 say. Lanes are words and not a closed list, because a policy can add lanes.
+
+The shape of a whole event: the envelope that all share, and the data of its type.
+
+`event_misfit` is what the ledger checks each file with; `event_schema` prints the same as JSON Schema for editors and
+other tools, and is shipped as `schemas/event.schema.json`.
+
+Closed shapes of JSON values: declared once, checked in microseconds, printed as JSON Schema.
+
+Ten thousand events are verified in a second, which a general schema validator cannot do. So the shape of an event is
+declared here in Python, compiled to plain functions, and the JSON Schema that editors and other tools read is made
+from the same declaration. The tests prove that `jsonschema` and these functions give the same verdict.
 """
 
 from __future__ import annotations

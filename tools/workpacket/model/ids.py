@@ -9,6 +9,8 @@ Windows would open as a device. Ids are compared whole: many real ids are the be
 
 This module is imported by every command, hence the care: nothing heavier than `re` is imported, and the patterns that
 only prose needs are compiled when prose is first searched.
+
+Patterns of names: what stands for itself, and `*` for any characters.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. The policy of the page lets
 in one style and one script, named by their digests, and nothing from anywhere.
+
+The board as time went by, as an SVG of stacked areas. Its numbers are in a table beside it.
 """
 
 from __future__ import annotations

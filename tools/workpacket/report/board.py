@@ -1,4 +1,12 @@
-"""The board as values: columns of cards, for a terminal and for a page."""
+"""The board as values: columns of cards, for a terminal and for a page.
+
+The board as one static page: no script, nothing fetched, readable on paper and without a mouse.
+
+Everything that the repository says is hostile text: it goes through the door and is escaped for HTML, and the policy
+of the page lets nothing run and nothing load.
+
+The board on a terminal: lanes side by side where there is room, below one another where there is not.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,16 @@ the rest is written as plain lines of the log, and the last annotation says how 
 In JUnit XML each file is one test case, so that a CI server can show which files failed and since when. What makes the
 check fail is a `failure`, lesser findings are in `system-out`, and a file that could not be looked at is an `error`, as
 is a run that looked at nothing. All text is escaped, which leaves only characters that XML allows.
+
+Findings as workflow commands of GitHub Actions, which shows them as annotations in the change under review.
+
+A step gets ten annotations of each level; GitHub drops further ones without a word. So the gravest findings come
+first, the rest is written as plain lines of the log, and the last annotation says how many those are.
+
+Findings as JUnit XML: one test case a file, so that a CI server can show which files failed and since when.
+
+What makes the check fail is a `failure`, lesser findings are in `system-out`, and a file that could not be looked at
+is an `error`, as is a run that looked at nothing. All text passes the door, which leaves only characters XML allows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""What a reason code means, for `workpacket explain CODE`."""
+"""What a reason code means, for `workpacket explain CODE`.
+
+The page of all reason codes, `docs/reference/codes.md`, made from the registry that the commands use.
+
+Which code was meant. A module of its own, since only a mistake should pay for the import of difflib.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Runs on a terminal: a list, the timeline of one, the checks of a decision. Rows come in as plain values."""
+"""Runs on a terminal: a list, the timeline of one, the checks of a decision. Rows come in as plain values.
+
+The runs of a packet as they are shown: from its log alone, or with what the store of runs says beside it.
+
+Unfinished work on a terminal: what would go on, what is stopped, and what an agent is to do next.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,13 @@
         = help: name the heading of the specification
 
 1 error in 1 of 35 files; 1 can be fixed with --fix [*]
+
+A line of a document with a caret below it that is where the finding is.
+
+Columns of a finding count characters; columns of a terminal do not: tabs, wide and combining characters and what the
+door makes visible all take another width. So each character is measured in the form in which it is shown.
+
+How often each code was found, for a repository that has too many findings to read.
 """
 
 from __future__ import annotations

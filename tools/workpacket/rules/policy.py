@@ -1,4 +1,7 @@
-"""Rules about the gates that a policy adds to moves."""
+"""Rules about the gates that a policy adds to moves.
+
+Rules about the lanes that a policy adds. What they find is found in `lifecycle.added_lanes`, for every command.
+"""
 
 from __future__ import annotations
 

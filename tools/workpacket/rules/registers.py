@@ -1,4 +1,9 @@
-"""Rules about the table of a register, the same for the traceability registry and the signature audit."""
+"""Rules about the table of a register, the same for the traceability registry and the signature audit.
+
+Rules about the rows of the traceability registry. What they say of files and of the board is compared elsewhere.
+
+Rules about the rows of the signature audit.
+"""
 
 from __future__ import annotations
 

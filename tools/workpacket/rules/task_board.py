@@ -1,4 +1,7 @@
-"""Rules about the sections of the task board."""
+"""Rules about the sections of the task board.
+
+Rules about the entries of the task board: their form, their ids, their tokens, what is behind them.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ change of the wall clock. After a restart they begin anew, so a lease also names
 another boot has ended, because whoever held it died with that boot.
 
 Beside the clock, the names that are new: both are injected, so that a run can be played again to the byte.
+
+Names that no one has used before. Injected like the clock, so that a run can be played again to the byte.
 """
 
 from __future__ import annotations

@@ -10,6 +10,11 @@ it. A commit that is there is never made again; one that is not there is made un
 
 A milestone without changes has a record of its own and no commit. One that was reached is not committed again: the call
 gives what is recorded, if its commit is still part of this history, and refuses otherwise.
+
+Writing the sidecar of a checkpoint commit: best effort, whole or not at all.
+
+The sidecar is a view of the log for other tools. A run never fails because it cannot be written; the log says so
+then.
 """
 
 from __future__ import annotations

@@ -7,6 +7,12 @@ It tests what `workpacket.runtime.stores.contract` says as far as one handle in 
 handles, erased bytes and lost power need tests of the store's own (CONTRIBUTING.md, "Add a store"). A store that other
 processes can open also gives `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is
 killed with SIGKILL in the middle of its work, and everything it had been told was stored must be there.
+
+Conformance: what an append promises, and who may write.
+
+Conformance: payloads, the index, and streams that move or go.
+
+What the groups of the conformance suite share: a clock that is still, a writer, and a way to open a store.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ everything is proved in tests/text/test_acceptor.py and on the published test su
 How it works: a schema becomes a table from the type of a value to the test that a value of this type has to pass; a
 type that is not in the table is refused. Combining schemas is combining tables, so `oneOf` a string and a list costs
 one look-up. Values are those of a strict loader: of exactly these types, no NaN.
+
+The acceptor's tests of single values: enumerations, types, texts and numbers.
+
+A test is a function of a value of the type that it is for; see `acceptor` for how tests become schemas.
 """
 
 from __future__ import annotations

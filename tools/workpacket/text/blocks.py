@@ -2,6 +2,8 @@
 
 Positions are exact: rules point at line and column, and edits replace [start, end) of `Source.text`. Lines count from 1
 and are those of `Source.line_starts`; a block's last line is included, the blank lines after it are not.
+
+What both Markdown parsers must read alike inside one line: the words of a heading, the cells of a table row.
 """
 
 from __future__ import annotations

@@ -9,6 +9,18 @@ follows directly, if the field has no value of its own. The items of such a list
 paragraph that ends in a colon may as well be a caption.
 
 Nothing is interpreted: hints left behind a value, quotation marks and placeholders are part of it.
+
+One name for the many ways to write a key or a heading.
+
+The label of a field: a few words and a colon at the beginning of a line.
+
+    KEY: value        **KEY**: value       **KEY:** value       **KEY: value**       `KEY`: value
+    KEY (an aside): value                  **KEY** (an aside): value
+    Mixed words: value                     KEY:value            (capitals only)
+
+At the beginning of a paragraph or list item a label may be any few words without a comma. On a later line of the same
+paragraph it has to be bold, or to start with a capital and have at most three words: most lines there are sentences
+that wrap.
 """
 
 from __future__ import annotations

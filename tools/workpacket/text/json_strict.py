@@ -4,6 +4,10 @@ Beyond the grammar it refuses, each with its own code: a key given twice, an int
 exactly, a number too large for any, an escape for half a character, anything after the value. A byte order mark, which
 the RFC lets a reader ignore, is a warning. The standard library's parser knows no positions and recurses; this one
 keeps the open lists and mappings in a list of its own, so that depth is a limit and not a crash.
+
+Syntax errors of JSON, in words for people: what is there, and what JSON wants.
+
+Syntax errors of YAML, in words for people who do not know its grammar.
 """
 
 from __future__ import annotations

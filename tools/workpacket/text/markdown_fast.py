@@ -10,6 +10,18 @@ document of the corpus and on generated documents.
 
 Columns count from 0. A list item stays open for a line that is indented at least to the column where the item's
 content began; a paragraph also takes lines indented less, as long as they begin nothing else.
+
+Lines that begin with `<` and are words all the same: placeholders such as `<fill in: events, or NONE>`, arrows.
+
+CommonMark has seven ways to begin a block of HTML. The first six begin with a mark (`<!`, `<?`) or with a name from a
+list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line.
+What is none of them beyond doubt is words. A line that is not ASCII is doubted, since two letters of other alphabets
+count as `s` and `k` where case does not matter.
+
+Fences and tables of plain documents: the blocks whose first line decides what the following lines are.
+
+Both functions get the `lines` of the document and their `starts` as offsets, the `index` of the block's first line
+and the column `inside` at which its container begins. They give None when the block is not plain.
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 HTML blocks are recognised, which is not the same as allowing HTML: nothing here renders, and what stands inside
 `<!-- ... -->` must not be taken for a field or a heading, as it would be if comments were read as paragraphs. Link
 reference definitions are blocks too, so that each line of the source that is not blank belongs to a block.
+
+markdown-it-py, made to say where each line of text is and to stop before it has worked too long.
+
+markdown-it tells on which lines a block is, not at which columns. Its block rules know, because they keep for each
+line where the text begins behind all container prefixes; so each rule is wrapped, and when it has matched, the places
+it saw are written into its token (`meta`). Nothing is guessed from the source afterwards.
+
+The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of steps,
+blocks and tokens therefore bounds time and memory for any text, and the same text always stops at the same line. The
+parser's own limit on nesting bounds its recursion.
 """
 
 from __future__ import annotations

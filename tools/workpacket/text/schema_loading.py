@@ -1,9 +1,16 @@
-"""Schema files made ready for judging: every `$ref` replaced by what it refers to, every pattern made Python's.
+r"""Schema files made ready for judging: every `$ref` replaced by what it refers to, every pattern made Python's.
 
 A schema refers to its own `#/$defs/<name>` or to `common.schema.json#/$defs/<name>`, and to nothing else: nothing is
 ever fetched. What the layer would not honour (a keyword it does not know, a format without a check, a pattern that two
 languages read differently, a circle of references) is refused here, because a schema that is silently weaker than it
 reads is worse than none. These are faults of the package, not of a user's document, and so exceptions.
+
+Patterns of JSON Schema, made into Python patterns that mean the same.
+
+JSON Schema takes its patterns from ECMA-262. Given to `re` as they are, most of them work, and a few lie: `$` also
+matches before a final line break, `\d` and `\w` take digits and letters of every script, `.` takes a carriage return.
+`translate` writes out what is meant. What Python has of its own, or reads differently, it refuses with the place: a
+schema of ours has to say the same thing here and in the editor of the one who uses it.
 """
 
 from __future__ import annotations

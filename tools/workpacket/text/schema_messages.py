@@ -3,6 +3,29 @@
 Sentences name the field as it is written in the document, say what was expected and show what is there, cut to
 a length that no document can stretch. They hold what the document holds, control characters included: making that safe
 to show is the business of the output door.
+
+Why something is asked: the `if` that a complaint is under, in words.
+
+What `jsonschema` has against a value.
+
+This module is imported only when an acceptor could not say yes, because `jsonschema` costs 50 ms to import. The
+validator never sees a reference (the loader has resolved them all) and has an empty registry, so that nothing could
+be fetched even if it did.
+
+Some keywords are our own. `format` uses our checks, always. `pattern` leaves a text alone that `maxLength` refuses
+anyway: no pattern runs on a megabyte. Those about fields say which field, one by one and in the order of the
+document; `uniqueItems` says which item repeats which; and it and `unevaluatedProperties` take time in proportion to
+the value.
+
+What people call the things that a schema speaks of.
+
+A reader may gather `USER_SIGNATURE` under `metadata` as `user_signature`; the person who wrote the document has seen
+only the first. So a property may carry `"x-label": "USER_SIGNATURE"`, its key as it is written, and a schema
+`"x-noun": "work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value,
+through whatever applies in place (`allOf`, branches, `then`), because the place that complains is seldom the place
+that names.
+
+What somebody probably meant to write.
 """
 
 from __future__ import annotations

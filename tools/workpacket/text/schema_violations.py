@@ -2,6 +2,12 @@
 
 Branches are settled, of several complaints about one scalar the most telling stays (a text that is empty need not be
 told that it is no date either), and all come in the order of the value.
+
+Which branch of `anyOf` or `oneOf` the writer was most likely after, so that one fault is not told five times.
+
+In this order: the branches whose type fits; the branch that a discriminator (a field whose value tells the branches
+apart) chooses; what all remaining branches want of the same thing, as one complaint; the branch with the fewest
+complaints, of equals the one that got deeper.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends
 stay as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`;
 people see them as line and column, both counted from 1, a column being one character.
+
+What a reader could not accept, or accepted with a sigh, and where.
 """
 
 from __future__ import annotations

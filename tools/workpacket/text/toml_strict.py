@@ -3,6 +3,11 @@
 `tomllib` is strict already: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
 line and a column. What it lacks are limits, and numbers that every reader can hold; dates become the text that was
 written, as in YAML.
+
+Where the keys and values of a valid TOML text are.
+
+This reads only what `tomllib` has accepted, so it looks for places and decides nothing: values come from `tomllib`.
+The span of a table is its header, of a table that a dotted key implies the part of the key that names it.
 """
 
 from __future__ import annotations

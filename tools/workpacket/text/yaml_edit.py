@@ -3,6 +3,18 @@
 Each function proposes spans to replace, in the style that stands there, and tries them: the edited text is read again
 by the strict loader, and the first proposal after which only the intended thing has changed is the answer. If there is
 none, `CannotEdit` says so.
+
+The proof after an edit: the document says what was meant, and nothing else has changed.
+
+Bringing YAML that people wrote to what it should say, with the smallest changes that do it.
+
+Values that are right already are not touched, however they are written. Of a list, items go and items are added to
+its end; only if that is not enough is a value written again, and with it the comments inside it.
+
+Proposals for `yaml_edit`: which characters to replace by what, best first.
+
+Nothing here proves anything. A proposal may even break the document in some odd layout; it is tried, and then the
+next.
 """
 
 from __future__ import annotations

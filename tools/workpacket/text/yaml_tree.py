@@ -1,4 +1,32 @@
-"""From YAML events to nodes, collecting every fault on the way."""
+"""From YAML events to nodes, collecting every fault on the way.
+
+The event stream of PyYAML, made the same with and without libyaml.
+
+Events come one at a time, so that the caller can stop at the first bracket too deep: libyaml and PyYAML compose trees
+by recursion, and 30,000 opening brackets end the process there. Neither scanner looks ahead by more than a line.
+
+libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. `yaml_portable` refuses what the two read
+differently from each other or from YAML 1.2; only the question mark is healed instead. Inside brackets PyYAML takes
+any `?` for the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?` that YAML
+1.2 takes for text is therefore shown to them as U+10FFFF, a code point that Unicode reserves for the inside of
+programs and that no document may hold. And a text without a final line end gets one, without which a block scalar at
+the end of the file has another value in PyYAML than elsewhere.
+
+This module imports `yaml`, which costs more than reading a file with it; `yaml_strict` imports it when there is a
+file.
+
+What YAML readers read differently, found in a text that one of them has accepted.
+
+YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything people write. The rest is refused, so
+that a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with
+the published results of yaml-test-suite):
+
+- a tab anywhere but in a comment, in quotes, or inside the lines of a block scalar;
+- a comment without a blank before its '#', which is text to some readers;
+- a key marked with '?', and a lone '?' or '-' in brackets;
+- a plain key in brackets whose ':' touches the next bracket or comma;
+- a block scalar whose last line is blank and ends with the file (one that is the whole document, `yaml_tree` refuses).
+"""
 
 from __future__ import annotations
 

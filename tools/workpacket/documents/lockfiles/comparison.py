@@ -6,6 +6,12 @@ leave covers, for direct and transitive packages alike:
   source     a package comes from somewhere from where none came before
   integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
   removed    a lock file is gone, and what it held fast is free again
+
+What of a comparison no one gave leave for. Strict: without leave, no direct dependency may change in any way.
+
+Which dependencies may change. Light: every command that reads a policy imports it.
+
+The lock files and manifests of one moment: of a commit, or of the work tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`."""
+"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`.
+
+`uv.lock`, `poetry.lock` and `Pipfile.lock`.
+
+`pyproject.toml`, `Pipfile` and `requirements*.txt`: what a Python project asks for.
+"""
 
 from __future__ import annotations
 

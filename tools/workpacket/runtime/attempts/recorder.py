@@ -1,4 +1,7 @@
-"""The one writer of one attempt: turns records into events, appends them, and keeps the state in step with the log."""
+"""The one writer of one attempt: turns records into events, appends them, and keeps the state in step with the log.
+
+Where a run may end: between steps and chunks, never between an intent and its outcome.
+"""
 
 from __future__ import annotations
 

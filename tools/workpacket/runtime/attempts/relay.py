@@ -3,6 +3,8 @@
 The program starts behind a gate: a shell that waits for one line and only then becomes the program. The line is sent
 after the process is on record, so no program is ever at work that the log does not know of; if this process dies
 before that, the gate closes and the program never began.
+
+Running a program as a step: in a process group of its own, so that a cancellation stops all of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""How a run begins, continues or is refused: the only code that turns a decision into events."""
+"""How a run begins, continues or is refused: the only code that turns a decision into events.
+
+What a new run takes over from another one's checkpoint: steps that are done, effects that succeeded, the cursor.
+
+By value, so that the new run needs nothing of the old one: retention may remove either. An effect that succeeded
+there counts as succeeded here, because the mail is out the one who asks.
+
+What can be said when a run is asked for.
+"""
 
 from __future__ import annotations
 

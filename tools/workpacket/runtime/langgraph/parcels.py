@@ -5,6 +5,14 @@ stand first and the largest, which is nearly always the one that grows, last: th
 
 A payload is such a content, whole or as a patch on others, with a few bytes that nobody else has: so two events never
 share a payload, and erasing what one of them held leaves the other alone.
+
+What a state adds to the one before, as bytes.
+
+A patch is a list: bytes are new, a pair of numbers is a piece of what was there before. It is found in one pass that
+looks for the rest of the text first where it should be, then a few bytes on (a count that grew, a time, an id), and
+only then anywhere, by an index of the pieces. Making one never fails: what is nowhere before is new.
+
+Pure. Both sides are bytes that no one looks into, so that it works for every serialiser.
 """
 
 from __future__ import annotations

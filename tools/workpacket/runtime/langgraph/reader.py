@@ -1,4 +1,17 @@
-"""The reading half of the saver: checkpoints, what tasks wrote after them, and the history of a channel."""
+"""The reading half of the saver: checkpoints, what tasks wrote after them, and the history of a channel.
+
+The asynchronous half of the saver: every call is the synchronous one in a thread; no loop waits for a disk.
+
+A cancelled run of LangGraph leaves its checkpoints behind as tasks that wait for one another. A reader of the newest
+checkpoint would be overtaken by them and refused, and a list would lack them, so reading waits until they are stored.
+
+Secrets are taken out of state, metadata and configuration before they are stored.
+
+What the serialiser made is searched as it is: in MessagePack a text is there in UTF-8, also inside an object. Of a
+channel that grew, only what is new is searched: the rest has been, when it was stored. Only where something is found
+is the value taken apart, cleaned and put together again. Metadata and configuration are also judged by their names:
+LangGraph copies whatever is in `configurable` into the metadata of each checkpoint.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,14 @@
 
 A thread is a stream of the log (`records`), a checkpoint one record whose payload is a patch on its parent (`delta`).
 What is deleted or pruned loses its payloads; the chain of hashes stays whole and `workpacket runs verify` says so.
+
+Deleting, pruning and copying. What is kept and rests on what goes is first written whole; then payloads are erased.
+
+All of one call is one append, so that a crash leaves the thread as it was or as it was asked to be; payloads that a
+crash left behind are erased by the one who writes to the thread next.
+
+A channel that LangGraph itself keeps as deltas (`DeltaChannel`) is put together from what its ancestors wrote. Those
+ancestors are kept by `prune`, and to delete the run that made them is refused, because no one would notice the loss.
 """
 
 from __future__ import annotations

@@ -8,6 +8,17 @@ LangGraph replays a subgraph, and by a copy of its first checkpoint.
 
 The history of a thread is a pure fold over its records. Values stay in their payloads until somebody wants them; a
 bounded memory keeps the last contents that were read, for all threads of a saver.
+
+What is there of a thread: a pure fold over its records. Values stay in their payloads until somebody wants them.
+
+The records of a thread, and the names of its stream. Times, values and channel names are in payloads only.
+
+    langgraph.checkpoint   id, parent and namespace of a checkpoint; on which record its payload is a patch
+    langgraph.writes       what a task wrote before the next checkpoint
+    langgraph.deleted      which checkpoints are no more, and which records lose their payload for it
+    langgraph.erased       that they have lost it: a deletion that was cut short is finished by the one who comes next
+
+A thread is one stream, with all its namespaces, so that its records have one order; it is not a run and has no '@'.
 """
 
 from __future__ import annotations

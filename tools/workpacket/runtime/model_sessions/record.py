@@ -4,6 +4,12 @@ An artifact is what a session was in the middle of: JSON whose id is the SHA-256
 secrets were taken out. Up to 32 KiB it stands in the checkpoint itself; a larger one is stored once under its id, and
 the checkpoint refers to it. Reading believes neither: what does not have its id is passed over, and the one before it
 is taken.
+
+Checkpoint artifacts of model sessions: what a session was in the middle of, under the address of its content.
+
+An artifact is JSON whose id is the SHA-256 of its canonical form, made after secrets were taken out. Up to 32 KiB it
+is in the checkpoint itself; a larger one is stored once under its id, and the checkpoint refers to it. Reading
+believes neither: what does not have its id is passed over, and the one before it is taken.
 """
 
 from __future__ import annotations

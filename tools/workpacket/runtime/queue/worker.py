@@ -3,6 +3,10 @@
 What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again later and
 later, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
 boundary, to whoever claims it then; so does one that is interrupted. Neither counts as an attempt.
+
+Keeps the lease of the job in hand in force, for as long as its worker is really running.
+
+One thread for the life of a worker: to begin and end one for each run takes as long as an append.
 """
 
 from __future__ import annotations

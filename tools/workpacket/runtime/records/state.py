@@ -2,6 +2,18 @@
 
 `fold(events)` and applying the same events one by one to a `RunState` give equal states; the tests prove it. A step's
 result stays where it is until the step is reached: the state holds only the event that vouches for it.
+
+Reading the fields of a record: what is missing or of another type is empty, never an error.
+
+The milestones of a run, as far as the log knows them: which were reached, by which commit, and which one is open.
+
+A milestone is reached in two records. `checkpoint.prepared` says what is going to be committed and gives it an id
+that the commit carries as a trailer; `checkpoint_complete` says which commit it became. Between the two only git
+knows.
+
+The questions that the log of a run holds: what was asked, where, and what was asked there before.
+
+What the state of a run holds of one step, one effect, one checkpoint.
 """
 
 from __future__ import annotations

@@ -5,6 +5,18 @@ code, and the others are there to be read. The same state, observations and poli
 
 What a person may decide is CONFIRM: the question is bound to the checkpoint and to exactly the differences seen, so an
 answer holds for no other ones. Everything else that is not right is BLOCK.
+
+The fourteen checks of a resume, in the order in which they speak. Pure: each is a function of one case.
+
+  1 the log is intact                8 the recorded commit is in this history
+  2 its schema is known              9 the work tree holds no foreign changes
+  3 no one else holds the run       10 task, dependencies and configuration are the recorded ones
+  4 it was not cancelled            11 the inputs are the recorded ones
+  5 it is not finished              12 scope and leave for dependencies are as recorded or narrower
+  6 every effect's outcome is known 13 the environment is the recorded one
+  7 it is the recorded work         14 there is budget left
+
+What a person may judge asks (`confirm`); everything else that is not right refuses (`block`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,14 @@
 """The one place where a resume looks at the world. What it sees becomes `Observations`; judging them is `decide`'s.
 
 Of the log it sees every question that waits for a person, what it is about, and the answers that it takes.
+
+What a person is shown of inputs that changed: the old and the new value, where neither is sensitive.
+
+What the shell saw when a resume was asked for, as plain values: the only way the world reaches `decide`.
+
+`None` means "not looked at". If the checkpoint promised a check of it, not looking is not passing.
+
+What waits for a person in a run: every open question with what it is about, and the answers that it takes.
 """
 
 from __future__ import annotations

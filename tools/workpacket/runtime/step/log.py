@@ -8,6 +8,11 @@ Any other line that is not JSON is damage: it may have been anything, and whoeve
 What the log says about one step is a pure fold over its lines: its checkpoints, which tokens are spent, which questions
 are answered. A damaged line behind the checkpoint that would be used may have been a later checkpoint, or the record
 that its token is spent, so the step does not go on past it.
+
+What an event log says about one step: its checkpoints, which tokens are spent, which questions are answered.
+
+A pure fold over the lines of the log. A damaged line behind the checkpoint that would be used may have been a later
+checkpoint, or the record that its token is spent, so the step does not go on past it.
 """
 
 from __future__ import annotations

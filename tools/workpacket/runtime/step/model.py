@@ -14,6 +14,8 @@ May a step go on from its checkpoint? A pure judgement of what is recorded and w
 
 What a person may judge is asked; the question is bound to this checkpoint (its token) and to exactly the differences
 seen, so an answer holds for no others.
+
+Putting a question to the person at the terminal, where there is one. No one waits where no one can answer.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 `WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server.
 
 The driver of a server's store is imported when a URL asks for it, and named where it is missing.
+
+The door to a store on a server: the driver is imported when a URL asks for one, and named where it is missing.
 """
 
 from __future__ import annotations

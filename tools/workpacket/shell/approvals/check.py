@@ -9,6 +9,13 @@
 
 An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
 gate refuses it when it is to be used, and `approvals list` shows it.
+
+Approvals that were in time only if a commit was made before one that it comes after.
+
+An approval must be used before it expires, and the time of its use is the time of the commit that brought the event
+onto the base. Where the server makes that commit, the server's clock decides; where a branch was fast-forwarded, its
+author wrote the time, and could write one that lay back. No commit is older than those before it on the line: what
+was in time by its own commit and is not by theirs is told of. A warning, since a clock that was ahead does the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""What the events of a packet say about approvals: who saw what, which bytes were used, who came first."""
+"""What the events of a packet say about approvals: who saw what, which bytes were used, who came first.
+
+Who had a hand in a packet: the people from whom a gate may require its approver to differ.
+
+What the log says are claims, and git's authors are claims too; together they are harder to leave out than each alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Which approvals were used already, and by what."""
+"""Which approvals were used already, and by what.
+
+Where old-style tokens (a name with a date) are, for gates whose policy accepts them in words.
+
+Which states the policy has had on the base: an approval of a change is used up when the change arrives there.
+
+Without that, the approval that once added a key could bring the key back after it was removed.
+"""
 
 from __future__ import annotations
 

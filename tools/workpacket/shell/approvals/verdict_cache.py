@@ -2,6 +2,19 @@
 
 The line of the base says what each commit held where (`base_line`). A name of which it knows nothing, such as one of a
 commit that the base does not have, is looked up by git itself.
+
+What `check` found sound before, so that ten thousand approvals are not judged again for the sake of one.
+
+An event that is on the base is judged as of the commit that brought it, which never changes. What its verdict follows
+from besides can be named (`_keys`): the events of its packet and the commits that brought them, the envelopes that
+speak of the packet or revoke one that does, which of the bases that these saw are part of the base's history, who
+committed the files of the packet first, the keys that are revoked today, the first commit of the repository. As long
+as all of that is the same, nothing that spoke for the packet can have stopped doing so, and nothing new speaks
+against it.
+
+Only soundness is remembered: what was refused is judged again each time, as is every event that the base does not
+hold, and every token that the policy takes for a signature. CI (`check --base`, `check --no-cache`) and `approvals
+verify` have no such memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The policy in force: as it stands on the base, never as it lies in the work tree."""
+"""The policy in force: as it stands on the base, never as it lies in the work tree.
+
+The memory, outside of the repository, of the policy last seen: so that bringing back an old one is noticed.
+
+It lies in the person's folder of settings, one file for each repository, named by its first commit. Beside it lies
+only what envelopes claim to be about (`envelope_claims`). Where the folder cannot be written, nothing is remembered,
+and `approvals verify` says so.
+"""
 
 from __future__ import annotations
 

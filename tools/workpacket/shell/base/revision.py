@@ -2,6 +2,13 @@
 
 The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
 and never the change that is judged. What a commit holds cannot change, so it is read once in a process.
+
+Files as commits hold them, read many at a time. A commit never changes, so each is read once in a process.
+
+The line of the base: its commits along first parents, and what each of them held of some paths.
+
+One call of git tells of all commits; asking for `<commit>:<path>` makes git unpack the trees of that commit for every
+name, which takes longer with every file that lies beside it.
 """
 
 from __future__ import annotations

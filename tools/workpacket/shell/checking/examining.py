@@ -1,4 +1,7 @@
-"""Reads files and examines them, in this process or in several."""
+"""Reads files and examines them, in this process or in several.
+
+Findings as JSON text, for the cache and for worker processes. Compact: most files have none, some have dozens.
+"""
 
 from __future__ import annotations
 

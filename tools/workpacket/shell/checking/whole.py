@@ -1,4 +1,10 @@
-"""What a check says of the repository as a whole: documents compared with one another and with the log."""
+"""What a check says of the repository as a whole: documents compared with one another and with the log.
+
+Whether activated packets still hold what their stubs demand: the sixth item of the checklist, looked at ever after.
+
+Both texts are needed, which no summary holds. What was found of two texts is kept by the digest of both, so that it
+is looked for once.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Git calls a driver before the merged log is in the work tree, so the log is put together here from the commits that are
 being merged. Where these cannot be found, the texts are merged as they are, and `board sync` has something to do.
+
+What a merge that waits for people still waits for, among governed files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Running the program of a proof: without a shell, without input, within limits of time and of output."""
+"""Running the program of a proof: without a shell, without input, within limits of time and of output.
+
+The end of what a proof printed, kept outside of the history: in the folder that all work trees share, by digest.
+
+No output of a proof enters an event, because what is in git stays there for everybody. An event names the digest;
+where the proof was run, the cleaned end of the output can be looked at under that name. It may be deleted at any
+time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the package holds for `init`, and what a repository holds of it."""
+"""What the package holds for `init`, and what a repository holds of it.
+
+Which of the runtime's folders git does not leave out yet, and the file in which they could be named.
+"""
 
 from __future__ import annotations
 

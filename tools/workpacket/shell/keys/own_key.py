@@ -1,4 +1,10 @@
-"""The key with which a person approves: found, made, and never read. Only its public half is looked at."""
+"""The key with which a person approves: found, made, and never read. Only its public half is looked at.
+
+Signing, and a second opinion on signatures, by the person's own `ssh-keygen`.
+
+The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal; this
+package never reads them. Arguments are lists and never pass a shell; what is signed goes in by standard input.
+"""
 
 from __future__ import annotations
 

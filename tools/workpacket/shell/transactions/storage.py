@@ -5,6 +5,8 @@ folder is held open by its descriptor and everything in it is named relative to 
 looked up twice; no link is ever followed below the folder one starts from.
 
 Windows has no such descriptors and is served by `storage_windows`, with the same methods.
+
+What is in records, read back to whole contents; a bounded memory of the last ones for all threads of a saver.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""What a person should know about the server of a store: does it keep what it acknowledges, and who are we there?"""
+"""What a person should know about the server of a store: does it keep what it acknowledges, and who are we there?
+
+Rights: who may do what in which project. No one but the owner of the schema may write to a table directly.
+
+A reader selects, and row-level security shows it its own projects only. A writer calls the functions that append,
+hold leases and work on the queue; no right of its own lets it change or delete an event. A keeper may also erase a
+payload and remove a finished run. The roles themselves are made by the one who governs the server; here they are let
+in.
+"""
 
 from __future__ import annotations
 

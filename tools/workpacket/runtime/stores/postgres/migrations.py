@@ -4,6 +4,15 @@ All migrations run in one transaction behind an advisory lock, so that any numbe
 Functions carry the number of the protocol that their callers speak. A migration that changes what an append means makes
 `append_2` and drops `append_1`: a program of the version before is refused by its next call, in the middle of its work,
 with the name of the reason, and never writes to tables it does not know.
+
+The tables of the PostgreSQL store, as its first migration makes them. `{s}` stands for the schema.
+
+One row of `streams` holds the head of a stream *and* its lease: the one who appends and the one who takes the lease
+queue at one row lock, so that a fence cannot be overtaken between the look at it and the commit, and an append costs
+one row update beside its inserts. No one but the owner writes to a table directly; see `roles`.
+
+Every look-up on the way of a run is an equality on the beginning of a unique index, which no planner turns into
+anything else, with statistics or without.
 """
 
 from __future__ import annotations

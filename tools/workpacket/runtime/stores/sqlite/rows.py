@@ -1,4 +1,14 @@
-"""The rows of the SQLite store that do change, each with the CRC that says whether it is what was written."""
+"""The rows of the SQLite store that do change, each with the CRC that says whether it is what was written.
+
+The tables of the SQLite store, and how an older file becomes a present one.
+
+Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
+meta, entries) carry a CRC over their other columns, so that a damaged one is noticed before it is believed. The table
+`streams` is one tree without a second copy, and `meta` counts its rows: a stream can not silently vanish from it.
+
+Each tree that an append touches is a page to write and to sync. So an event needs no index to be found: its row
+number is its place, the number of its stream in the upper half and its version in the lower.
+"""
 
 from __future__ import annotations
 

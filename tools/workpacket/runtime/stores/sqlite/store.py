@@ -12,6 +12,15 @@ event `rolled_back {had, has}`. Of a run that is gone as a whole only the hash o
 table `lost_streams`, and a run that begins under that name is told (`lost`). All of it is one transaction.
 
 Streams that are not runs hold no effects and are left as they are.
+
+The health of a SQLite store: all that can be wrong with it, a backup known to be good, and giving back space.
+
+What a writer knows of its stream without reading it again.
+
+Between two records of one run nearly always no one else has written. Asked inside the write transaction, SQLite tells
+for the price of no page whether another connection committed since (`data_version`), and this handle knows whether a
+transaction of its own was undone. If neither, the row of the stream and its lease are what was written last; SQLite
+too would answer from the pages it holds in memory.
 """
 
 from __future__ import annotations
