@@ -11,7 +11,7 @@ from workpacket.documents.reading import read_document
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.by_kind import all_rules
 from workpacket.rules.engine import examine, placed_finding
-from workpacket.rules.repair import repair
+from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.rule import DocumentRule
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.source import Fault, Source
@@ -71,7 +71,10 @@ def test_fixes_come_to_rest_and_keep_every_word_that_they_are_not_about(kind: st
     source = Source("x/register.md", text)
     for _ in range(6):
         findings = [placed_finding(source, fault) for fault in all_faults(kind, source)]
-        repaired = repair(source, kind, findings, unsafe=unsafe).source
+        try:
+            repaired = repair(source, kind, findings, unsafe=unsafe).source
+        except RepairRefused:
+            return  # such a file is named and left as it is
         if repaired is source:
             return
         source = repaired
