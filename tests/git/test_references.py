@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from git.scratch import commit, git, make_repository
+from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at, symbolic_target
 from workpacket.git.run import Answer, run_git
@@ -99,3 +100,13 @@ def test_another_format_of_references_is_left_to_git(tmp_path: Path) -> None:
         expected = commit(made.root, "one", a="1")
     assert commit_at(made, "HEAD") == expected
     assert symbolic_target(made, "HEAD").startswith("refs/heads/")
+
+
+def test_a_reference_that_cannot_be_read_is_not_taken_for_a_missing_one(repository: Repository) -> None:
+    loop = repository.common_dir / "refs" / "heads" / "loop"
+    loop.symlink_to(loop)
+
+    with pytest.raises(WorkpacketError) as refused:
+        commit_at(repository, "refs/heads/loop")
+
+    assert (refused.value.code, refused.value.path) == ("repository_unreadable", str(loop))

@@ -329,7 +329,9 @@ def test_a_proof_that_changes_the_tree_is_refused(at_work: Governed, what: str) 
 
 
 def test_files_that_git_ignores_may_come_and_go(at_work: Governed) -> None:
-    (at_work.root / ".git" / "info" / "exclude").write_text("*.log\n", "utf-8")
+    information = at_work.root / ".git" / "info"
+    information.mkdir(exist_ok=True)
+    (information / "exclude").write_text("*.log\n", "utf-8")
     assert row_of(at_work, "touch src/test.log")["result"] == "met"
 
 

@@ -367,7 +367,7 @@ def killed_at_its_beginning(governed: Governed, monkeypatch: pytest.MonkeyPatch,
     """The link is made, the attempt is not recorded, and nobody is left to give the lease back."""
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.runtime.attempts.recorder.Recorder.record", die)
-        dying.setattr("workpacket.runtime.attempts.starter.Opening._give_up", die)
+        dying.setattr("workpacket.runtime.attempts.starter.RunStarter._give_up", die)
         with pytest.raises(Death):
             start(governed, owner=owner)
 

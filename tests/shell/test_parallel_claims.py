@@ -22,7 +22,7 @@ CLAIMER = """
 import sys
 from pathlib import Path
 from workpacket.git.repository import find_repository
-from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, NewLogEvent, Writer
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.model.events import Actor

@@ -9,6 +9,7 @@ otherwise (the reftable format, a name that git would not take) is left to git.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 
 from workpacket.errors import WorkpacketError
@@ -70,19 +71,23 @@ def _readable(repository: Repository, name: str) -> bool:
 
 def _loose(repository: Repository, name: str) -> str:
     folder = repository.git_dir if name == "HEAD" else repository.common_dir
-    try:
-        return (folder / name).read_text("utf-8", "surrogateescape").rstrip("\n")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return ""
+    return _read(folder / name).rstrip("\n")
 
 
 def _packed(repository: Repository, name: str) -> str:
-    try:
-        text = (repository.common_dir / "packed-refs").read_text("utf-8", "surrogateescape")
-    except FileNotFoundError:
-        return ""
+    text = _read(repository.common_dir / "packed-refs")
     end = text.find(f" {name}\n")
     return text[text.rfind("\n", 0, end) + 1 : end] if end >= 0 else ""
+
+
+def _read(path: Path) -> str:
+    """The text of a file of git's, '' if there is none; a file that cannot be read is not taken for a missing one."""
+    try:
+        return path.read_text("utf-8", "surrogateescape")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""
+    except OSError as error:
+        raise WorkpacketError("repository_unreadable", f"{path}: {error.strerror}", path=str(path)) from error
 
 
 class Branch(Value):
