@@ -17,7 +17,7 @@ from workpacket.documents.signature_audit import AuditRow, SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
 from workpacket.rules.rule import DocumentRule, Rule
-from workpacket.text.edits import Run
+from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
 from workpacket.text.source import Fault
 
@@ -89,7 +89,7 @@ class RegisterTableTorn(RegisterRule):
             if row.torn == "blank":
                 between = (starts[previous.line], starts[row.line - 1])
                 # A comment may stand there.
-                blank = not document.source.text[slice(*between)].strip()
+                blank = not document.source.text[slice(*between)].strip(BLANK)
                 edits = [Run(document.source.text, *between).deleted()] if table.has_dashes and blank else []
                 message = "a blank line tears this row off the table"
                 yield self.fault(row.span, message, edits=edits, fix_title="take it out")

@@ -13,7 +13,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
 from workpacket.rules.rule import DocumentRule, Rule
-from workpacket.text.edits import Run
+from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
 from workpacket.text.source import Fault
 
@@ -193,7 +193,8 @@ def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
     marks = entries.keys() | {section.line for section in board.sections}
     previous = 0
     for number in range(1, board.source.line_count + 1):
-        if not board.source.line(number).strip():
+        # A no-break space is a character of the owner's: only what an edit may delete is blank.
+        if not board.source.line(number).strip(BLANK):
             continue
         first = previous + 1
         together = previous in entries and entries[previous] is entries.get(number)

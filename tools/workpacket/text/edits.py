@@ -14,7 +14,7 @@ from workpacket.text.source import Source
 
 # A byte order mark stands before offset 0; this edit takes it away.
 DROP_BOM = Edit(-1, 0, "")
-_BLANK = " \t\r\n"
+BLANK = " \t\r\n"
 _LINE_ENDS = ("\r", "\n")
 
 
@@ -52,7 +52,7 @@ class Run:
         if not 0 <= start <= end <= len(text):
             raise NotTogether(f"{start}..{end} is no part of a text of {len(text)} characters")
         body = text[start:end]
-        if _has_line_end(body) and body.strip(_BLANK):
+        if _has_line_end(body) and body.strip(BLANK):
             raise NotTogether(f"{start}..{end} is not on one line")
         self.text = text
         self.start = start
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def is_blank(self) -> bool:
-        return not self.words.strip(_BLANK)
+        return not self.words.strip(BLANK)
 
     def part(self, start: int, end: int | None = None) -> Run:
         """Some of it, counted from its first character."""
@@ -130,10 +130,10 @@ def _is_own(span: tuple[int, int], replacement: Replacement) -> bool:
         start -= 1
     while end < len(text) and text[end] not in _LINE_ENDS:
         end += 1
-    if run.is_blank and not replacement.text.strip(_BLANK):
-        while start > 0 and text[start - 1] in _BLANK:
+    if run.is_blank and not replacement.text.strip(BLANK):
+        while start > 0 and text[start - 1] in BLANK:
             start -= 1
-        while end < len(text) and text[end] in _BLANK:
+        while end < len(text) and text[end] in BLANK:
             end += 1
     return start <= run.start and run.end <= end
 
