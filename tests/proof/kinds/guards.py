@@ -43,7 +43,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("step: torn log", f"{_STEP}a_torn_line_is_quarantined_reported_and_can_be_had_back",
           "runtime/step/log.py", "end = self._heal(descriptor, log.tail)", "end = os.fstat(descriptor).st_size"),
     Guard("batch: crash while testers, implementers or reviewers begin", f"{_KILLED}phase_begins_is_continued",
-          "bridges/batch_facts.py", "late = any(not differences(view, stated) for view in state.earlier)",
+          "bridges/desk.py", "late = bool(different) and any(not differences(view, stated) for view in self.earlier)",
           "late = False"),
     Guard("batch: crash while it is completed", f"{_KILLED}batch_is_completed_never_loses_nor_doubles_the_commit",
           "bridges/batch_acts.py", "found = None if before is None else before.commit", "found = None"),
