@@ -17,7 +17,7 @@ from git.scratch import git
 from workpacket.cli import cached_output
 from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
-from workpacket.shell import moment as clock
+from workpacket.shell import actor as clock
 
 SEPARATED = POLICY.replace("separation = []", 'separation = ["author"]', 1)
 _ENVELOPES, _LOG = ".GOV/attestations", f".GOV/log/{WP}"

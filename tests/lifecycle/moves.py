@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from workpacket.lifecycle.claims import claim, release, renew
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.review import Containment, Evidence, Work, merged, submit, verdict
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, supersede, unblock
 from workpacket.model.canonical import Json

@@ -23,16 +23,16 @@ from workpacket.bridges.packet_runs import ending_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.fold import LinkedRun
+from workpacket.lifecycle.claims import Ending
 from workpacket.lifecycle.gates import link_unmet
-from workpacket.lifecycle.run_links import Ending
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store
+from workpacket.shell.actor import acting
 from workpacket.shell.governing.run_links import close, link, linked_packets, state_here
-from workpacket.shell.identity import acting
 from workpacket.value import Value
 
 _LONGEST: Final = 200

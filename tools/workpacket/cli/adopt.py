@@ -5,10 +5,10 @@ from __future__ import annotations
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, conclude
 from workpacket.lifecycle.adoption import Preference, adopt
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer
 from workpacket.shell.governed_files import find_governed, packet_named
-from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.log_files import require_no_log_elsewhere
 
 

@@ -45,6 +45,7 @@ from workpacket.report.approval_text import (
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import (
     StatementDraft,
     Wish,
@@ -58,9 +59,8 @@ from workpacket.shell.approvals.decisions import (
 )
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.approvals.subject import ACTIVATION_GATE, POLICY_MATTER
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys.own_key import OwnKey, find_key, find_ssh_keygen, sign
-from workpacket.shell.moment import moment
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:

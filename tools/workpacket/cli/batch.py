@@ -16,7 +16,7 @@ from workpacket.model.canonical import Json
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.holders import Caller, caller_with
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 
 DEFERRABLE = ("medium", "minor", "low", "info", "note")

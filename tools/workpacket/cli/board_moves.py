@@ -8,14 +8,13 @@ from workpacket.cli.options import Arguments, usage
 from workpacket.cli.packet_command import actor_of, conclude, refuse
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
-from workpacket.lifecycle.drafts import Planned, Refused
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Planned, Refused
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import Carried, carry_out, here
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import Carried, carry_out, gather, here
 from workpacket.shell.governing.merge_driver import unmerged
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace

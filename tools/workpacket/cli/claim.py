@@ -6,7 +6,7 @@ from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING
 from workpacket.cli.team_claims import claim_for_all
 from workpacket.lifecycle.claims import claim, renew
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.work_done import branch_here
 
 

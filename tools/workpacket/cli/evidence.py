@@ -19,7 +19,7 @@ from workpacket.model.wording import counted
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
 
 _FENCE = re.compile(r"`{3,}")

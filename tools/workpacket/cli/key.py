@@ -19,11 +19,11 @@ from workpacket.model.findings import Finding
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.keys.key_doctor import examine, private_keys
 from workpacket.shell.keys.own_key import default_path, make_key, signers_line
-from workpacket.shell.moment import moment
 
 
 def init(arguments: Arguments) -> int:

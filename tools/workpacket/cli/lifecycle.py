@@ -11,9 +11,9 @@ from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command, required, words_of
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.shell.governing.commanding import here
+from workpacket.lifecycle.moves import Answer
+from workpacket.shell.governing.execution import here
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 

@@ -10,7 +10,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.merge_driver import merge
 
 # What git itself uses where it says nothing else.

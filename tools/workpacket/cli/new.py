@@ -10,7 +10,7 @@ from workpacket.documents.stub import Stub
 from workpacket.lifecycle.backlog import NewStub, new
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
 from workpacket.shell.governed_files import GovernedFiles, find_governed
-from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import MARKDOWN
 

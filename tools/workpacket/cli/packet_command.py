@@ -10,20 +10,18 @@ from workpacket.cli.options import Arguments, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
-from workpacket.lifecycle.drafts import Answer, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import standing_unmet
+from workpacket.lifecycle.moves import Answer, Planned, Refused, standing_unmet
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.findings import Finding
 from workpacket.report.escape import escape
-from workpacket.report.json_report import render_envelope
+from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.approvals.gate_queries import Question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import Carried, carry_out, here
-from workpacket.shell.identity import KINDS, acting
+from workpacket.shell.governing.execution import Carried, carry_out, here
 
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
@@ -94,6 +92,8 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
     if isinstance(answer, Refused):
         return refuse(arguments, answer.packet, answer.unmet)
     if arguments.flag("json"):
+        from workpacket.report.json_report import render_envelope
+
         changed: list[Json] = list(carried.changed)
         notes: list[Json] = list(answer.notes)
         data: dict[str, Json] = {**answer.data, "changed": changed, "notes": notes, "next": answer.then}
@@ -118,6 +118,8 @@ def _say_next(answer: Planned) -> None:
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Unmet], data: Mapping[str, Json] | None = None) -> int:
     """Every unmet condition with the command that supplies it; exit status 3."""
     if arguments.flag("json"):
+        from workpacket.report.json_report import render_envelope
+
         findings = [Finding(u.code, "error", u.path, u.line, 0, u.message, u.command) for u in unmet]
         rows: list[Json] = [unmet_json(one) for one in unmet]
         after = unmet[0].command if unmet else ""

@@ -17,8 +17,7 @@ from workpacket.lifecycle.claims import prepare, prepare_unmet
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import carry_out, here
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import carry_out, gather, here
 from workpacket.shell.transactions.transaction import refuse_during_merge
 
 

@@ -9,11 +9,10 @@ from workpacket.cli.options import Arguments, Command, chosen
 from workpacket.cli.packet_command import ACTING, actor_of, conclude
 from workpacket.cli.read_only import NOBODY, open_for_reading, show_json
 from workpacket.lifecycle.board_sync import sync
-from workpacket.lifecycle.moves import in_force
+from workpacket.lifecycle.projections import in_force
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.shell.governing.commanding import carry_out, here
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import carry_out, gather, here
 
 
 def run(arguments: Arguments) -> int:

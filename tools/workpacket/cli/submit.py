@@ -9,15 +9,14 @@ from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, words_of
 from workpacket.cli.team_claims import sync_team_claim
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.review import Evidence, record_evidence, submit
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import carry_out, here
 from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import carry_out, gather, here
 from workpacket.shell.transactions.transaction import refuse_during_merge
 from workpacket.shell.work_done import work_done
 

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, packet_command, refuse
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import here
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import gather, here
 from workpacket.shell.held import look
 from workpacket.value import replace
 

@@ -13,7 +13,7 @@ from workpacket.lifecycle.review import verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.approvals.gate_queries import verdict_question
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.work_done import relative_place
 
 

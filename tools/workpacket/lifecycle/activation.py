@@ -1,54 +1,50 @@
-"""The activation gate: the seven items of a stub's checklist, derived from evidence and never from a ticked box.
+"""Activation: a stub becomes a packet, if its gate lets it. Evidence decides, never a ticked box.
 
-Preconditions: 1 the requirement stands in the main body of the specification; 2 the technical refinement is complete
-and was presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that
-the activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
+The seven items of a stub's checklist. Preconditions: 1 the requirement is in the main body of the specification, and
+not only in a roadmap, which lists what somebody wants one day; 2 the technical refinement is complete and was
+presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that the
+activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
 7 the entry on the board.
-
-Which part of a specification a line belongs to: its main body, or a section that only says what is planned.
-
-A roadmap lists what somebody wants one day. A requirement that is nowhere else is none yet, whatever its checkbox
-says.
-
-Activation: a stub becomes a packet, if the gate lets it; what the user signed goes into the packet.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.documents.document import heading_key
-from workpacket.documents.packet import Packet, PacketText, render_packet
-from workpacket.documents.refinement import Refinement
-from workpacket.documents.register_table import visible_lines
 from workpacket.documents.structured import body_of
-from workpacket.documents.stub import Stub
-from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.backlog import block_digest
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, still_unmet
-from workpacket.lifecycle.moves import move, project
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, is_pathlike, pattern_of, satisfying, still_unmet
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.projections import lane_named
-from workpacket.lifecycle.run_links import close_all
-from workpacket.lifecycle.scope import is_pathlike, pattern_of
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
-from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+# What the gate looks at is loaded with the files that are there, what the plan writes once the gate is passed.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.refinement import Refinement
+    from workpacket.documents.stub import Stub
+    from workpacket.documents.task_board import TaskBoard
+    from workpacket.model.lanes import Lane
+
 
 _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:
     """The headings whose sections hold `line`, outermost first."""
+    from workpacket.documents.register_table import visible_lines
+
     open_headings: list[tuple[int, str]] = []
     for visible in visible_lines(specification):
         if visible.number > line:
@@ -283,9 +279,12 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     stub, refinement = packet.stub, packet.refinement
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
+    from workpacket.lifecycle.claims import close_all
+    from workpacket.lifecycle.projections import lane_named, project
+
     earlier = list(_earlier(facts, packet))
     lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
-    text = render_packet(_packet_text(facts, packet, stub, earlier, lane))
+    text = _packet_text(facts, packet, stub, earlier, lane)
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
     draft.rests_on(packet.stub_path, packet.stub_source)
@@ -320,6 +319,9 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Unmet, ...]:
     """The postconditions, looked for in the files as the plan would leave them."""
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.task_board import TaskBoard
+
     board = draft.file(BOARD_PATH, draft.facts.board)
     return postconditions(
         stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
@@ -345,9 +347,9 @@ def _checklist(waived: Mapping[str, str]) -> list[Json]:
     ]
 
 
-def _packet_text(
-    facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequence[PacketFacts], lane: Lane
-) -> PacketText:
+def _packet_text(facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequence[PacketFacts], lane: Lane) -> str:
+    from workpacket.documents.packet import PacketText, render_packet
+
     refinement = packet.refinement
     assert refinement is not None
     signature = refinement.signature
@@ -355,27 +357,30 @@ def _packet_text(
     dependencies = packet.dependencies()
     anchors = [text.text or "" for anchor in refinement.anchors if (text := anchor.get("spec_anchor")) is not None]
     why = stub.text_at("intent", "why")
-    return PacketText(
-        wp_id=packet.id,
-        date=facts.moment.now,
-        status=lane.title,
-        requestor=facts.actor.id,
-        agent=facts.actor.id,
-        signature=signature.value if signature is not None else "",
-        refinement_file=packet.refinement_path,
-        what=stub.what.value if stub.what is not None else "TODO",
-        why=why.value if why is not None else "TODO",
-        acceptance=_section(stub, "acceptance_criteria") or "\n".join(f"- {c.value}" for c in stub.acceptance_criteria),
-        spec_baseline=refinement.spec_path,
-        spec_target=SPEC_POINTER,
-        in_scope_paths=[pattern_of(item) for item in in_scope if is_pathlike(item)],
-        in_scope=in_scope,
-        out_of_scope=[item.value for item in stub.out_of_scope],
-        dependencies=dependencies,
-        anchors=anchors,
-        risks=[risk.value for risk in stub.risks],
-        files_to_open=[SPEC_POINTER, packet.stub_path],
-        lineage=list(_lineage(facts, packet, stub, earlier)),
+    return render_packet(
+        PacketText(
+            wp_id=packet.id,
+            date=facts.moment.now,
+            status=lane.title,
+            requestor=facts.actor.id,
+            agent=facts.actor.id,
+            signature=signature.value if signature is not None else "",
+            refinement_file=packet.refinement_path,
+            what=stub.what.value if stub.what is not None else "TODO",
+            why=why.value if why is not None else "TODO",
+            acceptance=_section(stub, "acceptance_criteria")
+            or "\n".join(f"- {c.value}" for c in stub.acceptance_criteria),
+            spec_baseline=refinement.spec_path,
+            spec_target=SPEC_POINTER,
+            in_scope_paths=[pattern_of(item) for item in in_scope if is_pathlike(item)],
+            in_scope=in_scope,
+            out_of_scope=[item.value for item in stub.out_of_scope],
+            dependencies=dependencies,
+            anchors=anchors,
+            risks=[risk.value for risk in stub.risks],
+            files_to_open=[SPEC_POINTER, packet.stub_path],
+            lineage=list(_lineage(facts, packet, stub, earlier)),
+        )
     )
 
 
@@ -406,3 +411,20 @@ def _demands(other: PacketFacts) -> list[str]:
     if other.stub is not None:
         return [" ".join(text.value.split()) for text in (*other.stub.acceptance_criteria, *other.stub.in_scope)]
     return []
+
+
+def presented_block(refinement: Refinement) -> str:
+    """What is shown to the user: the whole refinement but the fields in which the user answers."""
+    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
+    placed = refinement.placed_section("metadata")
+    lines = {
+        refinement.source.line_and_column(field.key_span[0])[0]
+        for field in (placed.fields if placed is not None else ())
+        if field.name in answers
+    }
+    kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
+    return "\n".join(kept)
+
+
+def block_digest(refinement: Refinement) -> str:
+    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()

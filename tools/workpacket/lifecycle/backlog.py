@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer, names_passage
 from workpacket.documents.stub import StubText, render_stub
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.activation import block_digest, presented_block
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
-from workpacket.lifecycle.moves import move, project
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
+from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.findings import Edit
@@ -132,23 +132,6 @@ def specification_missing(facts: Facts) -> Unmet:
     named = target.value if target is not None else "no file"
     message = f"{SPEC_POINTER} names {named}, which cannot be read"
     return Unmet("specification_unreadable", message, f"correct {SPEC_POINTER}", SPEC_POINTER)
-
-
-def presented_block(refinement: Refinement) -> str:
-    """What is shown to the user: the whole refinement but the fields in which the user answers."""
-    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
-    placed = refinement.placed_section("metadata")
-    lines = {
-        refinement.source.line_and_column(field.key_span[0])[0]
-        for field in (placed.fields if placed is not None else ())
-        if field.name in answers
-    }
-    kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
-    return "\n".join(kept)
-
-
-def block_digest(refinement: Refinement) -> str:
-    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:

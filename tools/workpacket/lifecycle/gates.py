@@ -1,36 +1,80 @@
-"""What an approval is given for beside the bytes: the verdict itself, or the rule that is waived and until when.
+"""What the gates ask for: each returns every condition that is not met, with the command that supplies it.
 
-The packet's bytes alone would let a yes to one verdict pass for another. The terms stand in the statement's `scope`
-beside the paths, so they are shown, signed and compared like these.
-
-What the approvals say of a gate, as conditions of that gate.
-
-Whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens alike. Here
-its verdict becomes what every gate answers with: unmet conditions, each with the command that supplies it.
-
-Runs of the runtime and the packet that they work on: who may begin one, and what an unfinished one is against.
-
-All of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
-
-Which conditions somebody entitled has waived, for how long.
-
-The gates of the work itself: claim, renew, release, submit, verdict, merged. All unmet conditions at once.
+- Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
+  which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
+  blank in it is prose and allows nothing.
+- Terms: what an approval is given for beside the bytes, such as the verdict, or the rule that is waived and until when.
+  The bytes of the packet alone would let a yes to one verdict pass for another. Terms are in the statement's `scope`
+  beside the paths, so they are shown, signed and compared like these.
+- Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
+  alike. Here its verdict becomes conditions of the gate.
+- Waivers: which conditions somebody entitled has lifted, and for how long.
+- Runs: all of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
+- Work: claim, renew, release, submit, verdict, merged. Activation has a module of its own.
+- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate asks for an approval of its own name before the move
+  and in addition to everything that the move asks for anyway: a policy can make a move harder and never easier. It is
+  tied to one move, so that a yes to one cannot pass for a yes to another; `on = "advance QA"` is the move out of the
+  added lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has
+  none: there would be nothing to approve.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import Final, Literal
 
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.scope import outside, pattern_of
-from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
+from workpacket.lifecycle.transitions import (
+    ADVANCED,
+    TRANSITIONS,
+    Transition,
+    Unmet,
+    forward_command,
+    move_unmet,
+    transition,
+    transitions,
+)
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN, lane_of_token
+from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
 from workpacket.value import NOTHING, Value
+
+
+def pattern_of(entry: str) -> str:
+    """The pattern that an entry of the list states, '' if it is prose."""
+    text = entry.strip()
+    if text[:1] == "`" and "`" in text[1:]:
+        return text[1 : text.index("`", 1)].removeprefix("./")
+    head = text.partition(" (")[0].rstrip(".,;")
+    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
+
+
+def is_pathlike(entry: str) -> bool:
+    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an ending."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
+
+
+def outside(paths: Iterable[str], entries: Sequence[str]) -> list[str]:
+    """The paths that no entry allows."""
+    patterns = [_compiled(pattern) for entry in entries if (pattern := pattern_of(entry))]
+    return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
+        if piece.startswith("**"):
+            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -377,3 +421,39 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[U
         message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
         return (Unmet("not_contained", message, f"git merge it into {target}, then: workpacket merged {packet}"),)
     return ()
+
+
+def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
+    return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
+
+
+BEARING: Final = bearing(TRANSITIONS)
+# Names of gates that the tool asks about itself.
+STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
+
+
+def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
+    """The moves on which a gate lies. One that names no move lies on all: a slip of the pen opens nothing."""
+    rows = bearing(transitions(lanes))
+    return tuple(row for row in rows if row.typed == on) or rows
+
+
+def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
+    """The gates that the policy adds to a move, by the type of its event and the outcome that it chooses."""
+    return tuple(
+        added.gate
+        for added in policy.gates
+        if any(row.event == event and row.choice == choice for row in moves_under(added.on, policy.lanes))
+    )
+
+
+def choice_of(event: str, lane_from: str, verdict: str) -> str:
+    """What tells the moves apart that are events of one type: the verdict, or the added lane that is left."""
+    return lane_from if event == ADVANCED else verdict
+
+
+def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
+    """All gates whose approval an event rests upon."""
+    own = CONSUMING.get(event.type)
+    choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
+    return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     VERDICT_GATE,
@@ -29,7 +28,8 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import added_unmet, move, project, whose_branch
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move, whose_branch
+from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE

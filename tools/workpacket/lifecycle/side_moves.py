@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING, approval_unmet, reminders, satisfying
-from workpacket.lifecycle.moves import added_unmet, move, project
-from workpacket.lifecycle.run_links import close_all
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
+from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import (
     Unmet,
     advancing,

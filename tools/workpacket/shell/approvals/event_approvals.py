@@ -12,8 +12,7 @@ from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import GatePolicy
 from workpacket.approvals.policy_files import read_policy_files
 from workpacket.approvals.refusal import Refusal
-from workpacket.lifecycle.added_gates import STANDARD
-from workpacket.lifecycle.gates import OPTIONAL_GATES
+from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import envelope_name
 from workpacket.shell.approvals.events import gates_asked

@@ -17,8 +17,7 @@ from workpacket.git.history import changes_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.added_gates import gates_of
-from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.gates import CONSUMING, gates_of
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS
 from workpacket.shell.approvals.subject import ApprovalSubject

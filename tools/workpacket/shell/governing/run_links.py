@@ -9,10 +9,10 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import LinkedRun, PacketState, fold
 from workpacket.ledger.log import EventWriter, Log
+from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
-from workpacket.lifecycle.run_links import Ending, close_plan, link_plan
 from workpacket.model.events import Actor
-from workpacket.shell import moment
+from workpacket.shell import actor as clock
 from workpacket.shell.governed_files import GovernedFiles, packets_that_say
 from workpacket.shell.transactions.transaction import writing
 
@@ -74,5 +74,5 @@ def _log(repository: Repository, packet: str) -> Log:
 
 
 def _writer(actor: Actor) -> EventWriter:
-    now = moment.moment()
+    now = clock.moment()
     return EventWriter(actor, now.now, now.tx, f"workpacket {__version__}")

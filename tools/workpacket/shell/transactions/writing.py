@@ -8,8 +8,8 @@ from pathlib import Path
 from workpacket.git.repository import find_repository
 from workpacket.model.layout import POLICY_PATH
 from workpacket.model.plan import FileChange, Plan
+from workpacket.shell.actor import moment
 from workpacket.shell.held import require_shown
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
