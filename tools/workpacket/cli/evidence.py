@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
-from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments, Command, Option, subcommand
 from workpacket.cli.packet_command import words_of
 from workpacket.cli.read_only import show_json
+from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json

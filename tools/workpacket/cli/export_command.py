@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workpacket.bridges.foreign import export
 from workpacket.cli.import_command import bridge_of
-from workpacket.cli.new_file import write_new
 from workpacket.cli.open_store import answer, open_runtime, refuse
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.workspace import write_new
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
 from workpacket.runtime.errors import RuntimeFault
