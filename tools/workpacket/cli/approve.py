@@ -29,12 +29,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.gates import OPTIONAL, TERMS
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
 from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
+from workpacket.problem import Problem
 from workpacket.report.approval_text import (
     render_changes,
     render_file,
@@ -74,7 +74,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
     return Written(envelope_path(mine[0]), verdict, ())
 
 
-def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Unmet, ...]:
+def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
     """The conditions of the activation gate that no signature supplies."""
     if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
         return ()

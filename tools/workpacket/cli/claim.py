@@ -17,7 +17,7 @@ from workpacket.git.revisions import commit_of, head_commit
 from workpacket.git.worktrees import add_branch, add_worktree, branch_names
 from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.transitions import Unmet
+from workpacket.problem import Location, Problem
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import carry_out, gather, here
 from workpacket.shell.transactions.transaction import refuse_during_merge
@@ -69,11 +69,11 @@ def _run_prepare(arguments: Arguments) -> int:
     return conclude(arguments, carried)
 
 
-def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: str) -> Unmet:
+def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: str) -> Problem:
     path, name = packet.packet_path, packet.id.text
     again = f"workpacket prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
     command = f"commit the governed files on {start}, then: {again}"
-    return Unmet("packet_uncommitted", f"{where} that does not hold {path}", command, path)
+    return Problem("packet_uncommitted", f"{where} that does not hold {path}", Location(path), command)
 
 
 def _start(repository: Repository, branch: str) -> str:

@@ -15,9 +15,9 @@ from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Planned, Refused
 from workpacket.lifecycle.projections import in_force
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.base.policy import read_base_policy
@@ -52,15 +52,13 @@ def _adopt(arguments: Arguments) -> int:
     wanted = arguments.words[1:]
     edits = [(packet.id.text, token, line) for packet, token, line in hand_edits(facts)]
     chosen = [edit for edit in edits if not wanted or edit[0] in wanted]
-    unmet: list[Unmet] = []
+    unmet: list[Problem] = []
     done: list[str] = []
     for name, token, line in chosen:
         reason = arguments.value("reason") or f"hand edit of the task board, line {line}"
         answer = _moved(arguments, name, token, reason).answer
         if isinstance(answer, Refused):
-            unmet += [
-                Unmet(one.code, f"{name}: {one.message}", one.command, one.path, one.line) for one in answer.unmet
-            ]
+            unmet += [replace(one, message=f"{name}: {one.message}") for one in answer.unmet]
         else:
             done.append(name)
             sys.stderr.write(f"{answer.said}\n")

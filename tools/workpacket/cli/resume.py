@@ -374,7 +374,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.command}; or end the run: workpacket cancel {run}"
+        hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
         raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
 
 

@@ -156,7 +156,7 @@ def _run_why(arguments: Arguments) -> int:
         sys.stdout.write("".join(unmet_lines(standing.unmet)))
     for run in runs:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
-    print(f"next: {escape(standing.unmet[0].command if standing.unmet else standing.command)}")
+    print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")
     return exits.OK
 
 

@@ -16,8 +16,8 @@ from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, packet_command, refuse
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base.policy import read_base_policy
 from workpacket.shell.governed_files import packet_called
@@ -104,7 +104,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
     except LeaseHeld as held:
         holder, left = held.details["holder"], held.details["seconds_left"]
         until = f"for another {float(str(left)) / 3600:.1f} hours at most"
-        unmet = Unmet("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", "git pull")
+        unmet = Problem("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", hint="git pull")
         return refuse(arguments, packet, (unmet,))
     status = 9
     try:

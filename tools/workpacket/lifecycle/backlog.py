@@ -13,11 +13,11 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER, STUBS
+from workpacket.problem import Edit, Location, Problem
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"
@@ -45,7 +45,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
         command = f"workpacket why {taken[intent.id.key]}"
-        return Refused(name, (Unmet("packet_exists", f"there is {taken[intent.id.key]} already", command),))
+        return Refused(name, (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),))
     text = render_stub(
         StubText(
             wp_id=intent.id,
@@ -124,14 +124,14 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
     return [run.replaced_by(words).edit for run, words in wanted if run is not None]
 
 
-def specification_missing(facts: Facts) -> Unmet:
+def specification_missing(facts: Facts) -> Problem:
     if facts.spec_pointer is None:
         message = f"{SPEC_POINTER} is missing: it names the specification in force"
-        return Unmet("spec_pointer_missing", message, f"write the path of the specification into {SPEC_POINTER}")
+        return Problem("spec_pointer_missing", message, hint=f"write the path of the specification into {SPEC_POINTER}")
     target = SpecPointer(facts.spec_pointer).target
     named = target.value if target is not None else "no file"
     message = f"{SPEC_POINTER} names {named}, which cannot be read"
-    return Unmet("specification_unreadable", message, f"correct {SPEC_POINTER}", SPEC_POINTER)
+    return Problem("specification_unreadable", message, Location(SPEC_POINTER), f"correct {SPEC_POINTER}")
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
@@ -140,13 +140,17 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
     if refinement is None:
-        unmet.append(Unmet("refinement_missing", f"{name} has no refinement", f"workpacket refine {name}"))
+        unmet.append(Problem("refinement_missing", f"{name} has no refinement", hint=f"workpacket refine {name}"))
     if unmet or refinement is None:
         return Refused(name, tuple(unmet))
     faults = facts.refinement_faults.get(name, ())
     for fault in faults:
         message = f"{fault.message} ({fault.code})"
-        unmet.append(Unmet("refinement_incomplete", message, f"edit {fault.path}:{fault.line}", fault.path, fault.line))
+        unmet.append(
+            Problem(
+                "refinement_incomplete", message, Location(fault.path, fault.line), f"edit {fault.path}:{fault.line}"
+            )
+        )
     if unmet:
         return Refused(name, tuple(unmet))
     draft = Draft("refine", facts)

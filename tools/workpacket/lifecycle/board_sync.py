@@ -34,13 +34,13 @@ from workpacket.lifecycle.projections import (
     status_edits,
 )
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
-from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, lane_retired, leaving
+from workpacket.lifecycle.transitions import ADVANCE, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted
+from workpacket.problem import Edit, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -206,10 +206,10 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
             return moves[command]()
     if not rows:
         message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
-        return Refused(name, (Unmet("wrong_lane", message, forward_command(name, packet.lane, lanes)),))
+        return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
     message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
-    return Refused(name, (Unmet("hand_edit_not_adoptable", message, typed),))
+    return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))
 
 
 class Versions(Value):

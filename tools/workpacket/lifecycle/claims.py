@@ -17,9 +17,10 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan, log_seen
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 
@@ -41,14 +42,14 @@ def prepare(
     return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
 
 
-def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     row = transition("claim")
     if packet.lane in {*row.origins, row.target} and packet.state.sound:
         return ()
     return move_unmet(packet.state, row, facts.policy.lanes)
 
 
-def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet, ...]:
+def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Everything that keeps the actor from claiming."""
     unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet:
@@ -112,7 +113,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
-        unmet = (Unmet("lease_ended", f"the lease of {name} has ended; somebody else may take it", command),)
+        unmet = (Problem("lease_ended", f"the lease of {name} has ended; somebody else may take it", hint=command),)
     if unmet or lease is None:
         return Refused(name, unmet)
     draft = Draft("claim", facts)

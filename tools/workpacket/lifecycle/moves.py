@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
-from workpacket.lifecycle.transitions import Transition, Unmet
+from workpacket.lifecycle.transitions import Transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
-from workpacket.model.findings import Edit
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
+from workpacket.problem import Edit, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -38,7 +38,7 @@ class Refused(Value):
     """Everything that stands against it."""
 
     packet: str
-    unmet: tuple[Unmet, ...]
+    unmet: tuple[Problem, ...]
 
 
 Answer: TypeAlias = "Planned | Refused"
@@ -124,14 +124,14 @@ class Draft:
             yield event
 
 
-def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Unmet]:
+def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
     """What is missing at the added gates of this move; a gate that nobody has asked about is shut."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
             message = f"{row.typed} asks for an approval at the gate {gate}, which a word on the board does not give"
-            yield Unmet("hand_edit_not_adoptable", message, f"workpacket {row.command} {name}")
+            yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {row.command} {name}")
         else:
             yield from approval_unmet(verdict, name)
 
@@ -151,7 +151,7 @@ def whose_branch(facts: Facts, branch: str) -> str:
     return next(prepared, None) or next(named, "")
 
 
-def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Unmet, ...]:
+def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:
     """The refusal of a command about `packet` that is typed on the branch of another one.
 
     On the target branch the claim or the verdict would be seen only when that other packet is merged, which may be
@@ -165,7 +165,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
         return ()
     message = f"the branch of {whose} is checked out here ({branch}); what is recorded here travels with its work"
     place = own if own and command != "merged" else facts.target_branch
-    return (Unmet("other_work_branch", message, f"git switch {place}, then: workpacket {command} {name}"),)
+    return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
 
 
 def move(

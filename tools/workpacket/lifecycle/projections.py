@@ -23,10 +23,10 @@ from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Draft
 from workpacket.model.event_types import FORKED
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, MAY_BE_STUB, Lane, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
+from workpacket.problem import Edit
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -30,11 +30,12 @@ from workpacket.lifecycle.gates import (
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
+from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
+from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
 
@@ -93,14 +94,14 @@ class Evidence(Value):
 _NONE = Evidence()
 
 
-def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Unmet, ...]:
+def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Problem, ...]:
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
-        return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
+        return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
@@ -199,7 +200,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncom
 
 def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
-) -> tuple[Unmet, ...]:
+) -> tuple[Problem, ...]:
     """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)

@@ -17,9 +17,9 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, POLICY_PATH, REGISTRY_PATH, SPEC_POINTER
+from workpacket.problem import Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
 from workpacket.shell.base.policy import read_base_policy
@@ -114,18 +114,18 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
     return None
 
 
-def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:
+def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem, ...]:
     """What a strict check finds in the refinement. Only a stub is waiting for one."""
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
     from workpacket.rules.by_kind import rules_for
-    from workpacket.rules.engine import examine, placed_finding
+    from workpacket.rules.engine import examine
     from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.shipped_schemas import schemas
 
     faults = examine(refinement, rules_for(refinement.kind), schemas())
-    return refinement_faults(refinement, (placed_finding(refinement.source, fault) for fault in faults), specification)
+    return refinement_faults(refinement, map(refinement.source.placed, faults), specification)
 
 
 # How far the clocks of machines that work on one repository may be apart.

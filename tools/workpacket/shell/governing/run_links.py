@@ -40,7 +40,7 @@ def link(repository: Repository, actor: Actor, packet: str, run: str, store: str
         if not state.history and not state.findings:
             return
         for unmet in link_unmet(state):
-            raise WorkpacketError(unmet.code, unmet.message, hint=unmet.command)
+            raise WorkpacketError.of(unmet)
         plan = link_plan(log, state, _writer(actor), run, store)
         if plan is not None:
             transaction.apply(plan)
