@@ -14,7 +14,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Answer
-from workpacket.lifecycle.review import Evidence, record_evidence, submit, verdict
+from workpacket.lifecycle.review import Proofs, record_evidence, submit, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.approvals.gate_queries import verdict_question
@@ -42,7 +42,7 @@ def _run_submit(arguments: Arguments) -> int:
     return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
 
 
-def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Evidence, Sequence[str]]:
+def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
     """What is proved here and now, and what is not committed, so that nothing was run."""
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -50,7 +50,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
     document = facts.packets[name].packet
     criteria = [criterion.value for criterion in document.done_means] if document is not None else []
     if facts.packets[name].lane != "IN_PROGRESS":
-        return Evidence(), ()
+        return Proofs(), ()
     to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
     not_applicable = numbered(arguments.all_of("not-applicable"), criteria, "not-applicable")
     redactor = Redactor.from_environment(os.environ)
@@ -65,7 +65,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
             rows.append(dict(proved.row))
             came_to |= {criterion: proved.said} if proved.said else {}
     rows += [{"criterion": one, "result": "not_applicable", "reason": reason} for one, reason in not_applicable]
-    return Evidence(rows, came_to), prover.uncommitted if prover is not None else ()
+    return Proofs(rows, came_to), prover.uncommitted if prover is not None else ()
 
 
 _SUBMIT = Command(

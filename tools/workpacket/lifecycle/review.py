@@ -83,7 +83,7 @@ class Work(Value):
     alike: frozenset[str] = frozenset()
 
 
-class Evidence(Value):
+class Proofs(Value):
     """What was proved. `rows` are those of the event; `came_to` says of a criterion how its proof ended, as the end of
     a sentence: it is for the person who typed the command, and is kept nowhere."""
 
@@ -91,10 +91,10 @@ class Evidence(Value):
     came_to: Mapping[str, str] = NOTHING
 
 
-_NONE = Evidence()
+_NONE = Proofs()
 
 
-def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Problem, ...]:
+def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs = _NONE) -> tuple[Problem, ...]:
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
@@ -153,7 +153,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     return rows
 
 
-def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence) -> Answer:
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> Answer:
     """The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -183,7 +183,7 @@ def _require_room(rows: Sequence[Json]) -> None:
         raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
 
 
-def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncommitted: Sequence[str] = ()) -> Answer:
+def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
     """Keep what was proved so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
