@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.json_input import LARGEST_BYTES, load_json
+from workpacket.approvals.fields import LARGEST_BYTES, load_json
 from workpacket.approvals.refusal import RefusalError
 
 

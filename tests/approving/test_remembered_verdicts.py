@@ -10,7 +10,7 @@ import pytest
 from approving.story import Story
 from approving.tampering import AT_REST, RESTLESS, Meddler
 from workpacket.cli import cached_output
-from workpacket.shell.approvals import check, verdict_cache
+from workpacket.shell.approvals import check, event_approvals
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_an_event_that_was_sound_is_not_judged_again_for_the_sake_of_another_fil
     monkeypatch.setattr(cached_output, "RACY_NS", RESTLESS)
     settled.run("check")
     settled.write(".GOV/task_packets/stubs/WP-1-Other-v1.md", "# Work Packet Stub: WP-1-Other-v1\n")
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert settled.run("check").status == 1
 
@@ -49,7 +49,7 @@ def test_what_ci_asks_is_judged_every_time(
 ) -> None:
     settled.run("check")
     settled.run(*words)
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert settled.run(*words).status == 9
 
@@ -61,7 +61,7 @@ def test_an_approval_that_the_base_does_not_hold_yet_is_judged_every_time(
     meddler.begin(settled=False)
     monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
     story.run("check")
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert story.run("check").status == 9
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.approvals.decide import decide
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.facts import GateFacts, LegacyUse, PacketLog, PolicyFiles
-from workpacket.approvals.instants import read_instant
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import Spec, Subject

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import settings
 
 from softkeys import KINDS, TOUCHED, SoftKey, make_key, minimal, packed, shared_key
+from workpacket.approvals.encodings import Reader, WireFault
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature
-from workpacket.approvals.wire import Reader, WireFault
 
 SAMPLE = 20  # one in so many refusals is put to ssh-keygen
 

@@ -12,8 +12,15 @@ from workpacket.approvals.keys import read_key_fields
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature, unarmor
 from workpacket.errors import WorkpacketError
-from workpacket.shell.keys.key_doctor import LADDER, TRIAL_NAMESPACE, Diagnosis, examine, private_keys
-from workpacket.shell.keys.own_key import find_ssh_keygen, run_openssh
+from workpacket.shell.keys import (
+    LADDER,
+    TRIAL_NAMESPACE,
+    Diagnosis,
+    examine,
+    find_ssh_keygen,
+    private_keys,
+    run_openssh,
+)
 
 YES = "an agent on this account could approve: YES"
 NO = "an agent on this account could approve: NO"

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from softkeys import minimal, packed
+from workpacket.approvals.encodings import Reader, WireFault
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers, read_key_blob
 from workpacket.approvals.primitives import ecdsa_holds, ed25519_holds, rsa_holds
 from workpacket.approvals.refusal import RefusalError
-from workpacket.approvals.wire import Reader, WireFault
 
 SUITES = os.environ.get("WORKPACKET_SUITES")
 

@@ -25,8 +25,8 @@ from proof.approvals.hostile import (
     sign_as_mallory,
 )
 from proof.share import share
-from workpacket.shell.approvals.events import FirstAuthors
 from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.approvals.uses import FirstAuthors
 
 LEGACY = POLICY.replace(
     "separation = []", 'separation = []\nlegacy_tokens = "accepted although anyone can type them"', 1

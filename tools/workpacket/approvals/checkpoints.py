@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.instants import CLOCK_SKEW
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.encodings import CLOCK_SKEW
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, SshSignature, check_signature, read_signature, unarmor
 from workpacket.ledger.checkpoints import Vouching

@@ -18,8 +18,7 @@ from typing import Literal
 
 from workpacket.approvals.facts import GateFacts, LegacyUse
 from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
-from workpacket.approvals.policy import OPERATOR, GatePolicy
-from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.policy import OPERATOR, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
 from workpacket.model.wording import counted

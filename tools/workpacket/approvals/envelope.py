@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 
-from workpacket.approvals import base64_strict
-from workpacket.approvals.json_input import load_json
+from workpacket.approvals.encodings import decode_base64, encode_base64
+from workpacket.approvals.fields import load_json
 from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import canonical_bytes
@@ -40,9 +40,9 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
     """File name and bytes of the envelope."""
     content = canonical_bytes(
         {
-            "payload": base64_strict.encode(payload),
+            "payload": encode_base64(payload),
             "payloadType": PAYLOAD_TYPE,
-            "signatures": [{"keyid": key_id, "sig": base64_strict.encode(signature)}],
+            "signatures": [{"keyid": key_id, "sig": encode_base64(signature)}],
         }
     )
     data = content + b"\n"
@@ -93,6 +93,6 @@ def _bytes(value: object, what: str) -> bytes:
     if not isinstance(value, str):
         raise RefusalError("envelope_malformed", f"{what} is not a string")
     try:
-        return base64_strict.decode(value)
+        return decode_base64(value)
     except ValueError as fault:
         raise RefusalError("envelope_malformed", f"{what} is {fault}") from None

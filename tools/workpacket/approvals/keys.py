@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import TypeAlias
 
-from workpacket.approvals import base64_strict
+from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64
 from workpacket.approvals.refusal import RefusalError
-from workpacket.approvals.wire import Reader, WireFault
 from workpacket.value import Value
 
 SMALLEST_RSA = 3072
@@ -60,7 +59,7 @@ class PublicKey(Value):
     @property
     def fingerprint(self) -> str:
         """As `ssh-keygen -l` prints it."""
-        return "SHA256:" + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip("=")
+        return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property
     def in_hardware(self) -> bool:
@@ -82,7 +81,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
     """The key of a line `<kind> <base64>`; raises `Refused`."""
     try:
-        blob = base64_strict.decode(encoded)
+        blob = decode_base64(encoded)
     except ValueError as fault:
         raise RefusalError("key_malformed", f"the key of kind {kind} is {fault}") from None
     key = read_key_blob(blob)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from workpacket.approvals.encodings import CLOCK_SKEW
 from workpacket.approvals.facts import LegacyUse
-from workpacket.approvals.instants import CLOCK_SKEW
 from workpacket.approvals.refusal import Refusal
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value

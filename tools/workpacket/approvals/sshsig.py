@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 
-from workpacket.approvals import base64_strict
+from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64, string
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
 from workpacket.approvals.refusal import Refusal, RefusalError
-from workpacket.approvals.wire import Reader, WireFault, string
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
@@ -65,14 +64,14 @@ def unarmor(text: str) -> bytes | Refusal:
     if match is None:
         return Refusal("sshsig_malformed", "this is not the armored text that `ssh-keygen -Y sign` writes")
     try:
-        return base64_strict.decode(match.group(1).replace("\n", ""))
+        return decode_base64(match.group(1).replace("\n", ""))
     except ValueError as fault:
         return Refusal("sshsig_malformed", f"the armored signature is {fault}")
 
 
 def armor(blob: bytes) -> str:
     """The text that `ssh-keygen -Y verify` reads."""
-    body = base64_strict.encode(blob)
+    body = encode_base64(blob)
     lines = [body[start : start + _ARMOR_WIDTH] for start in range(0, len(body), _ARMOR_WIDTH)]
     return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.fields import Fields
-from workpacket.approvals.instants import read_instant, write_instant
-from workpacket.approvals.json_input import load_json
+from workpacket.approvals.encodings import read_instant, write_instant
+from workpacket.approvals.fields import Fields, load_json
 from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes

@@ -6,8 +6,7 @@ removed. The history of the base alone cannot show that; a memory on the verifie
 
 from __future__ import annotations
 
-from workpacket.approvals.fields import Fields
-from workpacket.approvals.json_input import load_json
+from workpacket.approvals.fields import Fields, load_json
 from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.statement import COMMIT, SHA256
 from workpacket.model.canonical import Json, canonical_bytes

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
+from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.envelope import Envelope
 from workpacket.approvals.facts import GateFacts
-from workpacket.approvals.instants import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import GatePolicy
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.policy import GatePolicy, Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import LONGEST_VALIDITY, RepositoryName, Statement

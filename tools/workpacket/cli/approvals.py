@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workpacket.approvals.decide import Verdict
-from workpacket.approvals.instants import write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION
 from workpacket.cli.checking import render, style_of

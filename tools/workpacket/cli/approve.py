@@ -15,8 +15,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TextIO
 
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import pae
-from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
@@ -28,7 +28,7 @@ from workpacket.cli.read_only import NOBODY
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
-from workpacket.lifecycle.gates import OPTIONAL, TERMS
+from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -56,10 +56,10 @@ from workpacket.shell.approvals.decisions import (
     redraft,
     write_decision,
 )
+from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
-from workpacket.shell.approvals.subject import ACTIVATION_GATE, POLICY_MATTER
 from workpacket.shell.governing.gathering import gather
-from workpacket.shell.keys.own_key import OwnKey, find_key, find_ssh_keygen, sign
+from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
 from workpacket.shell.moment import moment
 
 

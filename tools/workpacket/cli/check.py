@@ -8,9 +8,9 @@ from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
-from workpacket.shell.approvals.presence import approvals_here
+from workpacket.shell.approvals import approvals_here
 from workpacket.shell.checking.cache import Cache
-from workpacket.shell.transactions.leftovers import left_between_files
+from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")

@@ -19,12 +19,12 @@ from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
 from workpacket.report.terminal import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
-from workpacket.shell.approvals.presence import approvals_here
+from workpacket.shell.approvals import approvals_here
 from workpacket.shell.checking.cache import Cache
 from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.judging.partial_tree import judged_in_part
-from workpacket.shell.transactions.leftovers import left_between_files
+from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -177,8 +177,8 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     from workpacket.git.repository import find_repository
     from workpacket.shell.approvals.cache_key import READ_FROM
     from workpacket.shell.approvals.check import append_only, check_approvals
+    from workpacket.shell.approvals.event_approvals import Memory
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.approvals.verdict_cache import Memory
     from workpacket.shell.moment import moment
 
     memory = Memory(cache.sound()) if cache.is_open and not base else None

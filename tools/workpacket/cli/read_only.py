@@ -32,7 +32,7 @@ from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.held import note
 from workpacket.shell.log_files import LOG_STATE
-from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
+from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 

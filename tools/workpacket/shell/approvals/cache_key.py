@@ -14,8 +14,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.layout import ATTESTATIONS_FOLDER, PACKETS, POLICY_FOLDER, REFINEMENTS
-from workpacket.shell.base.policy import trust_path
-from workpacket.shell.base.revision import find_base
+from workpacket.shell.base import find_base, trust_path
 
 # Besides the log, on which every check rests: as folders, with everything below them.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))

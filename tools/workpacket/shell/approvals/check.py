@@ -25,10 +25,9 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.instants import CLOCK_SKEW, write_instant
+from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
@@ -37,24 +36,19 @@ from workpacket.git.history import line_times
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
-from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
-from workpacket.shell.approvals.envelopes import logged_packets, read_file
-from workpacket.shell.approvals.events import gates_asked
+from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
+from workpacket.shell.approvals.event_approvals import Memory, envelope_key, spoken_against
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import (
-    ACTIVATION_GATE,
-    POLICY_MATTER,
-    policy_files,
-    refinement_of,
-)
-from workpacket.shell.approvals.verdict_cache import Memory, envelope_key, spoken_against
-from workpacket.shell.base.revision import policy_at, tree_at
+from workpacket.shell.approvals.subject import policy_files, refinement_of
+from workpacket.shell.approvals.uses import gates_asked
+from workpacket.shell.base import policy_at, tree_at
 from workpacket.text.source import Source
 from workpacket.value import replace
 

@@ -22,8 +22,7 @@ from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import OPERATOR, POLICY_GATE
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject
@@ -35,14 +34,14 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
-from workpacket.lifecycle.gates import terms_in
+from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
 from workpacket.model.layout import ATTESTATIONS_FOLDER, AUDIT_PATH, LOG_FOLDER, envelope_name, envelope_path
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
+from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import free_token
-from workpacket.shell.base.revision import unanchored
+from workpacket.shell.base import unanchored
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace

@@ -1,24 +1,45 @@
 """Whether an event of the log had the approval that it rests on: asked by the gates of waivers, and by every check.
 
 The event is judged as of the moment when it came onto the base (`approvals.facts`), from the envelopes that it names.
+
+Reading ahead what the judgement of many events will ask for: all commits by two calls of git, contents in batches.
+
+The line of the base says what each commit held where (`base_line`). A name of which it knows nothing, such as one of a
+commit that the base does not have, is looked up by git itself.
+
+What `check` found sound before, so that ten thousand approvals are not judged again for the sake of one.
+
+An event that is on the base is judged as of the commit that brought it, which never changes. What its verdict follows
+from besides can be named (`_keys`): the events of its packet and the commits that brought them, the envelopes that
+speak of the packet or revoke one that does, which of the bases that these saw are part of the base's history, who
+committed the files of the packet first, the keys that are revoked today, the first commit of the repository. As long
+as all of that is the same, nothing that spoke for the packet can have stopped doing so, and nothing new speaks
+against it.
+
+Only soundness is remembered: what was refused is judged again each time, as is every event that the base does not
+hold, and every token that the policy takes for a signature. CI (`check --base`, `check --no-cache`) and `approvals
+verify` have no such memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import GatePolicy
-from workpacket.approvals.policy_files import read_policy_files
+from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.gates import OPTIONAL_GATES
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import envelope_name
-from workpacket.shell.approvals.events import gates_asked
+from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.facts import Approvals, gate_policy
-from workpacket.shell.base.revision import policy_at
+from workpacket.shell.approvals.subject import spec_places
+from workpacket.shell.approvals.uses import gates_asked
+from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, policy_at, read_ahead
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
@@ -82,3 +103,143 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
             yield Refusal("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
+
+
+_MATTERS = (REFINEMENTS, PACKETS)
+
+
+def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
+    """The events that had to pass a gate; everything that the base holds about them has been read afterwards."""
+    repository = approvals.repository
+    line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
+    befores = dict.fromkeys(approvals.policy_commit(event) for event in consuming)
+    read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in OF_EVERY_JUDGEMENT), line)
+    policies = {before: policy_at(repository, before).policy for before in befores}
+    events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
+    read_ahead(repository, _matters(approvals, events), line)
+    specifications = list(_specifications(approvals, events))
+    read_ahead(repository, specifications, _line(approvals, *(name.partition(":")[2] for name in specifications)))
+    return events
+
+
+def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
+    commit = approvals.base.commit
+    return base_line(approvals.repository, commit, *dict.fromkeys(paths)) if commit and paths else None
+
+
+def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
+    """The files of packets as the commits held them that settled their events."""
+    for event in events:
+        settled = approvals.settled(event)
+        if settled is not None:
+            commit, _, _ = settled
+            packet = event.packet
+            for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
+                yield f"{commit}:{path}"
+
+
+def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
+    """Where the specifications may lie, which their pointers say."""
+    for before in {settled[1] for event in events if (settled := approvals.settled(event)) is not None}:
+        read = partial(committed, approvals.repository, before)
+        yield from (f"{before}:{path}" for path in spec_places(read))
+
+
+class Memory:
+    """`known` are keys of what was sound before, `sound` those of what is sound now."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self.known = frozenset(known)
+        self.sound: set[str] = set()
+
+    def holds(self, key: str) -> bool:
+        if key in self.known:
+            self.sound.add(key)
+            return True
+        return False
+
+
+def envelope_key(file: EnvelopeFile) -> str:
+    """Whether an envelope is sound in itself follows from its name and its bytes."""
+    return hashlib.sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest()
+
+
+def spoken_against(
+    approvals: Approvals, events: list[LogEvent], memory: Memory | None
+) -> Iterator[tuple[LogEvent, Refusal]]:
+    """All that speaks against what these events rest on, each with its event."""
+    keys = _keys(approvals, events) if memory is not None else {}
+    doubted: set[str] = set()
+    waiting = [
+        event
+        for event in events
+        if memory is None or approvals.settled(event) is None or not memory.holds(keys.get(event.packet, ""))
+    ]
+    for event in events_at_gates(approvals, waiting):
+        refusals, by_clock = _judged(approvals, event)
+        if refusals or by_clock or POLICY_GATE in _gates(approvals, event):
+            doubted.add(event.packet if approvals.settled(event) is not None else "")
+        yield from ((event, refusal) for refusal in refusals)
+    if memory is not None:
+        memory.sound.update(key for packet, key in keys.items() if packet not in doubted)
+
+
+def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Refusal], bool]:
+    """With whether the verdict on this one event asked the clock."""
+    before, approvals.by_clock = approvals.by_clock, False
+    refusals = list(rested_upon(approvals, event))
+    asked = approvals.by_clock
+    approvals.by_clock = before or asked
+    return refusals, asked
+
+
+def _gates(approvals: Approvals, event: LogEvent) -> tuple[str, ...]:
+    return gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy)
+
+
+def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
+    """By packet; none where the log does not hold together, or nobody is trusted."""
+    if not isinstance(approvals.trusted, Trusted):
+        return {}
+    revoked = hashlib.sha256(approvals.base.policy.revoked_keys or b"").hexdigest()
+    everywhere = (approvals.base.root_commit, approvals.base.policy.revoked_keys is None, revoked)
+    envelopes = _Envelopes(approvals)
+    keys = {}
+    for packet in dict.fromkeys(event.packet for event in events):
+        log = approvals.log(packet)
+        if log.findings:
+            continue
+        arrived = approvals.arrivals(packet)
+        brought = sorted((event.id, arrived.get(event.path)) for event in log.events)
+        named = {envelope_name(digest) for event in log.events for digest in event.attest}
+        paths = (*refinement_paths(packet), *packet_paths(packet))
+        authors = [sorted(approvals.first_authors.of(path)) for path in paths]
+        rests_on = ("packet", packet, everywhere, brought, envelopes.about(packet, named), authors)
+        keys[packet] = hashlib.sha256(repr(rests_on).encode("utf-8", "surrogateescape")).hexdigest()
+    return keys
+
+
+class _Envelopes:
+    """All envelopes, found by packet and by what they revoke."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self._bases = approvals.known_bases
+        self._claims = approvals.claims
+        self._digests = {file.name: hashlib.sha256(file.data).hexdigest() for file in approvals.envelopes}
+        self._by_packet: dict[str, set[str]] = {}
+        self._revoking: dict[str, set[str]] = {}
+        for name, said in self._claims.items():
+            self._by_packet.setdefault(said.packet, set()).add(name)
+            for subject in said.subjects if said.decision == "revoke" else ():
+                self._revoking.setdefault(subject.sha256, set()).add(name)
+
+    def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
+        """Those that speak of the packet, those named, and those that revoke one of these: name, digest, and whether
+        the base that it saw is known. What is named and not here, or cannot be read, is told as that."""
+        own = self._by_packet.get(packet, set()).union(named)
+        own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
+        return [(name, self._digests.get(name, ""), self._saw_known_base(name)) for name in sorted(own)]
+
+    def _saw_known_base(self, name: str) -> bool:
+        said = self._claims.get(name)
+        return said is not None and said.base in self._bases

@@ -15,13 +15,11 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
-from workpacket.approvals.instants import read_instant
-from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy
-from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.opening import EnvelopeFile, Selection
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.selection import Selection
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
@@ -31,26 +29,36 @@ from workpacket.lifecycle.gates import terms_of, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
-from workpacket.shell.approvals.envelope_index import others_than
 from workpacket.shell.approvals.envelopes import (
+    others_than,
     read_attestations,
     read_file,
     read_packet_log,
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.events import FirstAuthors, consumed_subjects, packet_log, parties_of
 from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
-from workpacket.shell.approvals.uses import TokenHistory, consumptions, legacy_uses, policy_changes, token_history
-from workpacket.shell.base.policy import judge_pin, remember
-from workpacket.shell.base.revision import (
+from workpacket.shell.approvals.uses import (
+    FirstAuthors,
+    TokenHistory,
+    consumed_subjects,
+    consumptions,
+    legacy_uses,
+    packet_log,
+    parties_of,
+    policy_changes,
+    token_history,
+)
+from workpacket.shell.base import (
     Base,
     committed,
     committed_file,
     find_base,
     first_seen,
+    judge_pin,
     known_to,
     policy_at,
+    remember,
     unanchored,
 )
 from workpacket.shell.transactions.safe_paths import Tree

@@ -125,7 +125,7 @@ class Cache:
         self._write("INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?)", list(rows))
 
     def sound(self) -> Iterator[str]:
-        """The keys of the approvals that were found sound (`shell/approvals/verdict_cache.py`)."""
+        """The keys of the approvals that were found sound (`shell/approvals/event_approvals.py`)."""
         return (key for (key,) in self._all("SELECT key FROM sound"))
 
     def remember_sound(self, keys: Iterable[str], *, in_use: int) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from workpacket.approvals.checkpoints import judge_signature
-from workpacket.approvals.instants import read_instant
-from workpacket.approvals.policy_files import Trusted, read_policy_files
+from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
@@ -25,9 +25,8 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
-from workpacket.shell.base.policy import judge_pin
-from workpacket.shell.base.revision import Base, find_base, first_seen, policy_at, unanchored
-from workpacket.shell.keys.own_key import OwnKey, sign
+from workpacket.shell.base import Base, find_base, first_seen, judge_pin, policy_at, unanchored
+from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 
 
