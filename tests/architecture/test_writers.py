@@ -18,7 +18,7 @@ WRITERS = {
     "cli/new_file.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
-    "shell/checking/cache.py": "the cache, in the git directory",
+    "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
     "shell/transactions/locks.py": "the lock, in the git directory",

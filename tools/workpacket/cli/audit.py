@@ -20,7 +20,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.audit import AuditInput, gather_audit
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 
 _BY_ENDING = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": "text"}
 # An earlier report is replaced; anything else that has the name stays.

@@ -39,7 +39,7 @@ from workpacket.model.reasons import Reason
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base import known_to
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.gathering import gather
@@ -206,7 +206,7 @@ class _Signed(Value):
 
 def _signed(repository: Repository, now: str) -> _Signed:
     with open_approvals(repository, None, Moment(now, "", "")) as approvals:
-        findings = check_approvals(approvals)
+        findings = check_approvals(approvals, NO_CACHE)
         if approvals.base.commit:
             findings += append_only(approvals)
         trusted = approvals.trusted

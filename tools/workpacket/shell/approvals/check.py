@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from hashlib import sha256
 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
@@ -44,11 +45,12 @@ from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
-from workpacket.shell.approvals.event_approvals import Memory, envelope_key, spoken_against
+from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import policy_files, refinement_of
 from workpacket.shell.approvals.uses import gates_asked
 from workpacket.shell.base import policy_at, tree_at
+from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -112,24 +114,25 @@ STALE = frozenset(
 )
 
 
-def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[Finding]:
-    """All findings but those of the append-only rule. What the `memory` holds to be sound is not judged again."""
-    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, memory)]
+def check_approvals(approvals: Approvals, cache: Cache) -> list[Finding]:
+    """All findings but those of the append-only rule. What the cache holds to be sound is not judged again."""
+    packets = logged_packets(approvals.tree)
+    cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
+    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
         findings += _changed_policy(approvals)
     activated: dict[str, Mapping[str, Json]] = {}
-    packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
-    logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
+    logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
-    # Of all events: what lies before a commit on the line is no part of what is remembered of a verdict.
+    # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):
             activated[event.packet] = named
-    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, memory))
+    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
@@ -152,15 +155,14 @@ def _governed(approvals: Approvals) -> bool:
     return b"approvals" in (approvals.base.policy.policy or b"")
 
 
-def _unsound(files: Iterable[EnvelopeFile], memory: Memory | None) -> Iterator[Refusal]:
-    for file in files:
-        key = envelope_key(file) if memory is not None else ""
-        if memory is not None and memory.holds(key):
-            continue
-        refusals = list(_against(file))
-        if memory is not None and not refusals:
-            memory.sound.add(key)
-        yield from refusals
+def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Refusal]:
+    """Whether an envelope is sound in itself follows from its name and its bytes."""
+    keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
+    known = cache.recall("sound", keys)
+    refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
+    cache.keep("sound", ((key, "") for key, against in refusals.items() if not against))
+    for against in refusals.values():
+        yield from against
 
 
 def _against(file: EnvelopeFile) -> Iterator[Refusal]:

@@ -1,14 +1,7 @@
-"""Reading what a gate rests on from the work tree: envelopes, the log of a packet, the files that are approved.
+"""What a gate rests on, read from the work tree: envelopes, the log of a packet, the files that are approved.
 
 Every component of a path is opened without following links. A name that could not be an envelope or an event is passed
 on without being opened; the layers below say what is wrong with it.
-
-What each envelope claims to be about, remembered: so that one gate of one packet need not read all envelopes.
-
-The name of an envelope is the digest of its bytes, so what is known of a name holds for ever: a file with other bytes
-is no envelope. Only what is left out is decided by this memory; whatever counts is read and verified as ever, and an
-envelope that is not known is read. It lies in the person's own folder beside the policy last seen, not in the
-repository, where a no could be hidden by whoever writes there. `approvals verify` and `check` never ask it.
 """
 
 from __future__ import annotations
@@ -16,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 from workpacket import __version__
@@ -28,7 +20,8 @@ from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_PREFIX
-from workpacket.shell.base import Base, keep, settings_folder, tree_at
+from workpacket.shell.base import Base, settings_folder, tree_at
+from workpacket.shell.cache import Cache
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.shell.transactions.storage import changing_nothing, platform_storage
 
@@ -114,8 +107,9 @@ def read_file(tree: Tree, path: str) -> bytes | None:
     return None if found is None else found.data
 
 
-_HEADER = f"workpacket {__version__}: what envelopes claim"
 _NOTHING = "-"
+# Up to here it takes less time to read all envelopes than to open the cache.
+_FEW = 20
 
 
 class EnvelopeClaim(NamedTuple):
@@ -126,18 +120,30 @@ class EnvelopeClaim(NamedTuple):
     revokes: str
 
 
-def known_claims(root_commit: str) -> dict[str, EnvelopeClaim]:
-    """By digest of the envelope. What is damaged, or of another version, counts as unknown."""
+def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
+    """The envelopes that are neither about the packet, nor named by its events, nor revoke one of these.
+
+    The name of an envelope is the digest of its bytes, so what is known of a name holds for ever. Only what is left out
+    rests on the cache: what counts is read and verified every time, as is every envelope that is not known yet. The
+    cache lies in the person's own folder; in the repository, someone who writes there could hide a rejection.
+    """
+    present = envelope_digests(tree, base)
+    if len(present) <= _FEW:
+        return frozenset()
+    cache = Cache(str(settings_folder()), __version__, ("claims", base.root_commit))
     try:
-        lines = _path(root_commit).read_text("ascii").split("\n")
-    except (OSError, UnicodeDecodeError):
-        return {}
-    rows = (line.split(" ") for line in lines[1:]) if lines[0] == _HEADER else ()
-    return {row[0]: EnvelopeClaim(*row[1:]) for row in rows if len(row) == 4}
+        claims = {digest: EnvelopeClaim(*text.split(" ")) for digest, text in cache.recall("claim", present).items()}
+        if len(claims) < len(present):
+            learned = dict(_claims_in(with_those_of_base(read_attestations(tree, claims), base, claims)))
+            cache.keep("claim", ((digest, " ".join(claim)) for digest, claim in learned.items()))
+            claims |= learned
+    finally:
+        cache.close()
+    return frozenset(claims.keys() - _concerning(packet, named, claims))
 
 
-def claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
-    """What can be remembered of these: nothing of a file whose bytes are not those that its name says."""
+def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
+    """What can be kept of these: nothing of a file whose bytes are not those that its name says."""
     for file in files:
         digest = file.name.partition(".")[0]
         if hashlib.sha256(file.data).hexdigest() == digest:
@@ -150,26 +156,7 @@ def claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClai
                 yield digest, EnvelopeClaim(said.packet, said.gate, _NOTHING)
 
 
-def remember_claims(root_commit: str, claims: Mapping[str, EnvelopeClaim]) -> bool:
-    rows = (" ".join((digest, *claim)) for digest, claim in sorted(claims.items()))
-    return keep(_path(root_commit), "\n".join((_HEADER, *rows)).encode())
-
-
-def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """The envelopes that are neither about the packet, nor named by its events, nor revoke one of these."""
-    present = envelope_digests(tree, base)
-    claims = known_claims(base.root_commit)
-    known = claims.keys() & present
-    if len(known) < len(present):
-        unknown = with_those_of_base(read_attestations(tree, known), base, known)
-        learned = dict(claims_in(unknown))
-        claims |= learned
-        known |= learned.keys()
-        remember_claims(base.root_commit, claims)
-    return frozenset(known - concerning(packet, named, claims))
-
-
-def concerning(packet: str, named: Iterable[str], claims: Mapping[str, EnvelopeClaim]) -> frozenset[str]:
+def _concerning(packet: str, named: Iterable[str], claims: Mapping[str, EnvelopeClaim]) -> frozenset[str]:
     gate = POLICY_GATE if packet == POLICY_MATTER else ""
     own = {digest for digest, claim in claims.items() if claim.packet == packet or claim.gate == gate} | set(named)
     revoking = (
@@ -178,7 +165,3 @@ def concerning(packet: str, named: Iterable[str], claims: Mapping[str, EnvelopeC
         if claim.revokes != _NOTHING and not own.isdisjoint(claim.revokes.split(","))
     )
     return frozenset(own.union(revoking))
-
-
-def _path(root_commit: str) -> Path:
-    return settings_folder() / "envelopes" / root_commit

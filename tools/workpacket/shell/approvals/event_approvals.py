@@ -29,7 +29,6 @@ from functools import partial
 
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.refusal import Refusal
 from workpacket.lifecycle.added_gates import STANDARD
@@ -40,6 +39,7 @@ from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.approvals.subject import spec_places
 from workpacket.shell.approvals.uses import gates_asked
 from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, policy_at, read_ahead
+from workpacket.shell.cache import Cache
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
@@ -145,43 +145,22 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
         yield from (f"{before}:{path}" for path in spec_places(read))
 
 
-class Memory:
-    """`known` are keys of what was sound before, `sound` those of what is sound now."""
+def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Refusal]]:
+    """All that speaks against what these events rest on, each with its event.
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        self.known = frozenset(known)
-        self.sound: set[str] = set()
-
-    def holds(self, key: str) -> bool:
-        if key in self.known:
-            self.sound.add(key)
-            return True
-        return False
-
-
-def envelope_key(file: EnvelopeFile) -> str:
-    """Whether an envelope is sound in itself follows from its name and its bytes."""
-    return hashlib.sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest()
-
-
-def spoken_against(
-    approvals: Approvals, events: list[LogEvent], memory: Memory | None
-) -> Iterator[tuple[LogEvent, Refusal]]:
-    """All that speaks against what these events rest on, each with its event."""
-    keys = _keys(approvals, events) if memory is not None else {}
+    What the cache holds to be sound is not judged again. An event that the base does not hold is judged every time, as
+    is one whose verdict asked the clock.
+    """
+    keys = _keys(approvals, events) if cache.is_open else {}
+    known = cache.recall("sound", keys.values())
     doubted: set[str] = set()
-    waiting = [
-        event
-        for event in events
-        if memory is None or approvals.settled(event) is None or not memory.holds(keys.get(event.packet, ""))
-    ]
+    waiting = [event for event in events if approvals.settled(event) is None or keys.get(event.packet) not in known]
     for event in events_at_gates(approvals, waiting):
         refusals, by_clock = _judged(approvals, event)
         if refusals or by_clock or POLICY_GATE in _gates(approvals, event):
             doubted.add(event.packet if approvals.settled(event) is not None else "")
         yield from ((event, refusal) for refusal in refusals)
-    if memory is not None:
-        memory.sound.update(key for packet, key in keys.items() if packet not in doubted)
+    cache.keep("sound", ((key, "") for packet, key in keys.items() if packet not in doubted and key not in known))
 
 
 def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Refusal], bool]:
