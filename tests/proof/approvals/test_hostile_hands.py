@@ -408,7 +408,7 @@ def test_a_path_that_looks_like_a_commit_settles_no_event(story: Story) -> None:
     git(story.root, "branch", "--force", "main", "work")
     story.write(event.path, held)
     with open_approvals(story.repository, "work", moment_in(timedelta(days=20))) as approvals:
-        assert approvals.settled(event) is None
+        assert not approvals.place(event).brought_by
         assert "approval_expired" in codes(approvals.verdict(WP, "activation", event))
 
 

@@ -25,6 +25,7 @@ import hashlib
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -148,6 +149,23 @@ _LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
 _FEW = 8
 
 
+class Place(Value):
+    """Where one judgement reads policy and specification, and as of when.
+
+    Of a file that the base holds, it is the commit before the one that brought it, at that commit's time: what was
+    right by the policy of its day stays right. Of every other file it is the base as it is, now.
+    """
+
+    repository: Repository
+    policy_commit: str
+    brought_by: str = ""
+    on_base_since: datetime | None = None
+
+    @property
+    def policy(self) -> PolicyFiles:
+        return policy_at(self.repository, self.policy_commit)
+
+
 class Base(Value):
     """`commit` is '' where there is no base yet; `chosen` says that somebody named it instead of leaving it to us."""
 
@@ -169,6 +187,15 @@ class Base(Value):
             if identity is not None:
                 raise missing_object(identity, REVOKED_PATH)
         return files
+
+    def place_of(self, path: str, folder: str) -> Place:
+        """Where to judge the file, which is in this folder of write-once files."""
+        arrived = first_seen(self.repository, self.commit, folder).get(path)
+        if arrived is None:
+            return Place(self.repository, self.commit)
+        commit, time = arrived
+        before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
+        return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC))
 
     @property
     def policy_files(self) -> dict[str, bytes]:
@@ -232,6 +259,7 @@ def root_commit(repository: Repository, commit: str) -> str:
     return answer.text.strip()
 
 
+@lru_cache(maxsize=_MANY)
 def policy_at(repository: Repository, commit: str) -> PolicyFiles:
     """The policy files of the commit; the specification, which is asked for next, is read by the same call."""
     if commit:

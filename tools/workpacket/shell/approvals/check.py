@@ -48,8 +48,7 @@ from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, 
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import policy_files, refinement_of
-from workpacket.shell.approvals.uses import gates_asked
-from workpacket.shell.base import policy_at, tree_at
+from workpacket.shell.base import tree_at
 from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -63,18 +62,19 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Find
     # Of a commit that lies ahead of the clock, the clock decides until when it does.
     approvals.by_clock |= max(latest.values(), default=0) > approvals.now.timestamp()
     for event in events:
-        settled = approvals.settled(event)
-        if settled is None:
+        place = approvals.place(event)
+        said = place.on_base_since
+        if said is None:
             continue
-        commit, _, said = settled
-        later = datetime.fromtimestamp(latest[commit], UTC)
+        later = datetime.fromtimestamp(latest[place.brought_by], UTC)
         if later - said <= CLOCK_SKEW:
             continue
-        for gate in gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy):
+        for gate in approvals.gates(event):
             against = _only_then(approvals, event, gate, later)
             if against:
-                what = f"{commit[:12]}, which brought it, says {write_instant(said)}, but a commit before it says"
-                message = f"{what} {write_instant(later)}, and by then: {', '.join(against)}"
+                commit = f"{place.brought_by[:12]}, which brought it, says {write_instant(said)}"
+                then = f"a commit before it says {write_instant(later)}, and by then: {', '.join(against)}"
+                message = f"{commit}, but {then}"
                 yield Finding("use_backdated", "warning", event.path, 0, 0, message)
 
 

@@ -21,7 +21,6 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_PREFIX
 from workpacket.shell.base import Base, settings_folder, tree_at
-from workpacket.shell.cache import Cache
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.shell.transactions.storage import changing_nothing, platform_storage
 
@@ -130,6 +129,8 @@ def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> fr
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:
         return frozenset()
+    from workpacket.shell.cache import Cache
+
     cache = Cache(str(settings_folder()), __version__, ("claims", base.root_commit))
     try:
         claims = {digest: EnvelopeClaim(*text.split(" ")) for digest, text in cache.recall("claim", present).items()}

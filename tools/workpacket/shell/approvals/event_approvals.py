@@ -37,8 +37,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.approvals.subject import spec_places
-from workpacket.shell.approvals.uses import gates_asked
-from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, policy_at, read_ahead
+from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, read_ahead
 from workpacket.shell.cache import Cache
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
@@ -46,8 +45,8 @@ _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Refusal]:
     """All that speaks against the approvals of this event; nothing where it needs none."""
-    policy = policy_at(approvals.repository, approvals.policy_commit(event))
-    asked = gates_asked(event, policy.policy)
+    policy = approvals.place(event).policy
+    asked = approvals.gates(event)
     if not asked:
         return
     complete = True
@@ -77,7 +76,7 @@ def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFil
 
 def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> bool:
     """Whether the base had the event before anybody could approve: what was so at the anchor is taken over."""
-    if approvals.settled(event) is None:
+    if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
     return isinstance(trusted, tuple) and {each.code for each in trusted} <= _NOBODY_YET
@@ -112,10 +111,9 @@ def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list
     """The events that had to pass a gate; everything that the base holds about them has been read afterwards."""
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
-    befores = dict.fromkeys(approvals.policy_commit(event) for event in consuming)
+    befores = dict.fromkeys(approvals.place(event).policy_commit for event in consuming)
     read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in OF_EVERY_JUDGEMENT), line)
-    policies = {before: policy_at(repository, before).policy for before in befores}
-    events = [event for event in consuming if gates_asked(event, policies[approvals.policy_commit(event)])]
+    events = [event for event in consuming if approvals.gates(event)]
     read_ahead(repository, _matters(approvals, events), line)
     specifications = list(_specifications(approvals, events))
     read_ahead(repository, specifications, _line(approvals, *(name.partition(":")[2] for name in specifications)))
@@ -130,9 +128,8 @@ def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
 def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
     """The files of packets as the commits held them that settled their events."""
     for event in events:
-        settled = approvals.settled(event)
-        if settled is not None:
-            commit, _, _ = settled
+        commit = approvals.place(event).brought_by
+        if commit:
             packet = event.packet
             for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
                 yield f"{commit}:{path}"
@@ -140,7 +137,7 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
     """Where the specifications may lie, which their pointers say."""
-    for before in {settled[1] for event in events if (settled := approvals.settled(event)) is not None}:
+    for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
 
@@ -154,11 +151,13 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())
     doubted: set[str] = set()
-    waiting = [event for event in events if approvals.settled(event) is None or keys.get(event.packet) not in known]
+    waiting = [
+        event for event in events if not approvals.place(event).brought_by or keys.get(event.packet) not in known
+    ]
     for event in events_at_gates(approvals, waiting):
         refusals, by_clock = _judged(approvals, event)
-        if refusals or by_clock or POLICY_GATE in _gates(approvals, event):
-            doubted.add(event.packet if approvals.settled(event) is not None else "")
+        if refusals or by_clock or POLICY_GATE in approvals.gates(event):
+            doubted.add(event.packet if approvals.place(event).brought_by else "")
         yield from ((event, refusal) for refusal in refusals)
     cache.keep("sound", ((key, "") for packet, key in keys.items() if packet not in doubted and key not in known))
 
@@ -170,10 +169,6 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Refusal], bool]
     asked = approvals.by_clock
     approvals.by_clock = before or asked
     return refusals, asked
-
-
-def _gates(approvals: Approvals, event: LogEvent) -> tuple[str, ...]:
-    return gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy)
 
 
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:

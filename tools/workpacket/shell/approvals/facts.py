@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
@@ -37,12 +37,13 @@ from workpacket.shell.approvals.envelopes import (
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
+from workpacket.shell.approvals.subject import ApprovalSubject, matter_of, spec_in_force
 from workpacket.shell.approvals.uses import (
     FirstAuthors,
     TokenHistory,
     consumed_subjects,
     consumptions,
+    gates_asked,
     legacy_uses,
     packet_log,
     parties_of,
@@ -51,26 +52,17 @@ from workpacket.shell.approvals.uses import (
 )
 from workpacket.shell.base import (
     Base,
+    Place,
     committed,
     committed_file,
     find_base,
     first_seen,
     judge_pin,
     known_to,
-    policy_at,
     remember,
     unanchored,
 )
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.value import Value
-
-
-class Place(Value):
-    """Where policy, specification and packet of one judgement are read: now, or at a commit that settled it."""
-
-    policy_commit: str
-    read: Reader
-    on_base_since: datetime | None
 
 
 class Approvals:
@@ -87,6 +79,7 @@ class Approvals:
         self.now = now
         self.by_clock = False  # whether any verdict rests on what time it is
         self._logs: dict[str, Log] = {}
+        self._places: dict[str, Place] = {}
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:
@@ -178,9 +171,14 @@ class Approvals:
         more: tuple[EnvelopeFile, ...] = (),
     ) -> GateFacts:
         """`more` are envelopes that are not written yet."""
-        place = self._place(consumer)
-        policy = policy_at(self.repository, place.policy_commit)
-        matter = matter_of(place.read, self.tree, packet, gate)
+        place = self.place(consumer)
+        policy = place.policy
+        read = (
+            partial(committed_file, self.repository, place.brought_by)
+            if place.brought_by
+            else partial(read_file, self.tree)
+        )
+        matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
             terms = terms_of(consumer, gate)
         log = self.log(packet)
@@ -227,30 +225,28 @@ class Approvals:
             consumer=consumer,
         )
 
-    def policy_commit(self, consumer: LogEvent) -> str:
-        """The commit whose policy decides about this event."""
-        return self._place(consumer).policy_commit
+    def place(self, event: LogEvent | None) -> Place:
+        """Which policy judges the event, and as of when: the answer to nearly every question about a verdict.
 
-    def settled(self, event: LogEvent) -> tuple[str, str, datetime] | None:
-        """The base commit that brought the event, the name of the one before, and the time; None before that."""
-        arrived = self.arrivals(event.packet).get(event.path)
-        if arrived is None:
-            return None
-        commit, time = arrived
-        before = commit if commit == self.base.root_commit else f"{commit}^1"
-        return commit, before, datetime.fromtimestamp(time, UTC)
+        None is an event that is yet to be written.
+        """
+        if event is None:
+            return Place(self.repository, self.base.commit)
+        if event.id not in self._places:
+            self._places[event.id] = self.base.place_of(event.path, self._log_folder(event.packet))
+        return self._places[event.id]
+
+    def gates(self, event: LogEvent) -> tuple[str, ...]:
+        """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
+        return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
         """When events came onto the base: at least those of the packet."""
-        folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
-        return first_seen(self.repository, self.base.commit, folder)
+        return first_seen(self.repository, self.base.commit, self._log_folder(packet))
 
-    def _place(self, consumer: LogEvent | None) -> Place:
-        settled = self.settled(consumer) if consumer is not None else None
-        if settled is None:
-            return Place(self.base.commit, partial(read_file, self.tree), None)
-        commit, before, since = settled
-        return Place(before, partial(committed_file, self.repository, commit), since)
+    def _log_folder(self, packet: str) -> str:
+        """For questions about one packet its part of the history is enough."""
+        return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 
 @contextmanager

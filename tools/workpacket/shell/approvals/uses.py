@@ -40,7 +40,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.subject import ApprovalSubject
-from workpacket.shell.base import known_to, lifecycle_of, policy_at, tree_at
+from workpacket.shell.base import known_to, lifecycle_of, tree_at
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.source import Source
 
@@ -91,7 +91,7 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
     for event in log.events:
         if not event.attest:
             continue
-        gates = gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy)
+        gates = approvals.gates(event)
         if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
             continue
         for digest in event.attest:
@@ -286,7 +286,7 @@ def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subj
 
 
 def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
-    """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
+    """The gates that the event has to pass by this policy."""
     if not event.moves_lane and event.type not in CONSUMING:
         return ()
     return gates_of(event, lifecycle_of(policy or b""))

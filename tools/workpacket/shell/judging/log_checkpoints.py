@@ -7,7 +7,6 @@ that commit; one that is not, by the policy of the base and now. Revocation is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from workpacket.approvals.checkpoints import judge_signature
 from workpacket.approvals.encodings import read_instant
@@ -25,7 +24,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
-from workpacket.shell.base import Base, find_base, first_seen, judge_pin, policy_at, unanchored
+from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored
 from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 
@@ -47,26 +46,18 @@ class Judge:
         return self.signed(event, armored)
 
     def signed(self, event: LogEvent, armored: bytes) -> Vouching:
-        commit, judged = self._settled(signature_path(event.id))
+        place = self._base.place_of(signature_path(event.id), CHECKPOINTS_FOLDER)
         message = self._files.get(event.path) or event.encode()
-        return judge_signature(message, armored, self._trusted(commit), read_instant(event.at), judged)
+        judged_at = place.on_base_since or self._now
+        return judge_signature(message, armored, self._trusted(place), read_instant(event.at), judged_at)
 
-    def _settled(self, path: str) -> tuple[str, datetime]:
-        """The commit whose policy decides, and the time at which it does."""
-        base = self._base
-        arrived = first_seen(base.repository, base.commit, CHECKPOINTS_FOLDER).get(path)
-        if arrived is None:
-            return base.commit, self._now
-        commit, time = arrived
-        return (commit if commit == base.root_commit else f"{commit}^1"), datetime.fromtimestamp(time, UTC)
-
-    def _trusted(self, commit: str) -> Trusted | tuple[Refusal, ...]:
+    def _trusted(self, place: Place) -> Trusted | tuple[Refusal, ...]:
         pin = judge_pin(self._base)
         if isinstance(pin, Refusal):
             return (pin,)
         if self._base.policy.policy is None:
             return (unanchored(self._base),)
-        return read_policy_files(policy_at(self._base.repository, commit), self._base.policy.revoked_keys)
+        return read_policy_files(place.policy, self._base.policy.revoked_keys)
 
 
 def make_checkpoint(
