@@ -21,7 +21,7 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers decide encodings envelope facts fields keys legacy opening policy primitives refusal sshsig "
+    "allowed_signers decide encodings envelope facts fields keys legacy opening policy primitives sshsig "
     "statement trust verify"
 )
 GROUPS = (

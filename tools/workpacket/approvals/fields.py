@@ -14,7 +14,7 @@ import json
 import re
 from typing import Final, NoReturn
 
-from workpacket.approvals.refusal import RefusalError
+from workpacket.errors import WorkpacketError
 
 _MISSING: Final = object()
 
@@ -108,9 +108,9 @@ _LONGEST_NUMBER = 16
 
 
 def load_json(data: bytes) -> object:
-    """The value of a JSON text; raises `Refused`."""
+    """The value of a JSON text; raises `WorkpacketError`."""
     if len(data) > LARGEST_BYTES:
-        raise RefusalError("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
+        raise WorkpacketError("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -120,19 +120,19 @@ def load_json(data: bytes) -> object:
             parse_constant=_not_exact,
         )
     except UnicodeDecodeError as fault:
-        raise RefusalError("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
+        raise WorkpacketError("approval_not_json", f"the byte at offset {fault.start} is not UTF-8") from None
     except RecursionError:
-        raise RefusalError("approval_not_json", "the JSON is nested too deeply") from None
+        raise WorkpacketError("approval_not_json", "the JSON is nested too deeply") from None
     except json.JSONDecodeError as fault:
         place = f"line {fault.lineno}, column {fault.colno}"
-        raise RefusalError("approval_not_json", f"not JSON at {place}: {fault.msg}") from None
+        raise WorkpacketError("approval_not_json", f"not JSON at {place}: {fault.msg}") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise RefusalError("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
+            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
         table[key] = value
     return table
 
@@ -144,4 +144,4 @@ def _exact(digits: str) -> int:
 
 
 def _not_exact(text: str) -> NoReturn:
-    raise RefusalError("approval_not_json", f"the number {text[:40]} is not an exact integer")
+    raise WorkpacketError("approval_not_json", f"the number {text[:40]} is not an exact integer")

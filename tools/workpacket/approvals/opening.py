@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from workpacket.approvals.envelope import Envelope, pae, read_envelope
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature
 from workpacket.approvals.statement import Statement, read_statement
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 
@@ -22,17 +22,17 @@ class Parts(Value):
     """What is in a sound envelope, each part readable or not."""
 
     envelope: Envelope
-    signature: SshSignature | Refusal
-    statement: Statement | Refusal
+    signature: SshSignature | Problem
+    statement: Statement | Problem
 
     @cached_property
-    def unreadable(self) -> tuple[Refusal, ...]:
-        return tuple(part for part in (self.signature, self.statement) if isinstance(part, Refusal))
+    def unreadable(self) -> tuple[Problem, ...]:
+        return tuple(part for part in (self.signature, self.statement) if isinstance(part, Problem))
 
     @cached_property
-    def broken(self) -> Refusal | None:
+    def broken(self) -> Problem | None:
         """What is wrong with a readable signature over the statement's bytes."""
-        if isinstance(self.signature, Refusal):
+        if isinstance(self.signature, Problem):
             return None
         return check_signature(self.signature, pae(self.envelope.payload))
 
@@ -44,16 +44,16 @@ class EnvelopeFile(Value):
     data: bytes
 
     @cached_property
-    def parts(self) -> Parts | Refusal:
+    def parts(self) -> Parts | Problem:
         envelope = read_envelope(self.name, self.data)
-        if isinstance(envelope, Refusal):
+        if isinstance(envelope, Problem):
             return envelope
         return Parts(envelope, read_signature(envelope.signature), read_statement(envelope.payload))
 
     @property
     def claim(self) -> Statement | None:
         """What it says, believed or not; None if that cannot be read."""
-        if isinstance(self.parts, Refusal) or isinstance(self.parts.statement, Refusal):
+        if isinstance(self.parts, Problem) or isinstance(self.parts.statement, Problem):
             return None
         return self.parts.statement
 

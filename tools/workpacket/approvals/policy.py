@@ -32,10 +32,10 @@ from typing import Literal, get_args
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY, Subject
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
+from workpacket.problem import Location, Problem
 from workpacket.value import Value
 
 Hardware = Literal["none", "touch", "pin"]
@@ -76,7 +76,7 @@ class Policy(Value):
         return principal in self.roles.get(role, frozenset())
 
 
-def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
     """The `[approvals]` table of a policy file; its other tables belong to others."""
     from workpacket.text.toml_strict import plain_toml
 
@@ -84,17 +84,19 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[R
         # The bare values, not the tree of nodes: there a date is text, and here it is a fault.
         document = plain_toml(data.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        return (Refusal("policy_malformed", f"not TOML: {fault}", path),)
+        return (Problem("policy_malformed", f"not TOML: {fault}", Location(path)),)
     if "approvals" not in document:
         return (
-            Refusal(
-                "approvers_unnamed", "the table [approvals] is missing: the policy names nobody who may approve", path
+            Problem(
+                "approvers_unnamed",
+                "the table [approvals] is missing: the policy names nobody who may approve",
+                Location(path),
             ),
         )
     return read_policy(document["approvals"], path)
 
 
-def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
     """The policy in a loaded `[approvals]` table, or all that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
@@ -103,7 +105,7 @@ def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Refu
     gates = _gates(fields.inner("gates"), roles)
     fields.end()
     if faults:
-        return tuple(Refusal("policy_malformed", fault, path) for fault in faults)
+        return tuple(Problem("policy_malformed", fault, Location(path)) for fault in faults)
     return Policy(repository, roles, gates)
 
 
@@ -177,13 +179,13 @@ class Trusted(Value):
 
 
 @lru_cache(maxsize=64)
-def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Refusal, ...]:
+def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Problem, ...]:
     """The policy, or every reason why there is none to judge by. A history has few policies and many events."""
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
         faults = said if isinstance(said, tuple) else ()
-        return (*faults, Refusal("policy_unanchored", f"the base revision holds no {missing}", missing))
+        return (*faults, Problem("policy_unanchored", f"the base revision holds no {missing}", Location(missing)))
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
     then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)

@@ -18,7 +18,6 @@ from typing import TextIO
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import pae
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
 from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
 from workpacket.cli.checking import style_of
@@ -35,6 +34,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
 from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
+from workpacket.problem import Problem
 from workpacket.report.approval_text import (
     render_changes,
     render_file,
@@ -49,7 +49,6 @@ from workpacket.shell.approvals.decisions import (
     StatementDraft,
     Wish,
     Written,
-    as_error,
     draft_decision,
     draft_revocation,
     last_approved,
@@ -230,13 +229,13 @@ def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
     message, armored = _read(path), _read(Path(f"{path}.sig"))
     payload = message.split(b" ", 4)[-1]
     statement = read_statement(payload)
-    if isinstance(statement, Refusal):
-        raise as_error(statement)
+    if isinstance(statement, Problem):
+        raise WorkpacketError.of(statement)
     if pae(payload) != message:
         raise WorkpacketError("statement_unfit", f"{path} is not what `--statement-out` wrote", path=str(path))
     blob = unarmor(armored.decode("ascii", "replace").replace("\r\n", "\n"))
-    if isinstance(blob, Refusal):
-        raise as_error(blob)
+    if isinstance(blob, Problem):
+        raise WorkpacketError.of(blob)
     return _finish(arguments, approvals, redraft(approvals, statement, now), blob)
 
 

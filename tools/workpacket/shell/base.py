@@ -30,7 +30,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import FIRST_PARENTS, changes_before
@@ -49,6 +48,7 @@ from workpacket.model.layout import (
     SIGNERS_PATH,
     SPEC_POINTER,
 )
+from workpacket.problem import Location, Problem
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.value import Value
@@ -220,13 +220,13 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     return Base(repository, branch.commit, branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"), False)
 
 
-def unanchored(base: Base) -> Refusal:
+def unanchored(base: Base) -> Problem:
     """No policy at the base, and the command that puts one there."""
     if not base.commit:
         what = "the repository has no main branch with a commit yet"
-        return Refusal("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", POLICY_PATH)
+        return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
     what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
-    return Refusal("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", POLICY_PATH)
+    return Problem("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", Location(POLICY_PATH))
 
 
 def _commit(repository: Repository, revision: str) -> str:
@@ -320,13 +320,13 @@ def trust_path(root_commit: str) -> Path:
     return settings_folder() / "trust" / f"{root_commit}.json"
 
 
-def judge_pin(base: Base) -> Pin | Refusal | None:
+def judge_pin(base: Base) -> Pin | Problem | None:
     """The pin to remember, or why this base may not be believed. None where there is no policy to remember yet."""
     if base.policy.policy is None:
         return None
     seen = Pin(base.root_commit, base.commit, policy_digest(base.policy))
     pinned = _read(trust_path(base.root_commit))
-    if pinned is None or isinstance(pinned, Refusal):
+    if pinned is None or isinstance(pinned, Problem):
         return pinned or seen
     ancestors = known_to(base.repository, base.commit, (pinned.base,))
     return judge_base(pinned, seen, pinned_is_ancestor=pinned.base in ancestors)
@@ -363,14 +363,14 @@ def policy_digest(files: PolicyFiles) -> str:
     return hashlib.sha256(canonical_bytes(value)).hexdigest()
 
 
-def _read(path: Path) -> Pin | Refusal | None:
+def _read(path: Path) -> Pin | Problem | None:
     try:
         with path.open("rb") as file:
             return read_pin(file.read(_LARGEST), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Refusal("trust_file_malformed", error.strerror or "it cannot be read", str(path))
+        return Problem("trust_file_malformed", error.strerror or "it cannot be read", Location(str(path)))
 
 
 @lru_cache(maxsize=64)

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature, unarmor
 from workpacket.errors import WorkpacketError
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 # What is reported for a program that was stopped because it waited for somebody.
@@ -61,7 +61,7 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
             path=key,
         )
     usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
-    if isinstance(usable, Refusal):
+    if isinstance(usable, Problem):
         raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
     return usable
 
@@ -113,13 +113,13 @@ def run_openssh(
     return done.returncode, done.stdout
 
 
-def _usable(armored: str, message: bytes, namespace: str) -> bytes | Refusal:
+def _usable(armored: str, message: bytes, namespace: str) -> bytes | Problem:
     """The signature, if a gate would take it."""
     blob = unarmor(armored)
-    if isinstance(blob, Refusal):
+    if isinstance(blob, Problem):
         return blob
     signature = read_signature(blob, namespace)
-    if isinstance(signature, Refusal):
+    if isinstance(signature, Problem):
         return signature
     return check_signature(signature, message) or blob
 
@@ -154,8 +154,8 @@ def find_key(named: str = "") -> OwnKey:
     fields = line.split()
     try:
         return OwnKey(str(path), read_key_fields(*fields[:2]))
-    except (RefusalError, TypeError) as fault:
-        reason = fault.message if isinstance(fault, RefusalError) else "it holds no key"
+    except (WorkpacketError, TypeError) as fault:
+        reason = fault.message if isinstance(fault, WorkpacketError) else "it holds no key"
         raise WorkpacketError("signing_key_unfit", f"{public} cannot approve: {reason}", path=str(public)) from fault
 
 
@@ -306,7 +306,7 @@ def _read_line(line: str) -> PublicKey | None:
     kind, _, rest = line.partition(" ")
     try:
         return read_key_fields(kind, rest.partition(" ")[0])
-    except RefusalError:
+    except WorkpacketError:
         return None
 
 

@@ -30,11 +30,11 @@ from functools import partial
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.gates import OPTIONAL_GATES
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
+from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.approvals.subject import spec_places
 from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, read_ahead
@@ -43,7 +43,7 @@ from workpacket.shell.cache import Cache
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
-def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Refusal]:
+def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     """All that speaks against the approvals of this event; nothing where it needs none."""
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
@@ -82,15 +82,15 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
     return isinstance(trusted, tuple) and {each.code for each in trusted} <= _NOBODY_YET
 
 
-def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Refusal]:
+def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
     """What satisfies the gate has to stand in the event: an envelope that came later opens nothing afterwards."""
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
-        yield Refusal("approval_missing", f"{what}; it asks for {rules.threshold}")
+        yield Problem("approval_missing", f"{what}; it asks for {rules.threshold}")
 
 
-def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Refusal]:
+def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
     """Envelopes among those that the event names which are about something else.
 
     One of a gate that the policy added once, and no longer asks about, is more than is needed and no fault.
@@ -101,7 +101,7 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
-            yield Refusal("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
+            yield Problem("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
 
 
 _MATTERS = (REFINEMENTS, PACKETS)
@@ -142,7 +142,7 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
         yield from (f"{before}:{path}" for path in spec_places(read))
 
 
-def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Refusal]]:
+def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
     """All that speaks against what these events rest on, each with its event.
 
     What the cache holds to be sound is not judged again. An event that the base does not hold is judged every time, as
@@ -162,7 +162,7 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
     cache.keep("sound", ((key, "") for packet, key in keys.items() if packet not in doubted and key not in known))
 
 
-def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Refusal], bool]:
+def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
     """With whether the verdict on this one event asked the clock."""
     before, approvals.by_clock = approvals.by_clock, False
     refusals = list(rested_upon(approvals, event))

@@ -19,7 +19,6 @@ from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile, Selection
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
@@ -29,6 +28,7 @@ from workpacket.lifecycle.gates import terms_of, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
+from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
     others_than,
     read_attestations,
@@ -113,13 +113,13 @@ class Approvals:
         return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
-    def pin(self) -> Pin | Refusal | None:
+    def pin(self) -> Pin | Problem | None:
         return judge_pin(self.base)
 
     @cached_property
-    def trusted(self) -> Trusted | tuple[Refusal, ...]:
+    def trusted(self) -> Trusted | tuple[Problem, ...]:
         """The policy of the base, or why there is none."""
-        if isinstance(self.pin, Refusal):
+        if isinstance(self.pin, Problem):
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
 
@@ -150,15 +150,11 @@ class Approvals:
         self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
         """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
-        if isinstance(self.pin, Refusal):
+        if isinstance(self.pin, Problem):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
-        doubts = tuple(
-            Refusal(each.code, each.message, each.path)
-            for each in self.log(packet).findings
-            if each.severity == "error"
-        )
+        doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
         return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 
     def facts(
@@ -300,5 +296,5 @@ def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
 
 
-def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:
+def _refused(gate: str, refusals: tuple[Problem, ...]) -> Verdict:
     return Verdict(gate, "none", (), refusals)

@@ -10,10 +10,10 @@ from typing import NamedTuple, cast
 
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.repository import Repository
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
+from workpacket.problem import Problem
 from workpacket.rules.engine import references, wanted_files
 from workpacket.rules.files import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
@@ -34,7 +34,7 @@ class Checked:
 
     __slots__ = ("by_people", "findings", "rests_on")
 
-    def __init__(self, findings: list[Finding], rests_on: RestsOn | None = None, *, by_people: bool = False) -> None:
+    def __init__(self, findings: list[Problem], rests_on: RestsOn | None = None, *, by_people: bool = False) -> None:
         self.findings = findings
         self.rests_on = rests_on or RestsOn()
         self.by_people = by_people
@@ -55,7 +55,7 @@ def check(
 
     `now` is when waivers are judged; the clock says, unless it is given.
     """
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     lanes = lanes_here(root)
     results = known_or_examined(root, files, cache, progress, lanes)
     for found, result in zip(files, results, strict=True):

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from workpacket.approvals.checkpoints import judge_signature
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.policy import Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import status
@@ -24,6 +23,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
+from workpacket.problem import Problem
 from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored
 from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
@@ -51,9 +51,9 @@ class Judge:
         judged_at = place.on_base_since or self._now
         return judge_signature(message, armored, self._trusted(place), read_instant(event.at), judged_at)
 
-    def _trusted(self, place: Place) -> Trusted | tuple[Refusal, ...]:
+    def _trusted(self, place: Place) -> Trusted | tuple[Problem, ...]:
         pin = judge_pin(self._base)
-        if isinstance(pin, Refusal):
+        if isinstance(pin, Problem):
             return (pin,)
         if self._base.policy.policy is None:
             return (unanchored(self._base),)
