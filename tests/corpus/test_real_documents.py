@@ -15,7 +15,7 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
 from workpacket.rules.settings import CheckSettings, Profile
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents

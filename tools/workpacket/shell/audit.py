@@ -5,16 +5,20 @@ The clock is not looked at. What expires is judged as of the head commit, so the
 Every signed decision of a repository with what verifying it comes to: of one that was used, as of its use.
 
 What git tells an audit: commits that the logs name, files as they were in them, who touched which file last.
+
+The style and the script of the report's page: part of the package, so that they can be read and checked as files.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from workpacket.approvals.instants import write_instant
-from workpacket.approvals.policy_files import Trusted
+import workpacket
+from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
@@ -34,8 +38,8 @@ from workpacket.model.reasons import Reason
 from workpacket.problem import Problem
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
-from workpacket.shell.base.revision import known_to
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.base import known_to
+from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.gathering import gather
@@ -202,7 +206,7 @@ class _Signed(Value):
 
 def _signed(repository: Repository, now: str) -> _Signed:
     with open_approvals(repository, None, Moment(now, "", "")) as approvals:
-        findings = check_approvals(approvals)
+        findings = check_approvals(approvals, NO_CACHE)
         if approvals.base.commit:
             findings += append_only(approvals)
         trusted = approvals.trusted
@@ -263,3 +267,9 @@ def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
                     path = proved_path(str(proof))
                     if at and path:
                         yield at, path
+
+
+def page_file(name: str) -> str:
+    package = os.path.dirname(os.path.abspath(workpacket.__file__))
+    with open(os.path.join(package, "report", "page", name), encoding="utf-8") as stream:
+        return stream.read()

@@ -1,4 +1,4 @@
-"""A folder that is described is the same only as long as nothing below it has changed, however it was changed."""
+"""An output is shown again only while everything that it rests on is the same, and not if that cannot be said."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from workpacket.shell import folder_state
-from workpacket.shell.folder_state import describe, unchanged
+from workpacket.shell import cache
+from workpacket.shell.cache import NO_CACHE, Cache, CachedOutput, RestsOn, describe, unchanged
+from workpacket.shell.tree import look_at
 
 FOLDER = "log"
 
@@ -103,7 +104,7 @@ def test_a_change_is_seen_whatever_it_was(tmp_path: Path, change: Callable[[Path
 def test_looking_once_more_at_the_listing_is_the_way_where_times_promise_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_state, "_HAS_POSIX_TIMES", False)
+    monkeypatch.setattr(cache, "_HAS_POSIX_TIMES", False)
     _lay_out(tmp_path)
     described = describe(str(tmp_path), FOLDER)
     assert unchanged(str(tmp_path), FOLDER, described.text)
@@ -135,3 +136,85 @@ def test_names_of_any_bytes_are_compared_and_never_taken_for_others(tmp_path: Pa
     assert not unchanged(str(tmp_path), FOLDER, described.text)
     (tmp_path / FOLDER / os.fsdecode(b"\xff")).unlink()
     assert unchanged(str(tmp_path), FOLDER, describe(str(tmp_path), FOLDER).text)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
+    """As if all files had been at rest for long."""
+    monkeypatch.setattr(cache, "RACY_NS", -(10**18))
+    opened = Cache(str(tmp_path / "kept"), "version")
+    yield opened
+    opened.close()
+
+
+def _output(kept: Cache, root: Path, deciding: Callable[[], tuple[str, ...] | None] = tuple) -> CachedOutput:
+    return CachedOutput(kept, str(root), [look_at(str(root), "document.md")], ("check",), deciding)
+
+
+ON_ALL = ("single", "log/")
+
+
+def _rest(root: Path) -> None:
+    _lay_out(root)
+    (root / "document.md").write_text("text")
+    (root / "single").write_text("text")
+
+
+def test_an_output_is_given_back_as_it_was(tmp_path: Path, opened: Cache) -> None:
+    _rest(tmp_path)
+    text = "\0\n3 4\n\0\0 café"
+    _output(opened, tmp_path).keep(1, text, RestsOn(ON_ALL))
+    assert _output(opened, tmp_path).recall() == (1, text)
+
+
+@pytest.mark.parametrize("path", ["document.md", "single", "log/new"])
+def test_an_output_ends_with_any_file_that_it_rests_on(tmp_path: Path, opened: Cache, path: str) -> None:
+    _rest(tmp_path)
+    _output(opened, tmp_path).keep(0, "text", RestsOn(ON_ALL))
+    (tmp_path / path).write_text("another")
+    assert _output(opened, tmp_path).recall() is None
+
+
+@pytest.mark.parametrize(
+    "rests_on",
+    [RestsOn(clock=True), RestsOn(unnamed=True), RestsOn() | RestsOn(clock=True), RestsOn(unnamed=True) | RestsOn()],
+)
+def test_what_asked_the_clock_or_what_no_key_names_is_not_kept(
+    tmp_path: Path, opened: Cache, rests_on: RestsOn
+) -> None:
+    _rest(tmp_path)
+    _output(opened, tmp_path).keep(0, "text", rests_on)
+    assert _output(opened, tmp_path).recall() is None
+
+
+def test_what_rests_on_commits_is_kept_for_these_only(tmp_path: Path, opened: Cache) -> None:
+    _rest(tmp_path)
+    _output(opened, tmp_path, lambda: ("base",)).keep(0, "text", RestsOn())
+    assert _output(opened, tmp_path, lambda: ("base",)).recall() == (0, "text")
+    assert _output(opened, tmp_path, lambda: ("other",)).recall() is None
+    assert _output(opened, tmp_path, lambda: None).recall() is None
+
+
+@pytest.mark.parametrize("answers", [[("base",), ("other",)], [None, None]])
+def test_nothing_is_kept_when_what_decides_changed_meanwhile_or_cannot_be_told(
+    tmp_path: Path, opened: Cache, answers: list[tuple[str, ...] | None]
+) -> None:
+    _rest(tmp_path)
+    each = iter(answers)
+    _output(opened, tmp_path, lambda: next(each)).keep(0, "text", RestsOn())
+    assert opened.is_empty("output")
+
+
+def test_without_a_folder_nothing_is_kept() -> None:
+    NO_CACHE.keep("sound", [("key", "")])
+    assert (NO_CACHE.is_open, NO_CACHE.recall("sound", ["key"])) == (False, {})
+
+
+def test_what_was_found_in_bytes_that_no_file_holds_is_forgotten_once_there_is_too_much_of_it(opened: Cache) -> None:
+    held, gone = "a" * 64, "b" * 64
+    opened.keep("file", [("path", f"{held} state")])
+    opened.keep("examined", [(f"{held} path", "[]\n"), (f"{gone} path", "[]\n")])
+    opened.forget_unused(most=2)
+    assert len(opened.recall("examined", [f"{held} path", f"{gone} path"])) == 2
+    opened.forget_unused(most=1)
+    assert list(opened.recall("examined", [f"{held} path", f"{gone} path"])) == [f"{held} path"]
