@@ -95,7 +95,7 @@ class Prover:
 
     def _holds(self, path: str) -> bool:
         """Whether it is a file of the commit. One that lies elsewhere, or that git ignores, proves nothing of it."""
-        if os.path.isabs(path) or path.split("/")[0] == "..":
+        if os.path.isabs(path) or path.split("/", maxsplit=1)[0] == "..":
             return False
         return any(entry.path == path and entry.is_file for entry in list_tree(self._repository, self.commit, path))
 
