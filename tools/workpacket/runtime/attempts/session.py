@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectPlan, Effects, Recovery, identity
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import Options, Scope, Steps, argument_hashes, arguments_hash, shown_arguments
+from workpacket.runtime.attempts.steps import Options, Scope, Steps, arguments_hash, effect_hashes, shown_arguments
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
@@ -336,7 +336,7 @@ class Session:
         else:
             args_hash = KEYED + jcs_hash(key)
             # What the function is told the key by is not one of the arguments that the key stands beside.
-            asked = argument_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
+            asked = effect_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
         return EffectPlan(effect, step, recovery, target, args_hash, options, *after, asked)
 
@@ -349,7 +349,7 @@ class Session:
         self, plan: EffectPlan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
     ) -> None:
         """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
-        hashes, opaque = argument_hashes(args, kwargs)
+        hashes, opaque = effect_hashes(args, kwargs)
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
         arguments = shown_arguments(args, kwargs)
         self.questions.put(Asking(f"{name}: {plan.target}", "effect", plan.step, binding, arguments, name, plan.target))
