@@ -126,7 +126,7 @@ class Trees:
 
 def state_of(folder: Path) -> object:
     """Every entry, git's own among them, with what a write would change; but not our lock, which is only held."""
-    found = []
+    found: list[tuple[str | int, ...]] = []
     for at, _, names in os.walk(folder):
         found.append((at, os.lstat(at).st_mode))
         for name in names:
