@@ -13,9 +13,12 @@ from corpora.seeds.user import Repository, new_repository
 Governed = Callable[[str], Repository]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def settings_of_one_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Whatever the machine is set to: the identity and configuration of git, and no agent with keys."""
+    """Whatever the machine is set to: the identity and configuration of git, and no agent with keys.
+
+    For the tests of this folder only: others need the variables that are taken away here.
+    """
     home = tmp_path_factory.mktemp("home")
     values = {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
               "GIT_CONFIG_SYSTEM": os.devnull}  # fmt: skip
@@ -31,7 +34,7 @@ def settings_of_one_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory, settings_of_one_user: None) -> Prepared:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return Prepared(tmp_path_factory.mktemp("prepared"))
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,8 +48,9 @@ class Place(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def place(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(prepared, tmp_path_factory.mktemp("literals"))
+def place(prepared: Prepared) -> Iterator[Place]:
+    with tempfile.TemporaryDirectory(prefix="workpacket-test-") as folder:  # on a disk, for `doctor`
+        yield Place(prepared, Path(folder).resolve())
 
 
 # ---- what is written -----------------------------------------------------------------------------------------------

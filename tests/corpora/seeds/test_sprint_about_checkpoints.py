@@ -146,6 +146,7 @@ def test_the_events_of_sidecars_have_the_names_and_fields_of_the_document(runs: 
     assert (selected["source"], selected["sha"], selected["milestone_index"]) == ("sidecar", second, 1)
 
 
+@pytest.mark.on_disk
 def test_the_doctor_asks_git_whether_sidecars_are_ignored_and_does_not_read_gitignore_itself(runs: Runs) -> None:
     ways = {".gitignore": ".runr/\n", ".git/info/exclude": "/.runr\n", "sub/../.gitignore": ".r*\n"}
     for path, line in ways.items():
