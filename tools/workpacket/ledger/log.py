@@ -32,12 +32,12 @@ from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.findings import Finding
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
-from workpacket.model.reason_tables.integrity import BY_CODE
+from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 from workpacket.value import NOTHING, Value
 
 
 def fault(code: str, path: str, message: str) -> Finding:
-    reason = BY_CODE[code]
+    reason = LOG_BY_CODE[code]
     return Finding(code, reason.severity, path, 0, 0, message, hint=reason.remedy)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Confidence, Finding
-from workpacket.model.reasons import Family, Reason, Severity
+from workpacket.model.reasons import Family, Reason, Severity, explanation_and_remedy
 from workpacket.rules.files import Files
 from workpacket.text.edits import Replacement, fix_of
 from workpacket.text.source import Fault
@@ -52,14 +52,13 @@ class Rule:
     @classmethod
     def reason(cls) -> Reason:
         """The registry entry, read from the class."""
-        lines = [line.strip() for line in (cls.__doc__ or "").strip().splitlines()]
-        title, _, rest = "\n".join(lines).partition("\n\n")
-        explanation, _, remedy = rest.partition("Remedy:")
+        title, _, rest = (cls.__doc__ or "").strip().partition("\n\n")
+        explanation, remedy = explanation_and_remedy(rest)
         return Reason(
             code=cls.code(),
             title=" ".join(title.split()).rstrip("."),
-            explanation=" ".join(explanation.split()),
-            remedy=" ".join(remedy.split()),
+            explanation=explanation,
+            remedy=remedy,
             family=cls.family,
             severity=cls.severity,
             strict_severity=cls.strict_severity,
