@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
 
 _STUB = "STUB"
@@ -163,13 +163,3 @@ class BoardEntrySuperseded(RepositoryRule):
 
 def _line(listed: Listed) -> str:
     return f"{listed.path}:{listed.entry['place'][0]}"
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardEntryWithoutFile,
-    WorkOnNoBoard,
-    StatusContradictsBoard,
-    ActivatedStillStub,
-    SupersededStillLive,
-    BoardEntrySuperseded,
-)

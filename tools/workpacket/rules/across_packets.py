@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from workpacket.documents.summary import Mention
 from workpacket.model.findings import Finding
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 from workpacket.rules.work_index import WorkFile, WorkIndex, base_of
 
 # Of a longer circle, the message names this many at the beginning and one at the end.
@@ -159,12 +159,3 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
     for mention in file.summary["depends"]:
         found.setdefault(base_of(mention[0]), mention)
     return found
-
-
-RULES: tuple[type[Rule], ...] = (
-    IdTwice,
-    IdCaseCollision,
-    DependencyUnknown,
-    DependencyCycle,
-    DependencyContradiction,
-)

@@ -9,7 +9,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
 _STUB = "STUB"
@@ -205,14 +205,3 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
         if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
             found.setdefault(entry["base"], set()).add(entry["id"])
     return found
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegistryBoardStale,
-    RegistryPacketOnNoBoard,
-    RegistryActiveMissing,
-    RegistryActiveStub,
-    RegistryActiveSuperseded,
-    StubWithoutRow,
-    BaseWithoutRow,
-)

@@ -15,7 +15,7 @@ from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
 _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
@@ -248,13 +248,3 @@ def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
                 shared.setdefault((owner, index), []).append(mention)
             before.append(index)
     return shared
-
-
-RULES: tuple[type[Rule], ...] = (
-    PackageIdTwice,
-    PackageDependencyUnknown,
-    PackageFileMissing,
-    PackageDependencyCycle,
-    PackageSubtaskTwice,
-    PackageOwnedFilesShared,
-)

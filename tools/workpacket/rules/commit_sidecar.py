@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.source import Fault
 
 
@@ -41,9 +41,3 @@ class SidecarShaMismatch(SidecarRule):
         if sha is not None and sha.value != document.stem:
             message = f"sha is {sha.value}, the file name {document.stem}"
             yield self.fault(sha.span, message)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SidecarVersionNewer,
-    SidecarShaMismatch,
-)

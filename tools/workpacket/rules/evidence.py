@@ -10,7 +10,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
-from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
+from workpacket.rules.rule import DocumentRule, ReferenceRule
 from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.source import Fault
 
@@ -123,11 +123,3 @@ def is_inside(path: str) -> bool:
 def logs_of(summary: Mapping[str, object]) -> list[EvidenceSummary]:
     """The evidence whose log can be looked for."""
     return [evidence for evidence in cast("WorkSummary", summary)["evidence"] if is_inside(evidence["log"][0])]
-
-
-RULES: tuple[type[Rule], ...] = (
-    EvidenceExitCodeMissing,
-    EvidenceLogMissing,
-    EvidenceLogDiffers,
-    EvidenceRanNothing,
-)

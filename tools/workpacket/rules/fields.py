@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from workpacket.documents.document import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import Rule
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.edits import Run
 from workpacket.text.fields import Field
@@ -127,11 +126,3 @@ def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
         start = field.block.start
     stop = field.value_span[0] if field.value else end
     return start, start + len(text[start:stop].rstrip())
-
-
-RULES: tuple[type[Rule], ...] = (
-    FieldDuplicate,
-    FieldEmpty,
-    MetadataFieldUnknown,
-    FieldSyntax,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from workpacket.documents.document import Text
 from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.model.ids import WorkPacketId
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import date_time
 from workpacket.text.source import Fault
 
@@ -95,11 +95,3 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
             if parsed is not None and text.value != document.stem:
                 message = f"the session is of {text.value}, the file of {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
-
-
-RULES: tuple[type[Rule], ...] = (
-    GateIdMalformed,
-    GateTimeBackwards,
-    ValidatorGateUnknown,
-    GateFileMismatch,
-)

@@ -9,7 +9,7 @@ from workpacket.documents.structured import StructuredDocument, items_of_section
 from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.formats import date, date_time, legacy_signature
 from workpacket.text.source import Fault
@@ -156,6 +156,24 @@ class BaseIdMismatch(WorkRule):
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
 
 
+class TitleMismatch(WorkRule):
+    """Title that names another packet
+
+    People read the title, tools the metadata; here they read about two packets.
+
+    Remedy: correct the title.
+    """
+
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Fault]:
+        own_id = document.own_id
+        for section in document.sections_at((1,)):
+            named = [str(name) for name, _, _ in find_ids(section.title)]
+            if named and own_id not in named:
+                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
+
+
 class DatedRule(DocumentRule[Document]):
     """A demand on the documents whose reader says which fields hold a moment."""
 
@@ -259,34 +277,3 @@ class PlaceholderLeft(StructuredRule):
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
-
-
-class TitleMismatch(WorkRule):
-    """Title that names another packet
-
-    People read the title, tools the metadata; here they read about two packets.
-
-    Remedy: correct the title.
-    """
-
-    requires = (IdMalformed,)
-
-    def check(self, document: WorkDocument) -> Iterator[Fault]:
-        own_id = document.own_id
-        for section in document.sections_at((1,)):
-            named = [str(name) for name, _, _ in find_ids(section.title)]
-            if named and own_id not in named:
-                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    HintTextLeft,
-    IdMalformed,
-    IdFileMismatch,
-    BaseIdMismatch,
-    TitleMismatch,
-    DateOnly,
-    DateMalformed,
-    SignatureMalformed,
-    PlaceholderLeft,
-)

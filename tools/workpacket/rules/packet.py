@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.packet import Packet
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.source import Fault
@@ -140,13 +140,3 @@ class TodoField(PacketRule):
                 if match and placed.spec.field(field.name) is None:
                     span = (field.value_span[0], field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} is still to be filled in")
-
-
-RULES: tuple[type[Rule], ...] = (
-    PacketIdMissing,
-    PacketStatusUnknown,
-    PacketStatusOldForm,
-    StatusElsewhere,
-    EvidencePlaceMissing,
-    TodoField,
-)

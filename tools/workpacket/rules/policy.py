@@ -11,7 +11,7 @@ from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.added_lanes import lane_faults
 from workpacket.lifecycle.policy import declared_lanes
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.node import Node
 from workpacket.text.source import Fault
 
@@ -155,17 +155,3 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
 
 def _moves(names: set[str]) -> str:
     return f"write {' or '.join(sorted(names))}" if names else "add the lane to [lifecycle.lanes]"
-
-
-RULES: tuple[type[Rule], ...] = (
-    LifecycleGateUnfit,
-    LaneNameMalformed,
-    LaneBuiltIn,
-    LaneNameTaken,
-    LaneNeighbourUnknown,
-    LaneCycle,
-    LaneUnreachable,
-    LanePlaceTaken,
-    LaneBeforeGate,
-    LifecycleGateAstray,
-)

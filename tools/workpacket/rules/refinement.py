@@ -9,7 +9,7 @@ from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.documents.spec_pointer import names_passage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.rules.identity import PLACEHOLDER
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
 from workpacket.text.node import Node
 from workpacket.text.source import Fault
@@ -205,17 +205,3 @@ def _is_open(value: str) -> bool:
 def _text(node: Node, key: str) -> str:
     value = node.get(key)
     return value.text or "" if value is not None else ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    ApprovedUnsigned,
-    ApprovalEvidenceMismatch,
-    VerdictContradiction,
-    AmbiguityContradiction,
-    EnrichmentReasonMissing,
-    EnrichmentTextMissing,
-    AnchorsMissing,
-    AnchorIncomplete,
-    AnchorLines,
-    RefinementNotAscii,
-)

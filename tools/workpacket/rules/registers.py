@@ -16,7 +16,7 @@ from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.signature_audit import AuditRow, SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
 from workpacket.text.source import Fault
@@ -365,22 +365,3 @@ class RegistrySupersedesNothing(RegistryRule):
             for token in row.tokens:
                 if token.kind == "supersedes" and not token.values:
                     yield self.fault(token.text.span, "the note names no packet", hint="write `supersedes: <WP_ID>`")
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegisterTableMissing,
-    RegisterColumns,
-    RegisterTableTorn,
-    RegisterRowCells,
-    RegistryBaseMalformed,
-    RegistryBaseTwice,
-    RegistryActiveMalformed,
-    RegistryActiveOtherBase,
-    RegistryBoardMalformed,
-    RegistryBoardOtherPacket,
-    RegistryNotesContradict,
-    RegistrySupersedesNothing,
-    AuditSignatureMalformed,
-    AuditSignatureTwice,
-    AuditOrder,
-)

@@ -14,7 +14,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule
 from workpacket.rules.settings import SETTINGS, phases_of
 from workpacket.text.source import Fault, Source
 from workpacket.text.toml_strict import load_toml
@@ -219,15 +219,3 @@ class RoleTwice(RepositoryRule):
 
 def _is_astray(path: str, role: RoleSummary) -> bool:
     return not path.endswith(f"/{role['feature']}-{role['agent']}.md")
-
-
-RULES: tuple[type[Rule], ...] = (
-    RoleKeyMissing,
-    RoleOlderForm,
-    RoleStatusUnknown,
-    RolePhaseForeign,
-    RoleIdentityMismatch,
-    RoleNoteTime,
-    RoleZombie,
-    RoleTwice,
-)

@@ -31,7 +31,8 @@ def code_of(class_name: str) -> str:
 class Rule:
     """What all kinds share. A subclass has a docstring of three parts separated by blank lines:
 
-    the title, one phrase; why it matters; and, after `Remedy:`, what to do.
+    the title, one phrase; why it matters; and, after the word Remedy, what to do. A class without a remedy is what
+    several rules share: it is not run itself.
     """
 
     family: ClassVar[Family] = "document"
@@ -39,6 +40,10 @@ class Rule:
     strict_severity: ClassVar[Severity] = "error"
     fix: ClassVar[Literal["none", "safe", "unsafe"]] = "none"
     confidence: ClassVar[Confidence] = "certain"
+
+    @classmethod
+    def is_complete(cls) -> bool:
+        return "Remedy:" in (cls.__doc__ or "")
 
     @classmethod
     def code(cls) -> str:

@@ -10,7 +10,7 @@ from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
-from workpacket.rules.rule import ReferenceRule, Rule
+from workpacket.rules.rule import ReferenceRule
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
@@ -123,10 +123,3 @@ def _pinned(refinement: RefinementSummary, source: Source) -> bool:
 
 def _summary(summary: Mapping[str, object]) -> RefinementSummary:
     return cast("RefinementSummary", summary)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SpecificationMissing,
-    SpecMoved,
-    AnchorNotFound,
-)

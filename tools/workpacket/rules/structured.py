@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from workpacket.documents.document import Document, SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
 from workpacket.text.source import Fault
@@ -226,16 +226,3 @@ def _would_swallow(document: StructuredDocument, section: Section) -> bool:
     level = section.level
     others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
     return level > document.layout.levels[0] and next(others, None) is not None
-
-
-RULES: tuple[type[Rule], ...] = (
-    SectionMissing,
-    PacketSectionMissing,
-    SectionEmpty,
-    FenceUnclosed,
-    SectionDuplicate,
-    SectionOrder,
-    SectionUnknown,
-    OldHeading,
-    HeadingLevel,
-)

@@ -8,7 +8,7 @@ from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import MAY_BE_STUB
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import Run
 from workpacket.text.fields import Item
@@ -233,16 +233,3 @@ def checklist(document: Stub) -> list[Item]:
     """The items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
     return items_of_section(document.source, placed.section) if placed is not None else []
-
-
-RULES: tuple[type[Rule], ...] = (
-    StubOldFamily,
-    StubStatusNotCanonical,
-    StubStatusNoStub,
-    SpecTargetTrailingText,
-    RoadmapCoverageMalformed,
-    ChecklistNumbered,
-    ChecklistLength,
-    ChecklistTicked,
-    NestedTooDeep,
-)

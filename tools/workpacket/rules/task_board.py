@@ -12,7 +12,7 @@ from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSec
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
 from workpacket.text.source import Fault
@@ -478,24 +478,3 @@ class BoardSyncDate(BoardRule):
             problem = date(synced.value) if synced is not None and synced.value else ""
             if synced is not None and problem:
                 yield self.fault(synced.span, f"last_sync {synced.value!r} {problem}", hint="write it as YYYY-MM-DD")
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardSectionMissing,
-    BoardSectionTwice,
-    BoardSectionOrder,
-    BoardSectionUnknown,
-    BoardHeadingSpelling,
-    BoardBlankLines,
-    BoardIdMalformed,
-    BoardEntryForm,
-    BoardTokenMissing,
-    BoardTokenUnknown,
-    BoardTokenMisplaced,
-    BoardTokenOldPlace,
-    BoardEntryTwice,
-    BoardEntryRemark,
-    BoardReasonMissing,
-    BoardActiveIncomplete,
-    BoardSyncDate,
-)

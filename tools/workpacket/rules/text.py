@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run, fix_of
 from workpacket.text.source import Fault
 
@@ -297,17 +297,3 @@ def _meant(garbled: str) -> str:
         return data.decode("utf-8")
     except UnicodeError:
         return ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    NotUtf8,
-    ByteOrderMark,
-    LineEnds,
-    BlankLinesAtEnd,
-    NoFinalNewline,
-    ControlCharacter,
-    BidiControl,
-    ConflictMarker,
-    HomePath,
-    Mojibake,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from workpacket.documents.document import without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.model.ids import WorkPacketId
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
 from workpacket.text.source import Fault
 
@@ -184,15 +184,3 @@ class PackageDoneUnticked(WorkPackageRule):
         if boxes and not any(box.ticked for box in boxes):
             count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
             yield self.fault(boxes[0].span, f"the lane is {lane.value}, but {count}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    PackageFrontMatterMissing,
-    PackageFileMismatch,
-    PackageDependenciesText,
-    PackageLaneOld,
-    PackageDependencyContradiction,
-    PackageSubtaskUndescribed,
-    PackageSubtaskUnlisted,
-    PackageDoneUnticked,
-)
