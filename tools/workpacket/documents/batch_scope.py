@@ -10,15 +10,6 @@ whose dependencies are all satisfied is *ready*. The next batch takes ready task
 no two of them touch the same files; a task that names no files might touch any, so it goes alone. With the policy
 `barrier` a phase begins only when the phases before it are over. What makes a plan impossible is found first, each with
 a code of its own, and then nothing is proposed.
-
-Which tasks of a scope come next: pure arithmetic on task ids, states, dependencies and files.
-
-A task is *satisfied* when nothing has to wait for it any more: done, completed or taken out of the scope. A deferred
-task satisfies nothing. A pending task whose dependencies are all satisfied is *ready*. The next batch takes ready
-tasks in the order of the file, as long as no two of them touch the same files; a task that names no files might touch
-any, so it goes alone. With the policy `barrier` a phase begins only when the phases before it are over.
-
-What makes a plan impossible is found first, each with a code of its own, and then nothing is proposed.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -40,6 +31,7 @@ from workpacket.documents.batch import (
     task_entries,
     texts_in,
 )
+from workpacket.model.circles import circles
 from workpacket.text.node import Node, Plain
 from workpacket.value import Value, replace
 
@@ -123,30 +115,6 @@ def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
 def is_elsewhere(name: str) -> bool:
     """Whether a dependency is on a task of another scope, such as `storage:T4`; whether that is done is not known."""
     return any(mark in name for mark in ":/#")
-
-
-def circles(edges: Mapping[str, Collection[str]], order: Sequence[str]) -> Iterator[list[str]]:
-    """Each circle that a dependency closes, begun and ended with the task it comes back to."""
-    done: set[str] = set()
-    for root in order:
-        path: list[str] = []
-        depth: dict[str, int] = {}
-        waiting: list[Iterator[str]] = []
-        step = root if root not in done else None
-        while step is not None or waiting:
-            if step is not None:
-                done.add(step)
-                depth[step] = len(path)
-                path.append(step)
-                waiting.append(iter(edges.get(step, ())))
-            other, step = next(waiting[-1], None), None
-            if other is None:
-                waiting.pop()
-                del depth[path.pop()]
-            elif other in depth:
-                yield [*path[depth[other] :], other]
-            elif other not in done and other in edges:
-                step = other
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:

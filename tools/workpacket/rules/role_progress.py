@@ -14,7 +14,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.rules.files import Files
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule
+from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
 from workpacket.text.source import Fault, Source
 from workpacket.text.toml_strict import load_toml
@@ -206,16 +206,14 @@ class RoleTwice(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
-        first: dict[tuple[str, str, str], str] = {}
+        roles = [(path, role) for path, role in sorted(repository.roles.items()) if role["is_checkpoint"]]
+        named = [(path, role) for path, role in roles if role["feature"] and role["agent"]]
         # A file with the right name is kept, the other one is complained of.
-        for path, role in sorted(repository.roles.items(), key=lambda item: (_is_astray(*item), item[0])):
-            if role["is_checkpoint"] and role["feature"] and role["agent"]:
-                key = (role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold())
-                earlier = first.setdefault(key, path)
-                if earlier != path:
-                    message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
-                    yield self.finding(path, role["agent_place"], message)
+        named.sort(key=lambda item: not item[0].endswith(f"/{item[1]['feature']}-{item[1]['agent']}.md"))
+        for (path, role), (earlier, _) in repeated(named, lambda item: _whose(item[1])):
+            message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
+            yield self.finding(path, role["agent_place"], message)
 
 
-def _is_astray(path: str, role: RoleSummary) -> bool:
-    return not path.endswith(f"/{role['feature']}-{role['agent']}.md")
+def _whose(role: RoleSummary) -> tuple[str, str, str]:
+    return role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workpacket.rules.repository import RepositorySummaries
 
 D = TypeVar("D", bound=Document)
+T = TypeVar("T")
 
 _WORD_START = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -69,6 +70,25 @@ class Rule:
             strict_severity=cls.strict_severity,
             fix=cls.fix,
         )
+
+
+def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
+    """Each item whose key an earlier one has, with the first of them."""
+    first: dict[Hashable, T] = {}
+    for item in items:
+        earlier = first.setdefault(key(item), item)
+        if earlier is not item:
+            yield item, earlier
+
+
+def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple[T, T]]:
+    """Each item of a lower rank than one before it, with the one of the highest rank so far."""
+    highest: T | None = None
+    for item in items:
+        if highest is not None and rank(item) < rank(highest):
+            yield item, highest
+        else:
+            highest = item
 
 
 class DocumentRule(Rule, Generic[D]):

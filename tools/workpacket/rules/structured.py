@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from workpacket.documents.document import Document, SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
-from workpacket.rules.rule import DocumentRule
+from workpacket.documents.structured import StructuredDocument, body_of
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
 from workpacket.text.source import Fault
@@ -117,12 +117,10 @@ class SectionDuplicate(StructuredRule):
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        first: dict[str, PlacedSection] = {}
-        for placed in document.placed:
-            earlier = first.setdefault(placed.spec.key, placed)
-            if earlier is not placed and not placed.spec.repeatable:
-                message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
-                yield self.fault(placed.section.title_span, message, hint="merge the two sections")
+        single = (placed for placed in document.placed if not placed.spec.repeatable)
+        for placed, earlier in repeated(single, lambda placed: placed.spec.key):
+            message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
+            yield self.fault(placed.section.title_span, message, hint="merge the two sections")
 
 
 class SectionOrder(StructuredRule):
@@ -139,15 +137,10 @@ class SectionOrder(StructuredRule):
         if document.is_older:
             return
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
-        furthest: PlacedSection | None = None
-        for placed in document.placed:
-            if placed.spec.key not in order:
-                continue
-            if furthest is not None and order[placed.spec.key] < order[furthest.spec.key]:
-                message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
-                yield self.fault(placed.section.title_span, message)
-            else:
-                furthest = placed
+        known = (placed for placed in document.placed if placed.spec.key in order)
+        for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
+            message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
+            yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
-from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSection, TaskBoard
+from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
-from workpacket.rules.rule import DocumentRule
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
 from workpacket.text.source import Fault
@@ -63,12 +63,9 @@ class BoardSectionTwice(BoardRule):
     """
 
     def check(self, document: TaskBoard) -> Iterator[Fault]:
-        first: dict[str, BoardSection] = {}
-        for section in document.sections:
-            earlier = first.setdefault(section.key, section)
-            if earlier is not section:
-                message = f"the section {section.title} stands already at line {earlier.line}"
-                yield self.fault(section.title_span, message, hint="move the entries of one to the other")
+        for section, earlier in repeated(document.sections, lambda section: section.key):
+            message = f"the section {section.title} stands already at line {earlier.line}"
+            yield self.fault(section.title_span, message, hint="move the entries of one to the other")
 
 
 class BoardSectionOrder(BoardRule):
@@ -83,17 +80,11 @@ class BoardSectionOrder(BoardRule):
 
     def check(self, document: TaskBoard) -> Iterator[Fault]:
         order = {section.key: index for index, section in enumerate(document.lanes.sections)}
-        seen: set[str] = set()
-        furthest: BoardSection | None = None
-        for section in document.sections:
-            if section.key in seen:
-                continue
-            seen.add(section.key)
-            if furthest is not None and order[section.key] < order[furthest.key]:
-                message = f"{section.title} stands behind {furthest.title}; its place is before"
-                yield self.fault(section.title_span, message)
-            else:
-                furthest = section
+        first = {section.key: section for section in reversed(document.sections)}
+        once = (section for section in document.sections if first[section.key] is section)
+        for section, furthest in out_of_order(once, lambda section: order[section.key]):
+            message = f"{section.title} stands behind {furthest.title}; its place is before"
+            yield self.fault(section.title_span, message)
 
 
 class BoardSectionUnknown(BoardRule):
@@ -394,13 +385,9 @@ class BoardEntryTwice(BoardRule):
     """
 
     def check(self, document: TaskBoard) -> Iterator[Fault]:
-        first: dict[tuple[str, bool], BoardEntry] = {}
-        for entry in document.entries:
-            # In the section Active a packet stands besides its own entry, as a note for other branches.
-            key = (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN)
-            earlier = first.setdefault(key, entry)
-            if earlier is entry:
-                continue
+        # In the section Active a packet has an entry besides its own, as a note for other branches.
+        ids = repeated(document.entries, lambda entry: (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN))
+        for entry, earlier in ids:
             where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
             case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
             message = f"{entry.wp_id.value} stands already{case} {where}"
