@@ -18,7 +18,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import lane_of_token
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
-from workpacket.rules.evidence import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
+from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 
 # The digest of a file as it is now, None if it is not there.
 DigestOf = Callable[[str], str | None]

@@ -19,7 +19,7 @@ from workpacket.model.wording import counted
 from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
 from workpacket.report.escape import without_surrogates
-from workpacket.rules.evidence import is_inside
+from workpacket.rules.packet import is_inside
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.proof_process import kept_output
 

@@ -8,11 +8,11 @@ How the YAML files of a batch scope write tasks: as ids, as mappings with an id,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from workpacket.documents.document import Document, Text, TextAt, as_text, without_quotes
+from workpacket.documents.document import Document, Text, TextAt, as_text, value_of, without_quotes
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary, Mention
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -72,10 +72,7 @@ class BatchDocument(Document):
         """Whether the value at `path` is text, whatever it looks like."""
         return is_batch_text(path)
 
-    def mention(self, text: Text) -> Mention:
-        return (text.value, *self.place(text))
-
-    def mentions(self, texts: Iterator[Text] | list[Text] | tuple[Text, ...]) -> list[Mention]:
+    def mentions(self, texts: Iterable[Text]) -> list[Mention]:
         return [self.mention(text) for text in texts]
 
 
@@ -221,7 +218,7 @@ class BatchCheckpoint(BatchDocument):
         entries = [(name, entry) for name, group in self.groups.items() for entry in group]
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.name),
+            "scope": value_of(self.name),
             "tasks": self.mentions([entry.id for _, entry in entries]),
             "done": self.mentions([entry.id for name, entry in entries if name in {"done", "completed"}]),
             "pending": self.mentions([entry.id for name, entry in entries if name == "pending"]),
@@ -260,7 +257,7 @@ class BatchTasks(BatchDocument):
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "scope": value_of(self.text_at("scope") or self.text_at("spec")),
             "tasks": self.mentions([entry.id for entry in self.entries]),
             "depends": [
                 (self.mention(entry.id), self.mention(other)) for entry in self.entries for other in entry.depends_on
@@ -324,7 +321,7 @@ class BatchDependencies(BatchDocument):
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "scope": value_of(self.text_at("scope") or self.text_at("spec")),
             "tasks": self.mentions(self.named_tasks),
             "depends": [(self.mention(one), self.mention(other)) for one, other in self.dependencies],
             "loose": [(self.mention(one), self.mention(other)) for one, other in self.loose_dependencies],
@@ -336,7 +333,7 @@ class BatchValidation(BatchDocument):
     kind = "batch_validation"
 
     def summary(self) -> Mapping[str, object]:
-        summary: BatchSummary = {**EMPTY_BATCH, "scope": _value(self.text_at("scope") or self.text_at("name"))}
+        summary: BatchSummary = {**EMPTY_BATCH, "scope": value_of(self.text_at("scope") or self.text_at("name"))}
         return summary
 
 
@@ -352,7 +349,3 @@ def _phases(node: Node | None) -> dict[str, str]:
 
 def _files(entries: tuple[TaskEntry, ...]) -> list[tuple[str, list[str]]]:
     return [(entry.id.value, [path.value for path in entry.files]) for entry in entries if entry.files]
-
-
-def _value(text: Text | None) -> str:
-    return text.value if text is not None else ""

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks, is_checkpoint_text, status_word
+from workpacket.documents.document import value_of
 from workpacket.model.canonical import Json
 from workpacket.text.node import Node, Plain
 from workpacket.text.source import Source
@@ -113,8 +114,7 @@ def view_of(document: BatchCheckpoint) -> BatchView:
 
 
 def _said(document: BatchCheckpoint, *path: str) -> str:
-    text = document.text_at("checkpoint", *path)
-    return text.value if text is not None else ""
+    return value_of(document.text_at("checkpoint", *path))
 
 
 def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:

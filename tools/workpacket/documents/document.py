@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
+from workpacket.documents.summary import EMPTY_MENTION, Mention
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.text.edits import Run
 from workpacket.text.fields import normal_key
@@ -72,6 +73,10 @@ class Document:
         """Line and column of a text; of none, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
+    def mention(self, text: Text | None) -> Mention:
+        """A text with its place, as summaries give it."""
+        return (text.value, *self.place(text)) if text is not None else EMPTY_MENTION
+
     @property
     def path(self) -> str:
         return self.source.path
@@ -123,6 +128,10 @@ def stem_of(path: str) -> str:
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
     return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
+
+
+def value_of(text: Text | None) -> str:
+    return text.value if text is not None else ""
 
 
 def as_text(node: Node | None) -> Text | None:

@@ -5,15 +5,6 @@
 `validator_gates/<WP_ID>.json` says how far the validation of one packet went. Its sessions are in a mapping by packet
 (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file is one session itself. Each has a list
 of gates, oldest first.
-
-What both gate logs have in common: events, each about a packet, each with a time.
-
-`ORCHESTRATOR_GATES.json`: which gates the orchestrator recorded for which packet, oldest first.
-
-`validator_gates/<WP_ID>.json`: how far the validation of one packet went.
-
-Sessions are in a mapping by packet (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file
-is one session itself. Each has a list of gates, oldest first.
 """
 
 from __future__ import annotations
@@ -52,7 +43,7 @@ class GateDocument(Document):
         raise NotImplementedError
 
     def summary(self) -> GateSummary:
-        return {"packets": [(text.value, *self.place(text)) for text in self.packet_texts()]}
+        return {"packets": [self.mention(text) for text in self.packet_texts()]}
 
 
 def read_event(node: Node, *name_keys: str) -> GateEvent:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
@@ -158,16 +158,14 @@ class Refinement(StructuredDocument):
         return Node(anchors, *placed.section.title_span)
 
     def summary(self) -> Mapping[str, object]:
-        signature = self.signature
-        line, column = self.place(signature)
         summary: RefinementSummary = {
             "id": self.own_id,
             "place": self.place(self.wp_id),
-            "approved": self.review_status is not None and self.review_status.value == "APPROVED",
-            "signature": (signature.value if signature is not None else "", line, column),
+            "approved": value_of(self.review_status) == "APPROVED",
+            "signature": (value_of(self.signature), *self.place(self.signature)),
             "spec": self.spec_path,
             "spec_place": self.place(self.spec_target),
-            "spec_digest": self.spec_digest.value.lower() if self.spec_digest is not None else "",
+            "spec_digest": value_of(self.spec_digest).lower(),
             "anchors": [self._anchor_summary(anchor) for anchor in self.anchors],
         }
         return summary

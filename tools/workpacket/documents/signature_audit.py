@@ -13,7 +13,7 @@ from datetime import datetime
 
 from workpacket.documents.document import Text
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
-from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
+from workpacket.documents.summary import SignatureRow, SignatureSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Edit
 from workpacket.model.ids import find_ids
@@ -76,11 +76,8 @@ class SignatureAudit(RegisterDocument):
     def _row_summaries(self) -> Iterator[SignatureRow]:
         for row in self.rows:
             if row.signature is not None:
-                packets = [self._mention(packet) for packet in row.packets()]
-                yield {"signature": self._mention(row.signature), "packets": packets}
-
-    def _mention(self, text: Text) -> Mention:
-        return (text.value, *self.place(text))
+                packets = [self.mention(packet) for packet in row.packets()]
+                yield {"signature": self.mention(row.signature), "packets": packets}
 
 
 def _row_node(row: AuditRow) -> Node:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
-from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open
 from workpacket.rules.rule import RepositoryRule
-from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"

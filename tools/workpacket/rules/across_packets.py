@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from workpacket.documents.summary import Mention
 from workpacket.model.circles import circles
 from workpacket.model.findings import Finding
-from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of
 from workpacket.rules.rule import RepositoryRule, repeated
-from workpacket.rules.work_index import WorkFile, WorkIndex, base_of
 
 # Of a longer circle, the message names this many at the beginning and one at the end.
 _NAMED = 6

@@ -8,9 +8,8 @@ from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
-from workpacket.rules.repository import RepositorySummaries
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkIndex, revision_of
 from workpacket.rules.rule import RepositoryRule
-from workpacket.rules.work_index import Listed, WorkIndex, revision_of
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"

@@ -11,8 +11,7 @@ from workpacket.documents.document import Document
 from workpacket.documents.reading import reader_of
 from workpacket.model.findings import Confidence, Finding
 from workpacket.rules.by_kind import rules_across, rules_for
-from workpacket.rules.files import Files
-from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, Rule
 from workpacket.text.schema import SchemaSet, Violation
 from workpacket.text.source import Fault, Source
 

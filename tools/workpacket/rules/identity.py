@@ -141,7 +141,7 @@ class BaseIdMismatch(WorkRule):
     requires = (IdMalformed,)
 
     def check(self, document: WorkDocument) -> Iterator[Fault]:
-        base = document.base_text()
+        base = document.base_wp_id
         own = WorkPacketId.try_parse(document.own_id)
         if base is None or own is None or not base.value or WorkPacketId.try_parse(leading_id(base.value)) is None:
             return

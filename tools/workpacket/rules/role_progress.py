@@ -12,9 +12,8 @@ from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgr
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
-from workpacket.rules.files import Files
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, repeated
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
 from workpacket.text.source import Fault, Source
 from workpacket.text.toml_strict import load_toml

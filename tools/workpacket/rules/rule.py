@@ -10,12 +10,33 @@ from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Confidence, Finding
 from workpacket.model.reasons import Family, Reason, Severity, explanation_and_remedy
-from workpacket.rules.files import Files
 from workpacket.text.edits import Replacement, fix_of
-from workpacket.text.source import Fault
+from workpacket.text.source import Fault, Source
+from workpacket.value import Value
 
 if TYPE_CHECKING:
     from workpacket.rules.repository import RepositorySummaries
+
+
+class FileFact(Value):
+    """What stands at a path. `source` only where a rule asked for the text."""
+
+    state: Literal["file", "folder", "absent"]
+    source: Source | None = None
+
+
+class Files:
+    """File facts by path. A path that nobody asked for is a mistake in a rule, not an absent file."""
+
+    def __init__(self, facts: Mapping[str, FileFact]) -> None:
+        self._facts = facts
+
+    def __getitem__(self, path: str) -> FileFact:
+        return self._facts[path]
+
+    def exists(self, path: str) -> bool:
+        return self._facts[path].state != "absent"
+
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")

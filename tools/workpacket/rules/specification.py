@@ -9,8 +9,7 @@ from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.findings import Finding
-from workpacket.rules.files import Files
-from workpacket.rules.rule import ReferenceRule
+from workpacket.rules.rule import Files, ReferenceRule
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 

@@ -12,7 +12,7 @@ from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
 from workpacket.rules.engine import references, wanted_files
-from workpacket.rules.files import FileFact, Files
+from workpacket.rules.rule import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
 from workpacket.shell.checking.cache import RACY_NS, Cache, Result
 from workpacket.shell.checking.examining import digest_of, examine_files, load_findings, unreadable

@@ -19,7 +19,7 @@ from workpacket.text.source import Fault, Source
 from workpacket.text.yaml_scalars import written_as_text
 
 
-class FrontedDocument(Document):
+class FrontMatterDocument(Document):
     """A document with front matter. `blocks` and `outline` are of the text below it."""
 
     # Top-level fields that hold text, or lists of text.
