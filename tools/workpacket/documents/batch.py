@@ -172,8 +172,7 @@ class BatchCheckpoint(BatchDocument):
     @cached_property
     def groups(self) -> Mapping[str, tuple[TaskEntry, ...]]:
         """The tasks by what became of them: `done`, `pending`, ..."""
-        node = self.at("checkpoint", "tasks")
-        groups = node.mapping if node is not None else {}
+        groups = self.mapping_at("checkpoint", "tasks")
         return {name: tuple(task_entries(group)) for name, group in groups.items()}
 
     @cached_property
@@ -197,8 +196,7 @@ class BatchCheckpoint(BatchDocument):
 
     @property
     def deferred_issues(self) -> list[Node]:
-        node = self.at("checkpoint", "deferred_issues")
-        return node.items if node is not None else []
+        return self.items_at("checkpoint", "deferred_issues")
 
     def labels(self) -> Iterator[Text]:
         """The labels of batches: of the last one, the next one, the ones that issues were found in."""
@@ -252,7 +250,7 @@ class BatchTasks(BatchDocument):
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
         """The phase of each task that a phase lists."""
-        return _phases(self.at("phases"))
+        return _phases(self.items_at("phases"))
 
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
@@ -284,10 +282,9 @@ class BatchDependencies(BatchDocument):
     @cached_property
     def loose_dependencies(self) -> list[Dependency]:
         """Pairs `{from: a, to: b}`: some people mean that a depends on b, others that b depends on a."""
-        node = self.at("edges")
         return [
             (one, other)
-            for edge in (node.items if node is not None else ())
+            for edge in self.items_at("edges")
             for one in texts_in(edge.get("from"))
             for other in texts_in(edge.get("to"))
         ]
@@ -297,18 +294,16 @@ class BatchDependencies(BatchDocument):
         """Every mention of a task, except among what something depends on."""
         found = [one for one, _ in self.dependencies]
         found += [entry.id for entry in self._phase_tasks()]
-        batches = self.at("batches")
-        found += [entry.id for batch in (batches.items if batches is not None else ()) for entry in task_entries(batch)]
+        found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]
         return (*found, *self.texts_at("critical_path"))
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
         """The phase of each task that a phase lists."""
-        return _phases(self.at("phases"))
+        return _phases(self.items_at("phases"))
 
     def _phase_tasks(self) -> Iterator[TaskEntry]:
-        phases = self.at("phases")
-        for phase in phases.items if phases is not None else ():
+        for phase in self.items_at("phases"):
             yield from task_entries(phase)
 
     def _of_mapping(self, node: Node | None, field: str = "") -> Iterator[Dependency]:
@@ -337,9 +332,9 @@ class BatchValidation(BatchDocument):
         return summary
 
 
-def _phases(node: Node | None) -> dict[str, str]:
+def _phases(phases: list[Node]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for index, phase in enumerate(node.items if node is not None else ()):
+    for index, phase in enumerate(phases):
         name = as_text(phase.get("id")) or as_text(phase.get("name")) or as_text(phase.get("title"))
         tasks = [entry.id for entry in task_entries(phase)] + list(texts_in(phase.get("task_ids")))
         for task in tasks:

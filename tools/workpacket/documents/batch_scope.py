@@ -147,6 +147,7 @@ def overlap(one: str, other: str) -> bool:
 # What is written into a task while it is worked on; everything else says what the task is.
 _OF_THE_WORK = frozenset({"status", "evidence", "active_form", "activeForm", "notes", "completed_at", "commit"})
 _NAMES = ("content", "name", "title")
+_NAMES_OF_PHASES = ("id", "name", "title")
 
 
 class BatchScope(Value):
@@ -200,7 +201,7 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
         policy = dependencies.text_at("phase_policy") or policy
         for one, other in dependencies.dependencies:
             waits.setdefault(one.value, []).append(other.value)
-        for one_name, other_name in _of_phases(dependencies.at("phases"), own):
+        for one_name, other_name in _of_phases(dependencies.items_at("phases"), own):
             waits[one_name].append(other_name)
         for one, other in dependencies.loose_dependencies:
             pair = (one.value, other.value)
@@ -214,45 +215,33 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
     nodes = _nodes(tasks)
     return BatchScope(
         whole,
-        {name: _name(node) for name, node in nodes.items()},
+        {name: next(filter(None, map(node.string_at, _NAMES)), "") for name, node in nodes.items()},
         "barrier" if barrier else "dag",
         tuple(undecided),
         {task.id: _definition(nodes.get(task.id), task) for task in whole},
     )
 
 
-def _of_phases(phases: Node | None, known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
+def _of_phases(phases: Sequence[Node], known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     """What the tasks of a phase wait for because the phase does: tasks, or all tasks of another phase."""
-    listed = [(phase, _members(phase, known)) for phase in (phases.items if phases is not None else ())]
-    members: dict[str, tuple[str, ...]] = {}
+    listed = [(phase, [entry.id.value for entry in task_entries(phase)]) for phase in phases]
+    listed = [(phase, [name for name in tasks if name in known]) for phase, tasks in listed]
+    members: dict[str, list[str]] = {}
     for phase, tasks in listed:
-        for key in ("id", "name", "title"):
-            node = phase.get(key)
-            if node is not None and node.text:
-                members.setdefault(node.text, tasks)
+        for name in filter(None, map(phase.string_at, _NAMES_OF_PHASES)):
+            members.setdefault(name, tasks)
     for phase, tasks in listed:
         for text in texts_in(phase.get("depends_on")):
-            for other in (text.value,) if text.value in known else members.get(text.value, ()):
+            for other in [text.value] if text.value in known else members.get(text.value, []):
                 yield from ((task, other) for task in tasks if task != other)
 
 
-def _members(phase: Node, known: Mapping[str, Task]) -> tuple[str, ...]:
-    return tuple(entry.id.value for entry in task_entries(phase) if entry.id.value in known)
-
-
 def _nodes(tasks: BatchTasks) -> dict[str, Node]:
-    list_node = tasks.at("tasks")
     found: dict[str, Node] = {}
-    for node in list_node.items if list_node is not None else ():
-        identity = node.get("id")
-        if identity is not None and identity.text:
-            found.setdefault(identity.text, node)
+    for node in tasks.items_at("tasks"):
+        if node.string_at("id"):
+            found.setdefault(node.string_at("id"), node)
     return found
-
-
-def _name(node: Node) -> str:
-    texts = (node.get(key) for key in _NAMES)
-    return next((text.text for text in texts if text is not None and text.text), "")
 
 
 def _definition(node: Node | None, task: Task) -> str:

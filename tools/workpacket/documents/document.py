@@ -88,12 +88,17 @@ class Document:
     def at(self, *path: str | int) -> Node | None:
         return self.root.get(*path) if self.root is not None else None
 
+    def items_at(self, *path: str | int) -> list[Node]:
+        return self.root.items_at(*path) if self.root is not None else []
+
+    def mapping_at(self, *path: str | int) -> dict[str, Node]:
+        return self.root.mapping_at(*path) if self.root is not None else {}
+
     def text_at(self, *path: str | int) -> Text | None:
         return as_text(self.at(*path))
 
     def texts_at(self, *path: str | int) -> tuple[Text, ...]:
-        node = self.at(*path)
-        found = (as_text(item) for item in node.items) if node is not None else ()
+        found = (as_text(item) for item in self.items_at(*path))
         return tuple(text for text in found if text is not None)
 
     def run(self, text: Text | None) -> Run | None:

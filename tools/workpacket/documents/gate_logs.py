@@ -65,9 +65,7 @@ class OrchestratorGates(GateDocument):
     def __init__(self, source: Source) -> None:
         loaded = load_json(source, REGISTER)
         super().__init__(source, loaded.root, loaded.faults)
-        logs = self.at("gate_logs")
-        items = logs.items if logs is not None else []
-        self.events: list[GateEvent] = [read_event(node, "type", "gate") for node in items]
+        self.events = [read_event(node, "type", "gate") for node in self.items_at("gate_logs")]
         self.histories = [self.events]
 
     def packet_texts(self) -> Iterator[Text]:

@@ -101,14 +101,10 @@ def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, 
         ("used_by",): "User",
         ("date_time", "date", "time"): f"{at:%Y-%m-%d %H:%M}",
         ("purpose",): f"Refinement approved: {packet}",
-        ("master_spec_version", "spec_version"): _cell(spec),
+        ("master_spec_version", "spec_version"): " ".join(spec.replace("|", "/").split()),
         ("notes", "note", "remarks"): f"signed, envelope {envelope[:12]}",
     }
     cells = {key: value for keys, value in known.items() for key in keys}
     row = "| " + " | ".join(cells.get(column, "") for column in table.columns) + " |"
     _, end = source.line_span(table.header.line + 1)
     return apply_edits(source, [Edit(end, end, source.eol + row)])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "/").split())

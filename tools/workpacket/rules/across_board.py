@@ -129,15 +129,12 @@ class SupersededStillLive(RepositoryRule):
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
             return f"the board has it superseded ({_line(listed)})"
         known = work.superseded.get(packet.id)
-        if known is None or (listed is not None and listed.entry["token"] and _contradicts(listed, packet)):
+        # Where board and status differ already, another rule says so.
+        agreed = {"", _STUB, *packet.summary["lanes"]}
+        if known is None or (listed is not None and listed.entry["token"] not in agreed):
             return ""
         by = f" by {known.by}" if known.by else ""
         return f"the registry has it superseded{by} ({known.path}:{known.line})"
-
-
-def _contradicts(listed: Listed, packet: WorkFile) -> bool:
-    """Whether the board and the status differ already, which another rule says."""
-    return listed.entry["token"] != _STUB and listed.entry["token"] not in packet.summary["lanes"]
 
 
 class BoardEntrySuperseded(RepositoryRule):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
-from workpacket.documents.register_table import RegisterDocument, Row, Table
+from workpacket.documents.register_table import RegisterDocument, Table
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.signature_audit import SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
@@ -111,12 +111,9 @@ class RegisterRowCells(RegisterRule):
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
                 if count != wanted:
-                    yield self.fault(_odd_span(row, wanted), f"the row has {count} cells, the header {wanted}")
-
-
-def _odd_span(row: Row, wanted: int) -> tuple[int, int]:
-    """From the first cell too many; of a row that is too short, all of it."""
-    return (row.cells[wanted].start, row.span[1]) if len(row.cells) > wanted else row.span
+                    # From the first cell too many; of a row that is too short, all of it.
+                    span = (row.cells[wanted].start, row.span[1]) if count > wanted else row.span
+                    yield self.fault(span, f"the row has {count} cells, the header {wanted}")
 
 
 class AuditRule(DocumentRule[SignatureAudit]):

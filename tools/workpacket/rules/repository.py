@@ -186,8 +186,10 @@ class WorkIndex:
                     found.setdefault(name, Superseded(path, row["place"][0], row["active"]))
         for work in self.packets.values():
             in_force = self.rows.get(work.base)
-            if in_force is None or in_force.row["active"] == work.id or not _names_packet(in_force.row):
+            if in_force is None or in_force.row["active"] in {"", work.id}:
                 continue
+            if kind_of(in_force.row["active_path"]) != "packet":
+                continue  # a stub replaces nothing before it is activated
             if revision_of(work.id) < revision_of(in_force.row["active"]):
                 place = in_force.row["place"]
                 found.setdefault(work.id, Superseded(in_force.path, place[0], in_force.row["active"]))
@@ -223,11 +225,6 @@ class WorkIndex:
         given_up = bool(ARCHIVED & set(stub.summary["lanes"]))
         activated = stub.id in self.packets or stub.id in self.from_stub
         return on_board and not given_up and not activated and stub.id not in self.superseded
-
-
-def _names_packet(row: RowSummary) -> bool:
-    """Whether the row names a packet; a stub replaces nothing before it is activated."""
-    return bool(row["active"]) and kind_of(row["active_path"]) == "packet"
 
 
 def base_of(name: str) -> str:

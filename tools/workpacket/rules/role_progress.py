@@ -38,18 +38,14 @@ class RoleKeyMissing(RoleRule):
     def check(self, document: RoleProgress) -> Iterator[Fault]:
         if not document.is_checkpoint or document.root is None:
             return
-        missing = [key for key in KEYS if not (document.at(key) is not None and _is_filled(document, key))]
+        stated = document.root.mapping
+        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "")]
         if missing:
             keys = document.root.keys or {}
             empty = [keys[key] for key in missing if key in keys]
             span = empty[0] if empty else (document.root.start, document.root.start)
             named = ", ".join(missing)
             yield self.fault(span, f"the checkpoint lacks {named}", hint=f"fill in {named}")
-
-
-def _is_filled(document: RoleProgress, key: str) -> bool:
-    node = document.at(key)
-    return node is not None and node.value is not None and node.value != ""
 
 
 class RoleOlderForm(RoleRule):
@@ -205,14 +201,13 @@ class RoleTwice(RepositoryRule):
     severity = "warning"
 
     def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
-        roles = [(path, role) for path, role in sorted(repository.roles.items()) if role["is_checkpoint"]]
-        named = [(path, role) for path, role in roles if role["feature"] and role["agent"]]
+        named = [
+            ((role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold()), path, role)
+            for path, role in sorted(repository.roles.items())
+            if role["is_checkpoint"] and role["feature"] and role["agent"]
+        ]
         # A file with the right name is kept, the other one is complained of.
-        named.sort(key=lambda item: not item[0].endswith(f"/{item[1]['feature']}-{item[1]['agent']}.md"))
-        for (path, role), (earlier, _) in repeated(named, lambda item: _whose(item[1])):
+        named.sort(key=lambda item: not item[1].endswith(f"/{item[2]['feature']}-{item[2]['agent']}.md"))
+        for (_, path, role), (_, earlier, _) in repeated(named, lambda item: item[0]):
             message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
             yield self.finding(path, role["agent_place"], message)
-
-
-def _whose(role: RoleSummary) -> tuple[str, str, str]:
-    return role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold()

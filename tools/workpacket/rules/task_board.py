@@ -11,14 +11,15 @@ from workpacket.documents.document import heading_key
 from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
-from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
 from workpacket.text.source import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
-_LATER = frozenset({"in review"})
+# Sections of added lanes come with the policy.
+_ALWAYS = frozenset({section.key for section in BUILT_IN.sections} - {"in review"})
 _LEVEL = 2
 # The name of a section, in front of what its owner says about it.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
@@ -49,7 +50,7 @@ class BoardSectionMissing(BoardRule):
             section = document.section(wanted.key)
             if section is not None:
                 place = section.title_span
-            elif not _is_optional(wanted):
+            elif wanted.key in _ALWAYS:
                 message = f"the section `## {wanted.heading}` is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
@@ -105,11 +106,6 @@ class BoardSectionUnknown(BoardRule):
             else:
                 message = f"{count} under `{heading.title}`, which is no section of the board"
                 yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
-
-
-def _is_optional(section: LaneSection) -> bool:
-    """Whether a board may do without it until a packet comes there. Those of added lanes come with the policy."""
-    return section.key in _LATER or section.key not in {always.key for always in BUILT_IN.sections}
 
 
 def _meant(title: str, lanes: LaneTable) -> str:
@@ -335,7 +331,9 @@ class BoardTokenMisplaced(BoardRule):
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
-                wanted = " or ".join(_tokens_of(entry.section.key, document.lanes))
+                key = entry.section.key
+                tokens = [lane.token for lane in document.lanes.lanes if lane.section == key]
+                wanted = ACTIVE_TOKEN if key == _ACTIVE_SECTION else " or ".join(tokens)
                 message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
                 yield self.fault(entry.token.span, message)
 
@@ -370,10 +368,6 @@ def _home(entry: BoardEntry) -> str:
 def _in_older_home(entry: BoardEntry) -> bool:
     lane = entry.section.lanes.lane(entry.lane_token)
     return lane is not None and entry.section.key in lane.older_sections
-
-
-def _tokens_of(key: str, lanes: LaneTable) -> list[str]:
-    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in lanes.lanes if lane.section == key]
 
 
 class BoardEntryTwice(BoardRule):
