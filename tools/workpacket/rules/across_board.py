@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
+from workpacket.problem import Problem
 from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open
 from workpacket.rules.rule import RepositoryRule
 
@@ -25,7 +25,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         stands_for = {id(listed) for name, listed in work.entries.items() if work.has_file(name)}
         for listed in work.listed:
@@ -52,7 +52,7 @@ class WorkOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
@@ -75,7 +75,7 @@ class StatusContradictsBoard(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             listed = work.entries.get(packet.id)
@@ -96,7 +96,7 @@ class ActivatedStillStub(RepositoryRule):
     Remedy: move the entry; `workpacket board sync` does.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
@@ -113,7 +113,7 @@ class SupersededStillLive(RepositoryRule):
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             if not is_open(packet.summary["lanes"], repository.known_lanes):
@@ -145,7 +145,7 @@ class BoardEntrySuperseded(RepositoryRule):
     Remedy: move the entry to Superseded, or correct the registry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, known in work.superseded.items():
             listed = work.entries.get(name)

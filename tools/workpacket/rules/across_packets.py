@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from workpacket.documents.summary import Mention
 from workpacket.model.circles import circles
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of
 from workpacket.rules.rule import RepositoryRule, repeated
 
@@ -22,7 +22,7 @@ class IdTwice(RepositoryRule):
     Remedy: keep one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repository.work.repeated:
             message = f"{work.id} has a file already: {earlier.path}"
             yield self.finding(work.path, work.summary["place"], message, hint="keep one of the two")
@@ -36,7 +36,7 @@ class IdCaseCollision(RepositoryRule):
     Remedy: give one of the two another id.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repeated(repository.work.files(), lambda work: work.id.casefold()):
             if earlier.id != work.id:
                 message = f"{work.id} and {earlier.id} ({earlier.path}) differ in nothing but letter case"
@@ -53,7 +53,7 @@ class DependencyUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files():
             for mention in file.summary["depends"]:
@@ -70,7 +70,7 @@ class DependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a packet.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         edges = _dependencies(repository.work)
         for circle in circles(edges, edges):
             file, mention = edges[circle[-2]][circle[-1]]
@@ -104,7 +104,7 @@ class DependencyContradiction(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, packet in work.packets.items():
             stub = work.stubs.get(name)

@@ -14,7 +14,7 @@ from workpacket.documents.summary import Mention, PackageSummary
 from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.circles import circles
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, repeated
 
@@ -91,7 +91,7 @@ class PackageIdTwice(RepositoryRule):
     Remedy: give one of the two another id, or delete it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for package, first in repeated(mission.packages, lambda package: package.summary["id"]):
                 message = f"{package.short} has a file already: {first.path}"
@@ -106,7 +106,7 @@ class PackageDependencyUnknown(RepositoryRule):
     Remedy: correct the id, or delete the dependency.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if not missing:
                 name = mention[0].rpartition("--")[2]
@@ -123,7 +123,7 @@ class PackageFileMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if missing:
                 name = mention[0].rpartition("--")[2]
@@ -154,7 +154,7 @@ class PackageDependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a package.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             edges: dict[str, dict[str, Mention]] = {name: {} for name in mission.by_id}
             for name, package in mission.by_id.items():
@@ -174,7 +174,7 @@ class PackageSubtaskTwice(RepositoryRule):
     Remedy: take the id out of one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
             for package in mission.packages:
@@ -199,7 +199,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]

@@ -9,12 +9,11 @@ from typing import Final, cast
 from workpacket.documents.packet import Packet
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.limits import PATH_LENGTH
-from workpacket.text.source import Fault
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what is to be written.
@@ -36,7 +35,7 @@ class PacketIdMissing(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if placed is not None and document.wp_id is None:
             alone = " (only TASK_ID)" if document.task_id is not None else ""
@@ -51,7 +50,7 @@ class PacketStatusUnknown(PacketRule):
     Remedy: `workpacket board sync` writes the lane that the log holds.
     """
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         status = document.status
         if (
             status is not None
@@ -72,7 +71,7 @@ class PacketStatusOldForm(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         status = document.status
         lanes = document.lanes.named(status.value) if status is not None else ()
         if status is None or not lanes:
@@ -94,7 +93,7 @@ class StatusElsewhere(PacketRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for field in document.preamble_fields:
             if field.name == "status":
                 message = "a status stands above METADATA, where only some tools look"
@@ -111,7 +110,7 @@ class EvidencePlaceMissing(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for field in _evidence_fields(document):
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
@@ -138,7 +137,7 @@ class TodoField(PacketRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for placed in document.placed:
             for field in placed.fields:
                 match = _TODO.match(field.value)
@@ -177,7 +176,7 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
     kinds = ("packet",)
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for block in document.evidence_blocks:
             if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
                 place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
@@ -205,7 +204,7 @@ class EvidenceLogMissing(EvidenceRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in logs_of(summary):
             if files[evidence["log"][0]].source is None:
                 yield self.finding(path, evidence["log"][1:], f"there is no log {evidence['log'][0]}")
@@ -221,7 +220,7 @@ class EvidenceLogDiffers(EvidenceRule):
 
     family = "integrity"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in logs_of(summary):
             source = files[evidence["log"][0]].source
             said = evidence["sha256"][0].lower()
@@ -238,7 +237,7 @@ class EvidenceRanNothing(EvidenceRule):
     Remedy: correct the filter, and run the tests again.
     """
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in cast("WorkSummary", summary)["evidence"]:
             source = files[evidence["log"][0]].source if is_inside(evidence["log"][0]) else None
             for text in (evidence["proof"], source.text if source is not None else ""):

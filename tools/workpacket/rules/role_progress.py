@@ -11,11 +11,11 @@ from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
@@ -35,7 +35,7 @@ class RoleKeyMissing(RoleRule):
     Remedy: fill in what is missing.
     """
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if not document.is_checkpoint or document.root is None:
             return
         stated = document.root.mapping
@@ -58,7 +58,7 @@ class RoleOlderForm(RoleRule):
 
     severity = "warning"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if document.note == "older_checkpoint" and document.root is not None:
             missing = ", ".join(key for key in KEYS if document.at(key) is None)
             span = (document.root.start, document.root.start)
@@ -75,7 +75,7 @@ class RoleStatusUnknown(RoleRule):
 
     fix = "safe"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         status = document.status
         if not document.is_checkpoint or status is None or not status.value or status.value in STATUSES:
             return
@@ -106,7 +106,7 @@ class RolePhaseForeign(ReferenceRule):
         if summary["is_checkpoint"]:
             yield from ((path, True) for path, _ in SETTINGS)
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         role = cast("RoleSummary", summary)
         if not role["is_checkpoint"] or not role["phase"]:
             return
@@ -137,7 +137,7 @@ class RoleIdentityMismatch(RoleRule):
 
     severity = "warning"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         feature, agent = document.feature, document.agent
         if not document.is_checkpoint or feature is None or agent is None or not feature.value or not agent.value:
             return
@@ -159,7 +159,7 @@ class RoleNoteTime(RoleRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if not document.is_checkpoint:
             return
         without = [item for item in document.notes() if not _TIME.match(item.text)]
@@ -176,7 +176,7 @@ class RoleZombie(RepositoryRule):
     Remedy: set its status to complete, or `workpacket progress close FEATURE`.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         finishing = [(path, role["finishes"]) for path, role in sorted(repository.roles.items()) if role["finishes"]]
         closing: dict[str, str] = {}
         for path, role in repository.roles.items():
@@ -200,7 +200,7 @@ class RoleTwice(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         named = [
             ((role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold()), path, role)
             for path, role in sorted(repository.roles.items())

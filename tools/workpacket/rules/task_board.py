@@ -12,10 +12,10 @@ from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoar
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
-from workpacket.text.source import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
 # Sections of added lanes come with the policy.
@@ -39,7 +39,7 @@ class BoardSectionMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         present = {section.key for section in document.sections}
         if not present:
             hint = f"begin with `## {document.lanes.sections[0].heading}`"
@@ -63,7 +63,7 @@ class BoardSectionTwice(BoardRule):
     Remedy: move the entries of one to the other.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section, earlier in repeated(document.sections, lambda section: section.key):
             message = f"the section {section.title} stands already at line {earlier.line}"
             yield self.fault(section.title_span, message, hint="move the entries of one to the other")
@@ -79,7 +79,7 @@ class BoardSectionOrder(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         order = {section.key: index for index, section in enumerate(document.lanes.sections)}
         first = {section.key: section for section in reversed(document.sections)}
         once = (section for section in document.sections if first[section.key] is section)
@@ -96,7 +96,7 @@ class BoardSectionUnknown(BoardRule):
     Remedy: move the entries into the section of their lane, or correct the heading.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for heading in document.headings:
             if heading.known is not None or not heading.entries:
                 continue
@@ -127,7 +127,7 @@ class BoardHeadingSpelling(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section in document.sections:
             wanted = section.known.heading if section.known is not None else ""
             start, end = section.title_span
@@ -159,7 +159,7 @@ class BoardBlankLines(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         starts = document.source.line_starts
         found = list(_holes(document))
         holes = [(starts[first - 1], starts[last]) for first, last in found]
@@ -209,7 +209,7 @@ class BoardIdMalformed(BoardRule):
     Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             complaint = _id_complaint(entry.wp_id.value)
             if complaint:
@@ -241,7 +241,7 @@ class BoardEntryForm(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.lane_token
             written = entry.token.value if entry.token is not None else ""
@@ -282,7 +282,7 @@ class BoardTokenMissing(BoardRule):
 
     fix = "unsafe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.token.value:
                 continue
@@ -301,7 +301,7 @@ class BoardTokenUnknown(BoardRule):
     Remedy: write one of the tokens; `workpacket explain board_token_unknown` is where they are listed.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.token
             if token is None or not token.value or entry.lane_token:
@@ -327,7 +327,7 @@ class BoardTokenMisplaced(BoardRule):
     Remedy: move the entry to the section of its token, or correct the token.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
@@ -348,7 +348,7 @@ class BoardTokenOldPlace(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and _in_older_home(entry):
                 title = _home(entry).title()
@@ -378,7 +378,7 @@ class BoardEntryTwice(BoardRule):
     Remedy: delete the entry that is out of date.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         # In the section Active a packet has an entry besides its own, as a note for other branches.
         ids = repeated(document.entries, lambda entry: (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN))
         for entry, earlier in ids:
@@ -399,7 +399,7 @@ class BoardEntryRemark(BoardRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             rest = entry.rest
             if rest.value and entry.remark and entry.lane_token and entry.lane_token not in _WITH_REMARK:
@@ -416,7 +416,7 @@ class BoardReasonMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
                 message = f"the board does not say what blocks {entry.wp_id.value}"
@@ -433,7 +433,7 @@ class BoardActiveIncomplete(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is None or entry.lane_token != ACTIVE_TOKEN:
                 continue
@@ -453,7 +453,7 @@ class BoardSyncDate(BoardRule):
     Remedy: write it as YYYY-MM-DD.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             synced = entry.details().get("last_sync") if entry.lane_token == ACTIVE_TOKEN else None
             problem = date(synced.value) if synced is not None and synced.value else ""
