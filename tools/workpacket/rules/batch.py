@@ -26,12 +26,10 @@ from workpacket.text.yaml_write import double_quoted
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
-class CheckpointRule(DocumentRule[BatchCheckpoint]):
-    kinds = ("batch_checkpoint",)
+CheckpointRule = DocumentRule[BatchCheckpoint]
 
 
-class TasksRule(DocumentRule[BatchTasks]):
-    kinds = ("batch_tasks",)
+TasksRule = DocumentRule[BatchTasks]
 
 
 class IntegerLookingSha(CheckpointRule):

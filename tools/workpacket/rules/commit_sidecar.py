@@ -8,9 +8,7 @@ from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 
-
-class SidecarRule(DocumentRule[CommitSidecar]):
-    kinds = ("commit_sidecar",)
+SidecarRule = DocumentRule[CommitSidecar]
 
 
 class SidecarVersionNewer(SidecarRule):

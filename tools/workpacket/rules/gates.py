@@ -11,9 +11,7 @@ from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import date_time
 
-
-class GateRule(DocumentRule[GateDocument]):
-    kinds = ("orchestrator_gates", "validator_gates")
+GateRule = DocumentRule[GateDocument]
 
 
 class GateIdMalformed(GateRule):
@@ -68,7 +66,6 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
     Remedy: correct its name.
     """
 
-    kinds = ("validator_gates",)
     severity = "warning"
 
     def check(self, document: ValidatorGates) -> Iterator[Problem]:
@@ -86,8 +83,6 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
 
     Remedy: rename the file or correct the id.
     """
-
-    kinds = ("validator_gates",)
 
     def check(self, document: ValidatorGates) -> Iterator[Problem]:
         for text in document.packet_texts():

@@ -32,12 +32,8 @@ _OF_A_TEMPLATE = lazy_pattern(
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
-class WorkRule(DocumentRule[WorkDocument]):
-    """A demand on what describes one packet of work: stubs and packets."""
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        return issubclass(reader, WorkDocument)
+# A demand on what describes one packet of work: stubs and packets.
+WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:

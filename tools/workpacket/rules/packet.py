@@ -21,8 +21,7 @@ _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
 
 
-class PacketRule(DocumentRule[Packet]):
-    kinds = ("packet",)
+PacketRule = DocumentRule[Packet]
 
 
 class PacketIdMissing(PacketRule):
@@ -173,7 +172,6 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
     Remedy: write the exit code behind EXIT_CODE, as the command gave it.
     """
 
-    kinds = ("packet",)
     severity = "warning"
 
     def check(self, document: Packet) -> Iterator[Problem]:

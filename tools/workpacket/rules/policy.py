@@ -24,8 +24,6 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
     Remedy: choose another name, and say in [approvals.gates.NAME] who passes it.
     """
 
-    kinds = ("policy",)
-
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "gates")
         ruled = document.at("approvals", "gates")
@@ -40,8 +38,6 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 
 
 class LaneRule(DocumentRule[PolicyDocument]):
-    kinds = ("policy",)
-
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "lanes")
         if table is None:
@@ -138,8 +134,6 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
 
     Remedy: name a lane of `[lifecycle.lanes]`, or the move as its command is typed.
     """
-
-    kinds = ("policy",)
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
         lanes = declared_lanes(document.at("lifecycle", "lanes"))

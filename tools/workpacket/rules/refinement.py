@@ -18,8 +18,7 @@ _WORD = lazy_pattern(r"[A-Za-z]+")
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
-class RefinementRule(DocumentRule[Refinement]):
-    kinds = ("refinement",)
+RefinementRule = DocumentRule[Refinement]
 
 
 class ApprovedUnsigned(RefinementRule):

@@ -21,9 +21,7 @@ from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
 
-
-class RegisterRule(DocumentRule[RegisterDocument]):
-    kinds = ("registry", "signature_audit")
+RegisterRule = DocumentRule[RegisterDocument]
 
 
 class RegisterTableMissing(RegisterRule):
@@ -116,8 +114,7 @@ class RegisterRowCells(RegisterRule):
                     yield self.fault(span, f"the row has {count} cells, the header {wanted}")
 
 
-class AuditRule(DocumentRule[SignatureAudit]):
-    kinds = ("signature_audit",)
+AuditRule = DocumentRule[SignatureAudit]
 
 
 class AuditSignatureMalformed(AuditRule):
@@ -179,8 +176,7 @@ _WORK_KINDS = frozenset({"packet", "stub"})
 _NO_WORDS = lazy_pattern(r"[\W_]+")
 
 
-class RegistryRule(DocumentRule[TraceabilityRegistry]):
-    kinds = ("registry",)
+RegistryRule = DocumentRule[TraceabilityRegistry]
 
 
 def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:

@@ -23,8 +23,7 @@ _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
 _MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
 
 
-class RoleRule(DocumentRule[RoleProgress]):
-    kinds = ("role_progress",)
+RoleRule = DocumentRule[RoleProgress]
 
 
 class RoleKeyMissing(RoleRule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
@@ -117,19 +117,29 @@ def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple
 class DocumentRule(Rule, Generic[D]):
     """A demand on one document. It sees nothing but that document, so its verdict is kept by the digest of the bytes.
 
-    `kinds`: the kinds it applies to; empty means every kind. A rule about a class of documents says so in `applies_to`.
-    `reads_fields`: it judges what was read, and is not run where nothing could be read. `requires`: rules that must
-    find nothing before this one makes sense; if one of them did, this rule is not run, and the report says so.
+    It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` are those among them that it is
+    about, empty for all; `except_kinds` those that it is not about. `reads_fields`: it judges what was read, and is not
+    run where nothing could be read. `requires`: rules that must find nothing before this one makes sense; if one of
+    them did, this rule is not run, and the report says so.
     """
 
+    about: ClassVar[type[Document]] = Document
     kinds: ClassVar[tuple[str, ...]] = ()
+    except_kinds: ClassVar[tuple[str, ...]] = ()
     reads_fields: ClassVar[bool] = True
     requires: ClassVar[tuple[type[Rule], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is DocumentRule:
+                (cls.about,) = get_args(base)
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
         """Whether documents of this class are judged by the rule."""
-        return not cls.kinds or reader.kind in cls.kinds
+        named = not cls.kinds or reader.kind in cls.kinds
+        return issubclass(reader, cls.about) and named and reader.kind not in cls.except_kinds
 
     def check(self, document: D) -> Iterator[Problem]:
         raise NotImplementedError

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from workpacket.documents.document import Document, SectionSpec
+from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import StructuredDocument, body_of
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
 
-
-class StructuredRule(DocumentRule[StructuredDocument]):
-    """A demand on every document that is read by a layout, except those of the kinds named."""
-
-    except_kinds: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        of_class = issubclass(reader, StructuredDocument) and reader.kind not in cls.except_kinds
-        return of_class and super().applies_to(reader)
+# A demand on every document that is read by a layout.
+StructuredRule = DocumentRule[StructuredDocument]
 
 
 class SectionMissing(StructuredRule):

@@ -26,8 +26,7 @@ _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 CANONICAL_LANE = "STUB"
 
 
-class StubRule(DocumentRule[Stub]):
-    kinds = ("stub",)
+StubRule = DocumentRule[Stub]
 
 
 class StubOldFamily(StubRule):

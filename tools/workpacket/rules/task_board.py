@@ -25,8 +25,7 @@ _LEVEL = 2
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
-class BoardRule(DocumentRule[TaskBoard]):
-    kinds = ("task_board",)
+BoardRule = DocumentRule[TaskBoard]
 
 
 class BoardSectionMissing(BoardRule):

@@ -15,8 +15,7 @@ from workpacket.text.edits import Run
 _FINISHED = frozenset({"approved", "done"})
 
 
-class WorkPackageRule(DocumentRule[WorkPackage]):
-    kinds = ("work_package",)
+WorkPackageRule = DocumentRule[WorkPackage]
 
 
 class PackageFrontMatterMissing(WorkPackageRule):
