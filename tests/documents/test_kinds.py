@@ -63,9 +63,8 @@ def test_a_kind_names_the_modules_of_its_rules_and_no_others(kind: DocumentKind)
     useless = [name for name in kind.rules if wanted.isdisjoint(rules_in(name))]
     assert useless == [], f"no rule of these modules is about {kind.name}: take them out of its line of {READING}"
     own = set(kind.rules) - SHARED_RULES
-    assert own or kind.name in WITHOUT_RULES, (
-        f"write rules for it in {RULES}/{kind.name}.py, and name that module in its line of {READING}"
-    )
+    where = f"{RULES}/{kind.name}.py"
+    assert own or kind.name in WITHOUT_RULES, f"write rules for it in {where}, and name that module in {READING}"
 
 
 def judges(rule: type[Rule], reader: type[Document]) -> bool:
