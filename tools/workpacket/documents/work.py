@@ -18,12 +18,12 @@ from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Of quoted lines, what tells whether anything ran stands at the beginning or is short.
+# Of quoted lines, what tells whether anything ran is at the beginning or is short.
 _LONGEST_PROOF = 2000
 
 
 class WorkDocument(StructuredDocument):
-    """A stub or a packet. Each kind says where its own values stand."""
+    """A stub or a packet. Each kind says where its own values are."""
 
     wp_id = TextAt("metadata", "wp_id")
     base_wp_id = TextAt("metadata", "base_wp_id")
@@ -145,7 +145,7 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
 
 
 def _stated(key: str, written: str) -> str:
-    """What a line states: of a path, what stands in its backticks; of a command, all of it. '' for a placeholder."""
+    """What a line states: of a path, what is in its backticks; of a command, all of it. '' for a placeholder."""
     quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
     value = quoted[1] if quoted is not None else written.strip("`\"'* ")
     unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
@@ -153,7 +153,7 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is no pair."""
+    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is not a pair."""
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):

@@ -87,14 +87,14 @@ class WorkFile(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """An entry, and the board it stands on."""
+    """An entry, and its board."""
 
     path: str
     entry: EntrySummary
 
 
 class IndexedRow(NamedTuple):
-    """A row, and the registry it stands in."""
+    """A row, and its registry."""
 
     path: str
     row: RowSummary
@@ -211,7 +211,7 @@ class WorkIndex:
         return name in self.packets or name in self.stubs
 
     def packet_of_base(self, base: str) -> str:
-        """The packet or stub that a base id stands for: the one in force, else the only one; '' if nobody can say."""
+        """The packet or stub that a base id stands for: the one in force, else the only one; '' if it is not known."""
         row = self.rows.get(base)
         if row is not None and self.has_file(row.row["active"]):
             return row.row["active"]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class FileFact(Value):
-    """What stands at a path. `source` only where a rule asked for the text."""
+    """What is at a path. `source` only where a rule asked for the text."""
 
     state: Literal["file", "folder", "absent"]
     source: Source | None = None
 
 
 class Files:
-    """File facts by path. A path that nobody asked for is a mistake in a rule, not an absent file."""
+    """File facts by path. A path that was not asked for is a mistake in a rule, not an absent file."""
 
     def __init__(self, facts: Mapping[str, FileFact]) -> None:
         self._facts = facts
@@ -172,7 +172,7 @@ class RepositoryRule(Rule):
 
 
 class ReferenceRule(Rule):
-    """A demand on what one document refers to: paths that must exist, text that must stand in another file.
+    """A demand on what one document refers to: paths that must exist, text that must be in another file.
 
     It says first which files it `wants`; they are looked at, and only then is it asked to `check`.
     """

@@ -79,7 +79,7 @@ TIME = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     nonce_used: Approval that was already used
-        An approval is for one event. Used twice, it would say yes to something nobody asked about.
+        An approval is for one event. Used twice, it would say yes to something that was not asked.
         Remedy: {APPROVE_ANEW}
 
     nonce_repeated: Two different statements with one nonce
@@ -97,7 +97,7 @@ COUNT = _refused(f"""
         Remedy: Ask further persons with one of the gate's roles to run `workpacket approve`.
 
     approval_rejected: Person with a say who said no
-        A no to this text stands until the same person says yes to it, revokes the no, or the text changes.
+        A no to this text holds until the same person says yes to it, revokes the no, or the text changes.
         Remedy: Read the reason, change the text, and have it approved again.
 
     approval_revoked: Approval that was taken back
@@ -122,7 +122,7 @@ ENVELOPE = _forged(f"""
         Inexact numbers, deep nesting, and bytes that are not UTF-8 mean different things to different readers.
         Remedy: {_RESTORE_FILE}
 
-    approval_duplicate_key: Approval with a key that stands twice
+    approval_duplicate_key: Approval with the same key twice
         One reader takes the first value and another the last, so two programs would see different approvals.
         Remedy: {_RESTORE_FILE}
 
@@ -143,7 +143,7 @@ ENVELOPE = _forged(f"""
         Remedy: {APPROVE_ANEW}
 
     statement_not_canonical: Signed statement in another spelling than the canonical one
-        One statement is one sequence of bytes; others are refused so that nobody can hide a difference in them.
+        One statement is one sequence of bytes; others are refused, so that no difference can hide in them.
         Remedy: {APPROVE_ANEW}
     """)
 
@@ -158,7 +158,7 @@ SIGNATURE = (
         Remedy: {_RESTORE_FILE}
 
     key_id_wrong: Envelope that names another key than the one that signed
-        The key id is only a hint, but a wrong one misleads whoever reads the file.
+        The key id is only a hint, but a wrong one misleads anyone who reads the file.
         Remedy: {_RESTORE_FILE}
     """),
     *_refused("""
@@ -237,7 +237,7 @@ SIGNER = _refused("""
         The gate asks for a second pair of eyes: the author may not approve, the coder may not validate.
         Remedy: Let another person approve.
 
-    party_unknown: Nobody recorded from whom the approver must differ
+    party_unknown: No record of whom the approver must differ from
         Without knowing the author or coder, it cannot be shown that the approver is somebody else.
         Remedy: Record the party in the packet's documents, then judge again.
     """)
@@ -253,8 +253,8 @@ POLICY = (
         A rule that is not understood would not be applied, so no gate is passed under a policy with a fault.
         Remedy: {_REPAIR_POLICY}
 
-    approvers_unnamed: Policy that names nobody who may approve
-        Who has a say at which gate is written down in the table [approvals], and nobody has one without it.
+    approvers_unnamed: Policy that does not say who may approve
+        Who has a say at which gate is written down in the table [approvals], and no one has one without it.
         Remedy: `workpacket policy trust` adds the table and your key; commit both to the main branch.
 
     signers_malformed: Line of allowed_signers outside the accepted form
@@ -320,7 +320,7 @@ LEGACY = _refused(f"""
         Remedy: {_APPROVE}
 
     legacy_unpresented: Token for a text that was never presented
-        It is not on record when the text was shown, so nobody can be shown to have read it.
+        It is not on record when the text was shown, so nothing shows that anyone has read it.
         Remedy: Present the refinement (`workpacket refine --present`), then have it approved.
 
     legacy_hasty: Token that came too soon after the text
@@ -335,12 +335,12 @@ ASKING = (
         Remedy: Take the event back, and move the packet by its command, which names the right ones.
     """),
     *_refused("""
-    approval_needs_terminal: Approval where nobody can read
+    approval_needs_terminal: Approval without a terminal to read at
         The text is shown in full to a person at a terminal; without one, a program would be saying yes.
         Remedy: Run the command in a terminal, or write the statement with `--statement-out FILE` and sign it elsewhere.
 
     approval_not_given: The words of approval were not typed
-        Only the exact words count, so that nobody approves by pressing a key.
+        Only the exact words count, so that pressing a key by mistake approves nothing.
         Remedy: Run the command again and type the words that it shows.
 
     nothing_to_approve: Nothing that this gate is about
@@ -371,7 +371,7 @@ ASKING = (
 
     revision_ambiguous: Name of the base that means several commits
         A tag and a branch have this name. git would take the tag, which others may push than those who may merge.
-        Remedy: Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that nobody needs.
+        Remedy: Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that is not needed.
     """),
     *_environment("""
     approval_key_missing: No key to approve with
@@ -393,7 +393,7 @@ ASKING = (
     """),
     *_finding("""
     agent_could_approve: A program of this account could approve
-        A key that may approve signed for us without asking anybody, and would sign for an agent as well.
+        A key that may approve signed for us without asking anyone, and would sign for an agent as well.
         Remedy: Follow the steps that `workpacket key doctor` lists, from the least effort to the most protection.
     """),
 )

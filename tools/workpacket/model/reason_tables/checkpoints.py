@@ -15,7 +15,7 @@ _usage = partial(reasons, "usage")
 RUNS = (
     *_gate("""
     packet_not_active: The work packet of the run is not active
-        Work is done from packets: a stub has no approved scope yet, so nobody can start work from one.
+        Work is done from packets: a stub has no approved scope yet, so work cannot start from one.
         Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
 
     run_not_lost: The run is not lost
@@ -23,7 +23,7 @@ RUNS = (
         Remedy: Resume or cancel it, or have `workpacket runs settle` write down how it ended.
 
     person_needed: That is for a person to say
-        A program that could call its own runs lost could have a verdict on work that nobody finished.
+        A program that could call its own runs lost could have a verdict on unfinished work.
         Remedy: A person types it, without `--kind` and without WORKPACKET_ACTOR_KIND.
     """),
     *_conflict("""
@@ -42,7 +42,7 @@ RUNS = (
 ROLES = (
     *_across_advice("""
     artifact_changed: A file that a role named is not as it was at its last milestone
-        Whoever was interrupted has gone on since, or somebody else changed it. What the role last did may not hold.
+        The interrupted role has gone on since, or someone else changed it. What the role last did may not hold.
         Remedy: Look at the file; `workpacket resume ID --yes` goes on with what is there.
     """),
     *_gate("""
@@ -64,13 +64,13 @@ BATCHES = (
         Remedy: Name a folder that has a tasks.yaml, such as specs/active/auth.
     """),
     *_document("""
-    batch_dependency_undecided: Nobody can say which of two tasks comes first
+    batch_dependency_undecided: The order of two tasks is not stated
         dependencies.yaml gives a pair {from, to}, tasks.yaml confirms neither direction, and people mean both.
         Remedy: State it in tasks.yaml: `depends_on` of the task that has to wait.
     """),
     *_gate("""
     batch_not_begun: No batch is under way
-        What was not begun cannot be completed: nobody knows which tasks it would be about.
+        What was not begun cannot be completed: its tasks are not known.
         Remedy: Begin it: workpacket batch begin SPEC.
 
     batch_phase_open: A phase of the batch is not done
@@ -79,8 +79,8 @@ BATCHES = (
         Remedy: Finish the phase: workpacket batch begin SPEC, and workpacket batch complete SPEC --phase PHASE.
 
     batch_stage_not_begun: A stage ends that was not begun
-        Stages are written down before anybody works on them; one that was not may be done already.
-        Remedy: Look where the batch stands: workpacket batch status SPEC.
+        Stages are written down before work on them begins; one that was not may be done already.
+        Remedy: Look at the state of the batch: workpacket batch status SPEC.
 
     batch_issue_not_deferrable: An issue is too severe to be put off
         Only what is of medium severity or less may be carried forward; the rest is resolved within the batch.

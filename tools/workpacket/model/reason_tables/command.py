@@ -16,7 +16,7 @@ _interrupted = partial(reasons, "internal", exit_code=exits.INTERRUPTED)
 
 USAGE = _usage("""
     unknown_command: There is no command of this name
-        Nothing was done: guessing a command could change files that nobody meant.
+        Nothing was done: guessing a command could change files that were not meant.
         Remedy: Run `workpacket --help` for the list of commands.
 
     unknown_option: The command has no option of this name
@@ -191,7 +191,7 @@ WRITING = (
         Remedy: Check the disk, then repeat the command.
 
     lock_unavailable: The lock cannot be opened
-        It lies in the git directory, which must be writable for whoever changes governed files.
+        It lies in the git directory, which must be writable for anyone who changes governed files.
         Remedy: Correct the permissions of the git directory.
     """),
 )

@@ -33,7 +33,7 @@ MARKDOWN = _reading("""
 
     markdown_too_costly: Reading the document would take too much work
         Some texts make every Markdown reader go over the same lines again and again: quotes that never end, link
-        definitions over thousands of lines, an enormous number of tiny lines. Nobody writes them by hand.
+        definitions over thousands of lines, an enormous number of tiny lines. Such texts are not written by hand.
         Remedy: Remove the repeated quote marks, brackets or short lines at this place, or put them into a code fence.
     """)
 
@@ -75,11 +75,11 @@ TEXT = (
         none.
         Remedy: Correct the line; quoting the value with double quotes settles most cases.
 
-    yaml_duplicate_key: Key stands twice in one mapping
+    yaml_duplicate_key: Key occurs twice in one mapping
         YAML forbids it, many readers silently keep the last value, and some the first.
         Remedy: Keep one of the two lines.
 
-    yaml_key_not_text: Key that is no text
+    yaml_key_not_text: Key that is not text
         Keys are names of fields. A list, a mapping or nothing at all as a key has no form in JSON and means different
         things to different readers.
         Remedy: Write the key as text, in quotes if need be; quote the whole line if it was meant as a value.
@@ -113,7 +113,7 @@ TEXT = (
         Remedy: Remove the '---' line, or move the second document to a file of its own.
 
     yaml_question_mark: Lone question mark
-        A '?' that stands alone marks a key, which nobody needs, and inside brackets parsers disagree on whether it
+        A '?' on its own marks a key, which is never needed, and inside brackets parsers disagree on whether it
         does.
         Remedy: Write 'key: value'; put a text that contains a lone '?' in quotes.
 
@@ -129,7 +129,7 @@ TEXT = (
         The document breaks off here. It is never used in part.
         Remedy: Correct the place named; RFC 8259 allows no comments, no trailing commas and no single quotes.
 
-    json_duplicate_key: Key stands twice in one object
+    json_duplicate_key: Key occurs twice in one object
         Readers keep the first or the last value as they like, so two tools can see two documents: a known way around
         signatures and checks.
         Remedy: Keep one of the two.
@@ -168,7 +168,7 @@ TEXT = (
         Remedy: Write a smaller number, or a string.
 
     front_matter_unclosed: Front matter without an end
-        A file that begins with '---' begins with front matter, and without a closing '---' nobody can say where its
+        A file that begins with '---' begins with front matter, and without a closing '---' it is not known where its
         text begins.
         Remedy: Put a line '---' after the last field; if a ruled line was meant, write '***'.
 
@@ -237,7 +237,7 @@ SETTINGS = (
     """),
     *_document("""
     setting_of_unknown_code: Setting for a code that does not exist
-        It has no effect, although whoever wrote it thinks that it has.
+        It has no effect, although its author thinks that it has.
         Remedy: Correct the code; `workpacket explain --all` lists them.
 
     setting_of_protected_code: Setting for a code that cannot be ignored or lowered
@@ -245,12 +245,12 @@ SETTINGS = (
         Remedy: Delete the setting and mend what the code complains of.
 
     ignore_without_reason: Ignore without a written reason
-        Nobody can judge later whether it is still wanted.
+        Without one, it cannot be judged later whether it is still wanted.
         Remedy: Write the reason into the ignore.
     """),
     *_document_warning("""
     ignore_unused: Ignore that ignores nothing
-        It hides the next finding of its kind, which nobody has looked at.
+        It hides the next finding of its kind, which no one has looked at.
         Remedy: Delete the ignore.
     """),
 )
@@ -262,12 +262,12 @@ FILES = (
         Remedy: Set `positional-arguments` and hand it on as `"$@"`, or write `{{ quote(name) }}`.
 
     starter_missing: A file or section of init is missing
-        Somebody removed it, or a newer version of the tool brings it along.
+        Someone removed it, or a newer version of the tool brings it along.
         Remedy: Run `workpacket init`, which writes what is missing.
 
     starter_outdated: A file or section of init is of an older version
-        Nobody edited it, and the present version says something else: of commands that were renamed, for instance.
-        Remedy: Run `workpacket init`, which brings up to date what nobody edited.
+        It was not edited, and the present version says something else: of commands that were renamed, for instance.
+        Remedy: Run `workpacket init`, which brings up to date what was not edited.
     """),
     *_document_advice("""
     starter_edited: A file or section of init was edited
@@ -282,7 +282,7 @@ FILES = (
     """),
     *_across_advice("""
     dependencies_many: One change brings very many new packages
-        Each of them is code of somebody else that runs here, whoever asked for the first of them.
+        Each of them is code of someone else that runs here, no matter who asked for the first of them.
         Remedy: Look at what the new dependency brings; `threshold` in [deps] of the policy says how many are many.
     """),
 )

@@ -22,7 +22,7 @@ BEGINNING = (
         Which of them is meant cannot be told from the base.
         Remedy: Name the revision.
 
-    actor_unknown: Nobody said who acts
+    actor_unknown: It was not said who acts
         Each event names who did it, though only a signature makes that more than a claim.
         Remedy: Give `--as NAME`, or set WORKPACKET_ACTOR or git's user.name.
 
@@ -75,7 +75,7 @@ BEGINNING = (
         Remedy: Use one of the commands that the message lists.
 
     packet_is_stub: The packet is a stub
-        A stub is a note in the backlog: nobody has refined or approved it, so nobody may start work from it.
+        A stub is a note in the backlog: it was neither refined nor approved, so work may not start from it.
         Remedy: `workpacket activate WP` says what is missing.
 
     packet_superseded: The packet is superseded
@@ -87,12 +87,12 @@ BEGINNING = (
         Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
 
     packet_missing: The file of the packet is missing
-        The log has it as activated, and nobody can read what is to be done.
+        The log has it as activated, and what is to be done cannot be read.
         Remedy: Restore it from git.
 
     stub_missing: The stub is missing
         Scope and acceptance of the packet are taken from it.
-        Remedy: Restore it from git, or write it anew.
+        Remedy: Restore it from git, or write it again.
 
     successor_unfit: This packet cannot take the place of the other
         A packet is superseded by another one that is known and has a log.
@@ -106,24 +106,24 @@ BEGINNING = (
         Whether it states the requirement cannot be seen.
         Remedy: Correct the path, or bring the file back.
 
-    requirement_only_in_roadmap: The requirement stands in a roadmap section only
+    requirement_only_in_roadmap: The requirement is in a roadmap section only
         A roadmap says what somebody wants one day; what binds is the main body of the specification.
-        Remedy: Anchor it in the main body; if it does not stand there, enrich the specification first.
+        Remedy: Anchor it in the main body; if it is not there, enrich the specification first.
 
     enrichment_needed: The specification has to be enriched first
         The refinement found that the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then refine against the new version.
 
     refinement_missing: There is no technical refinement
-        Without it nobody has looked whether the specification covers the work.
+        Without it no one has looked whether the specification covers the work.
         Remedy: `workpacket refine WP` writes the scaffold.
 
     refinement_incomplete: The technical refinement is not complete
-        What is left open there is decided by whoever writes the code.
+        What is left open there is decided by the person who writes the code.
         Remedy: Fill in the point that the message names.
 
     refinement_not_presented: The refinement was not shown to the user as it is now
-        Nobody can approve what they have not seen.
+        No one can approve what they have not seen.
         Remedy: `workpacket refine WP --present` prints it for the conversation and records its digest.
 
     user_signature_missing: The user has not signed
@@ -143,7 +143,7 @@ BEGINNING = (
         Remedy: Carry it over, or change the stub and say why.
 
     board_entry_not_moved: The board still has the packet among the stubs
-        It looks like something that nobody may start.
+        It looks like something that may not be started.
         Remedy: `workpacket board sync` moves it.
     """),
     *_environment("""
@@ -163,30 +163,30 @@ WORK = _gate("""
         Remedy: Mend `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.
 
     advance_elsewhere: The way leads to another lane
-        Whoever names a lane expects to come to it; the policy may have changed.
+        A command that names a lane is expected to lead to it; the policy may have changed.
         Remedy: `workpacket policy show` says what follows what; leave `--to` out to go on.
 
-    claimed_by_other: Somebody else holds the packet
+    claimed_by_other: Someone else holds the packet
         Two who work on one packet undo one another's work.
         Remedy: Wait for the lease to end, or ask the holder to release it.
 
     not_the_holder: Only the holder may do this
-        Whoever holds the packet answers for it.
+        The holder answers for the packet.
         Remedy: Ask the holder; when the lease has ended, anyone may.
 
     lease_ended: The lease has ended
-        It cannot be renewed after its end, because somebody else may have looked for work in the meantime.
+        It cannot be renewed after its end, because someone else may have looked for work in the meantime.
         Remedy: Release the packet and claim it again.
 
-    assigned_to_other: The packet was prepared for somebody else
+    assigned_to_other: The packet was prepared for someone else
         The assignment was made on purpose.
-        Remedy: `workpacket prepare WP --for NAME` assigns it anew.
+        Remedy: `workpacket prepare WP --for NAME` assigns it to someone else.
 
     dependency_unmet: A packet that it depends on is not done
         The work would rest on something that is not there.
         Remedy: Bring the dependency on, or have it waived: `workpacket waive WP dependency_unmet`.
 
-    dependency_unknown_lane: Nobody can say how far a dependency is
+    dependency_unknown_lane: The state of a dependency is not known
         It has no log, and what board and files say is not believed.
         Remedy: `workpacket adopt` begins its log; or correct the id.
 
@@ -238,9 +238,9 @@ WORK = _gate("""
         The packet is what is reviewed against.
         Remedy: Fill it in.
 
-    verdict_by_coder: Nobody judges their own work
-        Whoever held the packet cannot be its validator.
-        Remedy: Have somebody else give the verdict.
+    verdict_by_coder: No one judges their own work
+        A person who held the packet cannot be its validator.
+        Remedy: Have someone else give the verdict.
 
     report_missing: The verdict comes without a report
         What was looked at, and found, must be there to read.
@@ -251,8 +251,8 @@ WORK = _gate("""
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
     run_unfinished: A run still works on the packet
-        What it does after the verdict would be judged by nobody.
-        Remedy: Let the run end, stop or cancel it. `workpacket why WP` says how it stands: `workpacket runs settle`
+        What it does after the verdict would not be judged.
+        Remedy: Let the run end, stop or cancel it. `workpacket why WP` says what its state is: `workpacket runs settle`
         closes what a crash left open, and `workpacket runs unlink` gives up a run whose store is gone.
 
     commit_unknown: No commit was submitted
@@ -269,7 +269,7 @@ WORK = _gate("""
 
     hand_edit_not_adoptable: The move asks for more than a word on the board
         Its gate wants evidence, which no board entry holds.
-        Remedy: Use the command that the message names, or `workpacket board sync` to draw the board anew.
+        Remedy: Use the command that the message names, or `workpacket board sync` to draw the board again.
 
     board_section_absent: The board lacks a section
         There is nowhere to put the entry.

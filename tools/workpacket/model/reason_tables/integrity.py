@@ -57,7 +57,7 @@ LOG = (
         Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
     log_second_genesis: The log has more than one first event
-        Two branches created the same id independently, or somebody started the history anew.
+        Two branches created the same id independently, or someone started the history again.
         Remedy: Keep one; give the work of the other branch an id of its own before merging.
 
     log_no_genesis: The log has no first event
@@ -73,7 +73,7 @@ LOG = (
         Remedy: See `workpacket history <WP>`; restore the missing event, or record the move by its command.
 
     packet_forked: Two branches moved the packet in different directions
-        Both moves stand in the log and neither knew of the other; until a person decides the packet is in no lane.
+        Both moves are in the log and neither knew of the other; until a person decides the packet is in no lane.
         Remedy: See `workpacket why <WP>`; settle it with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_moved_while_forked: A packet was moved although its history is forked
@@ -102,7 +102,7 @@ LOG = (
         Remedy: {_RESTORE}
 
     log_checkpoint_signer: A checkpoint is signed by somebody who may not vouch for the log
-        The key has to stand in allowed_signers with `workpacket-checkpoint@v1`, and its owner has to have the role
+        The key has to be in allowed_signers with `workpacket-checkpoint@v1`, and its owner has to have the role
         `ci`, both in the policy of the base.
         Remedy: Have CI write the next checkpoint, or name the signer by an approved change of the policy.
 
@@ -133,7 +133,7 @@ LOG = (
 )
 
 CHANGE = _integrity("""
-    move_illegal: A move that is no transition
+    move_illegal: A move that is not a transition
         No command makes it; the event was written by hand, to get around a gate.
         Remedy: Take the event back, and move the packet by its command.
 
@@ -142,7 +142,7 @@ CHANGE = _integrity("""
         Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
 
     base_lanes_unfit: Base whose policy adds lanes that do not hold
-        Nobody can say which moves the base allows, so none that a change brings is believed.
+        Which moves the base allows is not known, so none that a change brings is believed.
         Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
     """)
 
@@ -157,23 +157,23 @@ AUDIT = (
         Remedy: Merge the work, then `workpacket reopen` and `workpacket merged`; or find out who moved the branch.
 
     containment_too_early: Work was recorded as merged before the commit existed
-        Nobody can have found a commit on the branch that was made later.
+        No one can have found a commit on the branch that was made later.
         Remedy: Find out who wrote the event, and whether the work is there.
     """),
     *_finding("""
     approved_file_changed: A refinement is not what its packet was activated with
-        Somebody approved other bytes than those that stand there now.
+        The bytes that were approved are not those that are there now.
         Remedy: Restore the file from git, or have the new text approved.
     """),
     *_across("""
     run_zombie: A run that was never closed, of work that has ended
-        It may still write, and what it did after the verdict was judged by nobody.
+        It may still write, and what it did after the verdict was not judged.
         Remedy: End it with `workpacket cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
     waiver_expired: A waiver that has expired while the work goes on
         The condition that it waived holds again, and the gate will say so.
-        Remedy: Meet the condition, or have it waived anew: `workpacket waive WP_ID CODE --reason TEXT --until DAY`.
+        Remedy: Meet the condition, or have it waived again: `workpacket waive WP_ID CODE --reason TEXT --until DAY`.
 
     requirement_changed: A requirement is not what it was when it was refined
         The specification says something else in the lines on which the packet rests: the link is suspect.
@@ -190,14 +190,14 @@ AUDIT = (
     *_across_note(f"""
     proof_changed: A file that proves a criterion has changed since
         The line that was named as proof may say something else by now: the link is suspect.
-        Remedy: Look whether the criterion is still met; prove it anew if the work goes on. {_SHOW}
+        Remedy: Look whether the criterion is still met; prove it again if the work goes on. {_SHOW}
 
     requirement_without_packet: A requirement of the main body on which no packet rests
         It is asked for, and no work is planned.
         Remedy: `workpacket new` writes a stub for it.
 
     packet_without_requirement: A packet that rests on no requirement
-        Nobody can say what asks for this work.
+        What asks for this work cannot be looked up.
         Remedy: Name the passage of the specification among the anchors of its refinement. {_SHOW}
     """),
 )
