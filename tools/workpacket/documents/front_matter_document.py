@@ -1,7 +1,7 @@
 """What the Markdown kinds with front matter have in common: fields above, text below.
 
 The tree of values is the front matter. Of the fields that a kind names, every plain scalar counts as the characters
-that stand in the file: an id, a label and a title are text, whatever else they look like.
+that are in the file: an id, a label and a title are text, whatever else they look like.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import written_as_text
 
 
-class FrontedDocument(Document):
+class FrontMatterDocument(Document):
     """A document with front matter. `blocks` and `outline` are of the text below it."""
 
     # Top-level fields that hold text, or lists of text.
