@@ -1,7 +1,4 @@
-"""What is known of a scope before anything is done: files, log and git, and what of these does not fit together.
-
-Whether the work of a scope may go on where its checkpoint left it: every reason against it by name. Pure.
-"""
+"""What is known of a scope before anything is done: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 

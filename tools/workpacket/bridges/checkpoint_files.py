@@ -1,11 +1,7 @@
 """Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
 
-Which fields a `state.json` and an event of a `timeline.jsonl` have, and what may are in them.
-
-To evolve it: raise the version, add the field here with its check, and say in `docs/runtime/evolving.md` what a file
-without it means.
-
-A run of this store as a snapshot for tools that read `state.json`.
+The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To evolve one:
+raise its version, add the field, and say in `docs/runtime/evolving.md` what a file without it means.
 """
 
 from __future__ import annotations

@@ -9,16 +9,6 @@ The sources for where a run goes on, in this order:
 
 A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
 believed is passed over and named, never skipped to.
-
-Where a run may go on by its checkpoint commits: the chain of sources, and what is believed of each.
-
-    sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
-    git_log_run_specific   commits of this history whose message names the run
-    git_log_legacy         commits that name no run: anybody's, so only if somebody says they are this run's
-    none
-
-A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
-believed is passed over and named, never skipped to.
 """
 
 from __future__ import annotations
@@ -37,7 +27,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
-from workpacket.runtime.records.state import Milestones, Reached
+from workpacket.runtime.records.state import Milestones, ReachedMilestone
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
@@ -174,7 +164,7 @@ class CommitSelection:
         candidate = Candidate("sidecar", sha.value, index, tree, trailer)
         return index, _instant(created.value), mtime, sha.value, candidate
 
-    def _reached(self, sha: str) -> Reached | None:
+    def _reached(self, sha: str) -> ReachedMilestone | None:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
 
     def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:

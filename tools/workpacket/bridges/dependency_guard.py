@@ -1,12 +1,10 @@
-"""The guard of a run: before a milestone is committed, dependencies are compared with the last one.
+"""What changed in the dependencies of a repository, and the guard of a run, which asks before each milestone.
 
-Leave is what the run was given at its start, and what the policy allowed at the commit at which the run began: neither
-can be widened from within the run.
+The work tree is compared with a commit, not git's index: it makes no difference whether a change was committed, staged
+or only saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
 
-What changed in the dependencies of a repository: its work tree compared with a commit, by the leave of a policy.
-
-The work tree is what counts, not git's index: it makes no difference whether a change was committed, staged or only
-saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
+What may change in a run is what it was allowed at its start, and what the policy allowed at the commit at which the run
+began: neither can be widened from within the run.
 """
 
 from __future__ import annotations

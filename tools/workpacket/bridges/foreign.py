@@ -2,26 +2,9 @@
 
 The log is the only truth. A foreign file is a view of it: what the file says is read whole (or not at all), kept with
 every key that we do not know, and can be written again. A bridge is two pure functions and a declaration of what its
-form cannot carry; reading files, and appending to the log, is done here for all of them.
+form cannot carry; appending to the log is done here for all of them.
 
 An import is planned whole, then appended. What a file says of a stream is compared with what the stream holds:
-
-    no stream                        genesis: all of it is appended
-    the same                         unchanged: nothing is appended
-    more, and the same up to there   extended: the rest is appended, as an event log grows
-    anything else                    the import is refused with `view_conflict`; nothing of any file was appended
-
-A crash between the appends of two streams leaves the first one imported; the same import again goes on behind it.
-
-Which foreign forms there are. Data only; a bridge is imported when its form is asked for.
-
-Writing checkpoints of the log in a foreign form: the file as it was imported, or as a session is now.
-
-docs/runtime/formats.md: the foreign forms and what each of them cannot carry, generated from the bridges.
-
-Taking foreign checkpoints into the log: planned whole, then appended.
-
-What a file says of a stream is compared with what the stream holds:
 
     no stream                        genesis: all of it is appended
     the same                         unchanged: nothing is appended

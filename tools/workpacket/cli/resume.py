@@ -1,10 +1,7 @@
-"""`workpacket resume`: what can go on, what cannot and why, and the answers that let it.
+"""`workpacket resume`: what is unfinished here, what can go on and what cannot, and the answers that let it.
 
-`resume` without an id, or with that of work that an agent does: what would go on, and letting it.
-
-Everything unfinished here: runs, sessions, batches, roles, steps, checkpoint commits. Reads only.
-
-What cannot be read stops itself and nothing else: it is listed with the code that says why.
+Runs, sessions, batches, roles, steps and checkpoint commits are looked at. What cannot be read stops itself and nothing
+else: it is listed with the code that says why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`workpacket runs`: look at runs, and move, prune and verify them.
-
-Events of a run as the rows of its timeline, and as JSON.
-"""
+"""`workpacket runs`: look at runs, and move, prune and verify them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing.
-
-Waiting for a run to go on: woken by the store where it can, else by looking again.
-"""
+"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`.
-
-`Cargo.lock`, versions 1 to 4, and `Cargo.toml`.
-
-`go.mod`, which is manifest and lock in one, and `go.sum` with the digests.
-"""
+"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`."""
 
 from __future__ import annotations
 

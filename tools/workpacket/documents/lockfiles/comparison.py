@@ -1,17 +1,13 @@
-"""Two states of one lock file or manifest compared, and what changed judged by what the policy allows.
+"""Two states of the lock files and manifests compared, and what changed judged by what the policy allows.
 
-What was asked for (direct) is named one by one, what came with it (transitive) is counted. Beside them stands what no
-leave covers, for direct and transitive packages alike:
+What was asked for (direct) is named one by one, what came with it (transitive) is counted. Without permission no direct
+dependency may change in any way. What no permission covers, for direct and transitive packages alike:
 
   source     a package comes from somewhere from where none came before
   integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
   removed    a lock file is gone, and what it held fast is free again
 
-What of a comparison no one gave leave for. Strict: without leave, no direct dependency may change in any way.
-
-Which dependencies may change. Light: every command that reads a policy imports it.
-
-The lock files and manifests of one moment: of a commit, or of the work tree.
+Every command that reads a policy imports this module, so it imports the readers of the formats when they are needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What every lock file and manifest says, whatever its format: which packages, from where, with which digests.
 
-From a loaded text to its root: what could not be loaded is malformed, at its own place.
-
-From whom a package comes: what of its address a new version of it does not change.
+What a reader cannot load is malformed, at its own place. The origin of a package is the part of its address that a new
+version does not change.
 """
 
 from __future__ import annotations

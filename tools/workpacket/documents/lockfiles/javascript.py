@@ -1,12 +1,6 @@
 """JavaScript: the lock files of npm (versions 1 to 3), pnpm (5 to 9) and yarn, and `package.json`.
 
 A `yarn.lock` has one of two formats: the first is yarn's own, that of yarn 2 and later ("berry") is YAML.
-
-`package-lock.json` and `npm-shrinkwrap.json`, lock file versions 1 to 3, and `package.json`.
-
-`pnpm-lock.yaml`, lock file versions 5 to 9.
-
-`yarn.lock`: the first format, which is yarn's own, and the YAML of yarn 2 and later ("berry").
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`.
-
-`uv.lock`, `poetry.lock` and `Pipfile.lock`.
-
-`pyproject.toml`, `Pipfile` and `requirements*.txt`: what a Python project asks for.
-"""
+"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`."""
 
 from __future__ import annotations
 

@@ -1,17 +1,11 @@
 """One attempt at a run: what its sync and its async face have in common.
 
 A session holds the lease and the recorder; it knows the steps, effects, checkpoints and questions of the run, and it
-ends by writing how it ended. It never calls user code.
+ends by writing how it ended. It never calls user code. Of a finished run that is asked for again it gives what the last
+attempt was given: where it went on, what it marked.
 
 The answer of a person (`Questions`) is bound to a digest of question, target and arguments as they are, before anything
 is taken out of them. Asked at the same place about something else, the question is a new one, and names both.
-
-Questions that a program puts to a person: stored with what they are about, answered for exactly that.
-
-The answer is bound to a digest of question, target and arguments as they are, before anything is taken out of them.
-Asked at the same place about something else, the question is a new one, and names both.
-
-The last attempt of a finished run, for a program that asks for it again: where it went on, what it marked.
 """
 
 from __future__ import annotations

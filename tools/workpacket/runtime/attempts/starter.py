@@ -1,11 +1,8 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
-What a new run takes over from another one's checkpoint: steps that are done, effects that succeeded, the cursor.
-
-By value, so that the new run needs nothing of the old one: retention may remove either. An effect that succeeded
-there counts as succeeded here, because the mail is out the one who asks.
-
-What can be said when a run is asked for.
+A new run from another one's checkpoint takes over the steps that are done, the effects that succeeded and the cursor.
+It takes them by value, so that the new run needs nothing of the old one: retention may remove either. An effect that
+succeeded there counts as succeeded here, because the mail is sent whichever run asks.
 """
 
 from __future__ import annotations

@@ -8,10 +8,6 @@ In a finished run nothing is written: a step that failed raises what it raised, 
 done again for its value alone, and any other one is refused.
 
 The log knows a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
-
-When a failed step is tried again: policy as data.
-
-A call as the log knows it: a key that is the same in every attempt, and a hash of each argument.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
 """The record of a model session, folded from the log of its run: messages, pending calls, its checkpoint artifacts.
 
 An artifact is what a session was in the middle of: JSON whose id is the SHA-256 of its canonical form, made after
-secrets were taken out. Up to 32 KiB it stands in the checkpoint itself; a larger one is stored once under its id, and
-the checkpoint refers to it. Reading believes neither: what does not have its id is passed over, and the one before it
-is taken.
-
-Checkpoint artifacts of model sessions: what a session was in the middle of, under the address of its content.
-
-An artifact is JSON whose id is the SHA-256 of its canonical form, made after secrets were taken out. Up to 32 KiB it
-is in the checkpoint itself; a larger one is stored once under its id, and the checkpoint refers to it. Reading
-believes neither: what does not have its id is passed over, and the one before it is taken.
+secrets were taken out. Up to 32 KiB it is part of the checkpoint itself; a larger one is stored once under its id, and
+the checkpoint refers to it. Neither is trusted when it is read: an artifact without its id is passed over, and the one
+before it is taken.
 """
 
 from __future__ import annotations
