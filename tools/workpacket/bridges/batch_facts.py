@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from workpacket.bridges.batch_state import BatchState, Preconditions, folder_of, imported, stream_of
 from workpacket.bridges.desk import state_of
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.foreign import Foreign, misfits
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
 from workpacket.documents.batch_writing import (
@@ -31,7 +31,6 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
-from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
@@ -260,23 +259,10 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 def require_whole(document: Document) -> None:
     """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
-    source = document.source
-    if document.root is None:
-        fault = document.faults[0]
-        line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
-    for fault in misfits(document):
+    root, source = document.root, document.source
+    for fault in document.faults[:1] if root is None else misfits(root, document.schema):
         line, column = source.line_and_column(fault.start)
         raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", hint=fault.hint)
-
-
-def misfits(document: Document) -> Iterator[Fault]:
-    """What in a document that could be read does not fit the schema of its kind."""
-    root = document.root
-    for violation in schemas().violations(document.schema, root.plain()) if root is not None else ():
-        node = root.nearest(violation.path) if root is not None else None
-        span = node.span if node is not None else (0, 0)
-        yield Fault(violation.code, *span, violation.message, violation.hint)
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> BatchObservation:
@@ -348,7 +334,7 @@ class BatchBridge:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
             return (Fault("field_missing", 0, 0, "here is no mapping `checkpoint`"),)
-        faults = tuple(misfits(document))
+        faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults
         folder = path.rpartition("/")[0] or (document.name.value if document.name is not None else "")

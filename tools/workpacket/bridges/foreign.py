@@ -16,7 +16,7 @@ A crash between the appends of two streams leaves the first one imported; the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -29,6 +29,8 @@ from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
+from workpacket.shell.shipped_schemas import schemas
+from workpacket.text.node import Node
 from workpacket.text.source import Fault
 
 
@@ -60,6 +62,12 @@ def stream_named(form: str, *key: str) -> str:
     from urllib.parse import quote  # costs start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
+
+
+def misfits(root: Node, schema: str, code: str = "") -> Iterator[Fault]:
+    """What does not fit the schema, each at its place; with `code`, all under that one."""
+    for wrong in schemas().violations(schema, root.plain()):
+        yield Fault(code or wrong.code, *root.nearest(wrong.path).span, wrong.message, wrong.hint)
 
 
 # Form, and the module and class of its bridge, which is imported when its form is asked for.
