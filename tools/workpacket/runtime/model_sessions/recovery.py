@@ -29,7 +29,7 @@ from typing import Literal, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, user_key
-from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
@@ -224,7 +224,6 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
     stream = stream_of(_text(body, "session_id"), _text(body, "packet"))
     _require_new(runtime.store, stream)
-    chosen = runtime.settings
     drafts = [
         _begin(body, runtime._workdir or ""),
         *_messages(stream, body),
@@ -232,8 +231,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         *_point(artifact),
         RecordDraft("run.stopped", {"code": "handed_over"}),
     ]
-    recorder = Recorder(runtime.store, RunState(), stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-    recorder.begin(*drafts)
+    runtime.settings.recorder(runtime.store, RunState(), stream).begin(*drafts)
     return stream
 
 
