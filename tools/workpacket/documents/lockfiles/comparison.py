@@ -104,6 +104,14 @@ class Unreadable(Value):
     message: str
 
 
+class CannotCompare(Exception):
+    """Never leaves this module: `compare` collects the files."""
+
+    def __init__(self, file: Unreadable) -> None:
+        super().__init__(file.message)
+        self.file = file
+
+
 class State:
     """`files` gives each path its bytes, or a sentence that says why it has none. Each file is read once.
 
@@ -125,31 +133,27 @@ class State:
             self._sources[path] = Source.from_bytes(path, data if isinstance(data, bytes) else b"")
         return self._sources[path]
 
-    def read(self, path: str) -> Dependencies | Unreadable:
+    def read(self, path: str) -> Dependencies:
         """What the file says; of one that is not there, nothing."""
         if path not in self._read:
             self._read[path] = self._examined(path)
-        return self._read[path]
+        found = self._read[path]
+        if isinstance(found, Unreadable):
+            raise CannotCompare(found)
+        return found
 
-    def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | Unreadable | None:
+    def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
         """What the manifests of these names at and below `folder` ask for, parts of a workspace too. None: no one."""
         found: dict[str, str] = {}
-        any_there = False
-        for path in sorted(self.files):
-            inside, _, name = path.rpartition("/")
-            if (
-                name not in names
-                or format_of(path) is None
-                or not f"{inside}/".startswith(f"{folder}/" if folder else "")
-            ):
-                continue
-            read = self.read(path)
-            if isinstance(read, Unreadable):
-                return read
-            any_there = True
-            for asked, requirement in (read.direct or {}).items():
+        above = f"{folder}/" if folder else ""
+        manifests = [
+            path for path in sorted(self.files)
+            if path.startswith(above) and path.rpartition("/")[2] in names and format_of(path) is not None
+        ]  # fmt: skip
+        for path in manifests:
+            for asked, requirement in (self.read(path).direct or {}).items():
                 found[asked] = " | ".join(dict.fromkeys(filter(None, (found.get(asked), requirement))))
-        return found if any_there else None
+        return found if manifests else None
 
     def _examined(self, path: str) -> Dependencies | Unreadable:
         if path not in self.files:
@@ -215,25 +219,16 @@ def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Un
         if known is None or (path in before and path in after and before.files[path] == after.files[path]
                              and isinstance(after.files[path], bytes)):  # fmt: skip
             continue
-        found = _compared(path, known, before, after)
-        if isinstance(found, Unreadable):
-            unreadable[found] = None
-        else:
-            changed.append(found)
+        try:
+            changed.append(_compared(path, known, before, after))
+        except CannotCompare as error:
+            unreadable[error.file] = None
     return tuple(changed), tuple(unreadable)
 
 
-def _compared(path: str, known: LockFormat, before: State, after: State) -> Compared | Unreadable:
-    old, new = before.read(path), after.read(path)
-    if isinstance(new, Unreadable):
-        return new
-    if isinstance(old, Unreadable):
-        return old
-    asked_old, asked_new = _asked(path, known, old, before), _asked(path, known, new, after)
-    if isinstance(asked_new, Unreadable):
-        return asked_new
-    if isinstance(asked_old, Unreadable):
-        return asked_old
+def _compared(path: str, known: LockFormat, before: State, after: State) -> Compared:
+    new, old = after.read(path), before.read(path)
+    asked_new, asked_old = _asked(path, known, new, after), _asked(path, known, old, before)
     first = known.locks and path not in before
     direct = tuple(_changes(old, new, asked_old, asked_new, after.source(path), first=first))
     names = {*asked_old, *asked_new}
@@ -244,7 +239,7 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
     )  # fmt: skip
 
 
-def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str] | Unreadable:
+def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
     """What was asked for. A lock file that does not tell has manifests; without those, everything counts as asked for.
 
     Before there was a lock file, what the manifests ask for was there already.
@@ -252,8 +247,6 @@ def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> M
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
     asked = state.asked_below(path.rpartition("/")[0], known.manifests)
-    if isinstance(asked, Unreadable):
-        return asked
     names = {package.name for package in found.packages}
     if asked is None:
         return dict.fromkeys(names, "")
