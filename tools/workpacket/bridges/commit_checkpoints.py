@@ -33,6 +33,7 @@ from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.source import Fault, Source
+from workpacket.value import Value
 
 
 class CommitBridge:
@@ -83,8 +84,7 @@ class Candidate(NamedTuple):
     trailer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Value):
     """`relation` is how this history lies to the commit. `skipped` says what was passed over, and why."""
 
     source: SelectedFrom

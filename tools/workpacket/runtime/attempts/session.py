@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
@@ -31,6 +31,7 @@ from workpacket.runtime.records.jcs import address_of, jcs_hash, stored_text, va
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
 from workpacket.runtime.resume.observe import shown_short, what_was_asked
 from workpacket.runtime.stores.contract import Append, Appended, Lease
+from workpacket.value import Value, replace
 
 Ask = Callable[[str, str], bool | None]
 
@@ -166,8 +167,7 @@ class Replay:
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class SavedCheckpoint:
+class SavedCheckpoint(Value):
     """`token` starts one retry from here; it is shown once and only its hash is stored."""
 
     id: str

@@ -38,6 +38,7 @@ from workpacket.runtime.resume.observe import (
     shown_changes,
 )
 from workpacket.runtime.stores.contract import Lease, Store, Witness
+from workpacket.value import NOTHING, Value
 
 
 class RunRequest(TypedDict, total=False):
@@ -59,8 +60,7 @@ class RunRequest(TypedDict, total=False):
     fresh: bool  # begin a new run even if an unfinished one exists
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
+class RunSpec(Value):
     """The run somebody asked for. `inputs` None: not said, so they cannot be compared."""
 
     name: str
@@ -71,7 +71,7 @@ class RunSpec:
     code_version: str | None = None
     repository: str | None = None
     workdir: str | None = None
-    budget: Mapping[str, Json] = field(default_factory=dict)
+    budget: Mapping[str, Json] = NOTHING
     checkpoint: str = ""
     retry_token: str = ""
     allow_deps: Sequence[str] | None = None

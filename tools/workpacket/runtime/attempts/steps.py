@@ -24,6 +24,7 @@ from workpacket.runtime.records.jcs import Codec, jcs_hash, kept, value_of
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
+from workpacket.value import Value
 
 T = TypeVar("T")
 
@@ -118,8 +119,7 @@ class Retry:
 ONCE = Retry()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Value):
     """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
 
     retry: Retry = ONCE

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from workpacket.model.canonical import Json
@@ -25,6 +24,7 @@ from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, Run
 from workpacket.runtime.resume.observe import HIDDEN
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 CheckpointKind = Literal["periodic", "event_triggered", "pre_shutdown", "post_failure"]
 KINDS: tuple[CheckpointKind, ...] = ("periodic", "event_triggered", "pre_shutdown", "post_failure")
@@ -170,8 +170,7 @@ class PendingCall(NamedTuple):
         return dict(self._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSession:
+class ModelSession(Value):
     """`reason` is the stop reason of a session that is not ACTIVE or CLOSED. Times are microseconds since 1970."""
 
     id: str
@@ -186,7 +185,7 @@ class ModelSession:
     last_checkpoint_kind: str
 
     def as_json(self) -> dict[str, Json]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self._fields}
 
 
 def stream_of(session_id: str, packet: str = "") -> str:

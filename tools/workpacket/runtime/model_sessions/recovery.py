@@ -24,7 +24,6 @@ unknown here. Messages from before stay where they were: a program that goes on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from workpacket.model.canonical import Json
@@ -57,6 +56,7 @@ from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import Observations, hashes_by_key, read_state
 from workpacket.runtime.runtime import Choice, Runtime
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 Decided = Literal["cancel", "repair", "retry"]
 DECISIONS: tuple[Decided, ...] = ("cancel", "repair", "retry")
@@ -73,8 +73,7 @@ _CHOICES: dict[str, tuple[Decided, ...]] = {
 _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
+class SessionReport(Value):
     """`artifact` is the newest valid one, `corrupt` the newer ones that were passed over."""
 
     session: ModelSession

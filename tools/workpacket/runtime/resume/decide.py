@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model.canonical import Json
@@ -27,12 +26,12 @@ from workpacket.model.ids import covers
 from workpacket.runtime.records.jcs import jcs_bytes
 from workpacket.runtime.records.state import CheckpointRecord, RunState
 from workpacket.runtime.resume.observe import Observations, ResumePolicy, changed_keys
+from workpacket.value import Value
 
 Result = Literal["pass", "not_applicable", "confirmed", "confirm", "block", "complete"]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value):
     """Everything a check may look at."""
 
     state: RunState
@@ -240,8 +239,7 @@ OF_GOING_ON = frozenset(
 Action = Literal["RESUME", "RESTART_STEP", "CONFIRM", "BLOCK", "COMPLETE"]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """The outcome of one check. `details` is what a person needs to see: names, old and new."""
 
     name: str
@@ -253,8 +251,7 @@ class Check:
         return {"check": self.name, "result": self.result, "code": self.code, "details": list(self.details)}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     action: Action
     code: str
     checkpoint: str

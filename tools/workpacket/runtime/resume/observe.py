@@ -19,6 +19,7 @@ from workpacket.runtime.records.jcs import jcs_hash, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
 from workpacket.runtime.records.state import CHANGE, AskedQuestion, CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 if TYPE_CHECKING:
     from workpacket.runtime.resume.decide import Decision
@@ -29,8 +30,7 @@ YES_OR_NO = ("yes", "no")
 OUTCOMES = ("mark-done", "retry", "compensate")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
+class OpenQuestion(Value):
     """`digest` is what an answer is bound to. `changes`: old and new, by name. `before`: what was asked earlier."""
 
     id: str
