@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from workpacket.bridges.foreign import Foreign, alike, misfits, stream_named
 from workpacket.model.canonical import Json, NotCanonical
+from workpacket.problem import Location, Problem
 from workpacket.runtime.model_sessions.record import Artifact, artifact_id, last_valid
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
@@ -24,7 +25,7 @@ from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 SNAPSHOT_VERSION: Final = "1.0.0"
 
@@ -100,7 +101,7 @@ class RunStateBridge:
         "of a run of this store: its steps, effects and cursors",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
         faults = unreadable(source.text, 0, REGISTER)
         if faults:
@@ -144,17 +145,17 @@ class RunStateBridge:
     def same(self, held: Foreign, found: Foreign) -> bool:
         return alike(held, found)
 
-    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         events: list[Mapping[str, Json]] = []
 
-        def judge(root: Node) -> Iterator[Fault]:
+        def judge(root: Node) -> Iterator[Problem]:
             wrong = [*misfits(root, "timeline_event", _CODE)]
             yield from wrong or _out_of_order(root, events)
             events.append(cast("Mapping[str, Json]", root.plain()))
 
         faults = _judged_lines(source, judge)
         if faults or not events:
-            return tuple(faults) or (Fault(_CODE, 0, 0, "no event is in it"),)
+            return tuple(faults) or (Problem(_CODE, "no event is in it", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
 
@@ -166,15 +167,15 @@ def _is_timeline(text: str) -> bool:
     return root is not None and "seq" in root.mapping
 
 
-def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Fault]]) -> tuple[Fault, ...]:
+def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
     """What is wrong with the lines of JSON, at its place in the file. `judge` is given the root of each."""
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     start = 0
     for line in source.text.split("\n"):
         if line.strip():
             loaded = load_json(Source(source.path, line), DATA)
             found = loaded.faults if loaded.root is None or loaded.faults else judge(loaded.root)
-            faults += [Fault(one.code, one.start + start, one.end + start, one.message, one.hint) for one in found]
+            faults += [one.moved(start) for one in found]
         start += len(line) + 1
     return tuple(faults)
 
@@ -183,17 +184,17 @@ def _line(values: Mapping[str, Json]) -> str:
     return json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
-def _newer(root: Node) -> Fault:
+def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
     message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
-    return Fault("newer_schema", *node.span, message, "update workpacket")
+    return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
-def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Fault]:
+def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
     """An event log that lost or repeats an event is not believed."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
-        yield Fault(_CODE, *node.span, f"seq: {before[-1]['seq']} stands before it")
+        yield Problem(_CODE, f"seq: {before[-1]['seq']} stands before it", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -221,7 +222,7 @@ class SessionBridge:
         "spacing and the order of keys",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         loaded = load_json(Source.from_bytes(path, data), REGISTER)
         if loaded.root is None or loaded.faults:
             return loaded.faults
@@ -266,13 +267,13 @@ def _session_key(packet: str, session: str) -> str:
     return stream_named("session", *filter(None, (packet, session)))
 
 
-def _artifact_faults(root: Node) -> Iterator[Fault]:
+def _artifact_faults(root: Node) -> Iterator[Problem]:
     wrong = [*misfits(root, "session_artifact", _CODE)]
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
         message = f"{_ID}: it is not that of the content: the file was edited or damaged"
-        yield Fault(_CODE, *(root.get(_ID) or root).span, message)
+        yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
 def _id_of(values: Mapping[str, Any]) -> str:
@@ -295,11 +296,11 @@ class StepBridge:
         "whether a character was written as it is or as an escape",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
         events: list[Foreign] = []
 
-        def judge(root: Node) -> Iterator[Fault]:
+        def judge(root: Node) -> Iterator[Problem]:
             wrong = [*_event_faults(root)]
             yield from wrong
             if not wrong:
@@ -313,10 +314,10 @@ class StepBridge:
         return "".join(f"{line_of(checkpoint.values)}\n" for checkpoint in checkpoints).encode("ascii")
 
 
-def _event_faults(root: Node) -> Iterator[Fault]:
+def _event_faults(root: Node) -> Iterator[Problem]:
     """What is wrong with a checkpoint among the events; what other events hold is not judged."""
     if not isinstance(root.value, dict):
-        yield Fault(_CODE, *root.span, "an event is a JSON object")
+        yield Problem(_CODE, "an event is a JSON object", Location.span(*root.span))
         return
     values = cast("Mapping[str, Any]", root.plain())
     if not is_checkpoint(values):
@@ -325,7 +326,7 @@ def _event_faults(root: Node) -> Iterator[Fault]:
     if "cursor" not in wrong and values["cursor"] not in CURSORS:
         wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
     for name, why in wrong.items():
-        yield Fault(_CODE, *(root.get(name) or root).span, f"{name}: {why}")
+        yield Problem(_CODE, f"{name}: {why}", Location.span(*(root.get(name) or root).span))
 
 
 def _step_stream(values: Mapping[str, Json]) -> str:

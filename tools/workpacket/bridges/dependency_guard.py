@@ -16,7 +16,6 @@ from workpacket.documents.lockfiles.comparison import (
     FileVerdict,
     Leave,
     State,
-    Unreadable,
     compare,
     format_of,
     judge,
@@ -28,6 +27,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
@@ -46,7 +46,7 @@ class DependencyChanges(Value):
     base: str
     leave: Leave
     verdicts: tuple[FileVerdict, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[Problem, ...]
 
     @property
     def violations(self) -> tuple[DependencyViolation, ...]:
@@ -170,7 +170,7 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         wrong = changes.unreadable[0]
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
-            f"{where} in {wrong.at}: {wrong.message}", code="check_not_run",
+            f"{where}: {wrong.message}", code="check_not_run",
             hint="repair or restore the file: what cannot be read cannot be judged", details=changes.as_event(),
         )  # fmt: skip
     return None

@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.jcs import jcs_hash, stored_text, value_of
@@ -31,7 +32,7 @@ from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Node
-from workpacket.text.source import Fault
+from workpacket.text.source import Source
 
 
 class Foreign(NamedTuple):
@@ -48,7 +49,7 @@ class Bridge(Protocol):
     name: str
     lossy: tuple[str, ...]
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """Everything in the file, or all that is wrong with it: never a part of it."""
         ...
 
@@ -64,10 +65,18 @@ def stream_named(form: str, *key: str) -> str:
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
 
 
-def misfits(root: Node, schema: str, code: str = "") -> Iterator[Fault]:
+def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
     """What does not fit the schema, each at its place; with `code`, all under that one."""
     for wrong in schemas().violations(schema, root.plain()):
-        yield Fault(code or wrong.code, *root.nearest(wrong.path).span, wrong.message, wrong.hint)
+        place = Location.span(*root.nearest(wrong.location.keys).span)
+        yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
+
+
+def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
+    """The refusal to go on with a file for what is wrong in it. Its message says where."""
+    found = source.placed(problem)
+    message = f"{found.path}:{found.line}:{found.column}: {found.message}"
+    return WorkpacketError(found.code, message, hint=found.hint, path=path)
 
 
 # Form, and the module and class of its bridge, which is imported when its form is asked for.

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
     asked_for,
     items,
+    malformed_at,
     mapping,
     required_text,
     rooted,
     text,
     text_lines,
 )
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -146,5 +147,5 @@ def read_go_sum(source: Source) -> Dependencies:
     return Dependencies(packages, {})
 
 
-def _wrong(at: int, line: str, what: str) -> Malformed:
-    return Malformed(f"{line[:80]!r} {what}" if line else what, at, at + len(line))
+def _wrong(at: int, line: str, what: str) -> WorkpacketError:
+    return malformed_at(at, at + len(line), f"{line[:80]!r} {what}" if line else what)

@@ -21,15 +21,16 @@ from typing import Final, Literal, NamedTuple, cast
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
     names_a_place,
     python_name,
     without_credentials,
 )
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.ids import matches
-from workpacket.text.source import Fault, Source
+from workpacket.problem import Location, Problem
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -84,32 +85,14 @@ def format_of(path: str) -> LockFormat | None:
     return next((row for pattern, row in _PATTERNS if pattern.fullmatch(name)), None)
 
 
-def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault:
-    """What the file says, or what is wrong with it: never a part of it."""
+def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
+    """What the file says, never a part of it; `WorkpacketError` with the place if it is not of its format."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
         return read(source)
-    except Malformed as wrong:
-        return wrong.fault
-
-
-class Unreadable(Value):
-    """A file that says nothing that may be believed. `at` tells in which of the two states it is."""
-
-    path: str
-    at: str
-    line: int
-    column: int
-    message: str
-
-
-class CannotCompare(Exception):
-    """Never leaves this module: `compare` collects the files."""
-
-    def __init__(self, file: Unreadable) -> None:
-        super().__init__(file.message)
-        self.file = file
+    except WorkpacketError as error:
+        raise WorkpacketError.of(source.placed(error.problem)) from None
 
 
 class State:
@@ -121,7 +104,7 @@ class State:
     def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
         self.label = label
         self.files = files
-        self._read: dict[str, Dependencies | Unreadable] = {}
+        self._read: dict[str, Dependencies | Problem] = {}
         self._sources: dict[str, Source] = {}
 
     def __contains__(self, path: str) -> bool:
@@ -134,12 +117,12 @@ class State:
         return self._sources[path]
 
     def read(self, path: str) -> Dependencies:
-        """What the file says; of one that is not there, nothing."""
+        """What the file says; of one that is not there, nothing. `WorkpacketError` if it cannot be read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
         found = self._read[path]
-        if isinstance(found, Unreadable):
-            raise CannotCompare(found)
+        if isinstance(found, Problem):
+            raise WorkpacketError.of(found)
         return found
 
     def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
@@ -155,21 +138,23 @@ class State:
                 found[asked] = " | ".join(dict.fromkeys(filter(None, (found.get(asked), requirement))))
         return found if manifests else None
 
-    def _examined(self, path: str) -> Dependencies | Unreadable:
+    def _examined(self, path: str) -> Dependencies | Problem:
         if path not in self.files:
             return Dependencies(direct={})
         data = self.files[path]
         if isinstance(data, str):
-            return Unreadable(path, self.label, 0, 0, data)
+            return self._unreadable(Location(path), data)
         if len(data) > LOCKFILE.size:
-            return Unreadable(path, self.label, 0, 0, LOCKFILE.size_fault(0).message)
+            return self._unreadable(Location(path), LOCKFILE.size_fault(0).message)
         known = format_of(path)
         assert known is not None, f"{path} is of no known format"
-        read = read_dependencies(self.source(path), known)
-        if isinstance(read, Fault):
-            line, column = self.source(path).line_and_column(min(read.start, len(self.source(path).text)))
-            return Unreadable(path, self.label, line, column, read.message)
-        return read
+        try:
+            return read_dependencies(self.source(path), known)
+        except WorkpacketError as error:
+            return self._unreadable(error.problem.location, error.message)
+
+    def _unreadable(self, place: Location, message: str) -> Problem:
+        return Problem("lockfile_malformed", f"{message} (in {self.label})", place)
 
 
 Kind = Literal["added", "removed", "updated"]
@@ -210,10 +195,10 @@ class Compared(Value):
     suspicions: tuple[Suspicion, ...]
 
 
-def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Unreadable, ...]]:
+def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Problem, ...]]:
     """All files that changed, by path, and all that could not be compared."""
     changed: list[Compared] = []
-    unreadable: dict[Unreadable, None] = {}
+    unreadable: dict[Problem, None] = {}
     for path in sorted({*before.files, *after.files}):
         known = format_of(path)
         if known is None or (path in before and path in after and before.files[path] == after.files[path]
@@ -221,8 +206,8 @@ def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Un
             continue
         try:
             changed.append(_compared(path, known, before, after))
-        except CannotCompare as error:
-            unreadable[error.file] = None
+        except WorkpacketError as error:
+            unreadable[error.problem] = None
     return tuple(changed), tuple(unreadable)
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from workpacket.errors import WorkpacketError
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import MIB, Limits
 from workpacket.text.loaded import Loaded, unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 # Here the host says nothing about who wrote the code; the repository does.
@@ -157,16 +159,13 @@ class Dependencies(Value):
         return all(package.integrity for package in self.packages)
 
 
-class Malformed(Exception):
-    """A file that is not of its format. Never leaves this package: `read_dependencies` makes it a value."""
-
-    def __init__(self, message: str, start: int, end: int) -> None:
-        super().__init__(message)
-        self.fault = Fault("lockfile_malformed", start, end, message)
+def malformed_at(start: int, end: int, message: str) -> WorkpacketError:
+    """To be raised by a reader: the file is not of its format."""
+    return WorkpacketError.of(Problem("lockfile_malformed", message, Location.span(start, end)))
 
 
-def malformed(node: Node, message: str) -> Malformed:
-    return Malformed(message, node.start, node.end)
+def malformed(node: Node, message: str) -> WorkpacketError:
+    return malformed_at(node.start, node.end, message)
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
@@ -253,7 +252,7 @@ def rooted(loaded: Loaded) -> Node:
     """The root, a mapping. The message says what the strict loader objects to, with its code."""
     if loaded.root is None:
         first = loaded.faults[0]
-        raise Malformed(f"{first.message} ({first.code})", first.start, first.end)
+        raise malformed_at(first.start, first.end, f"{first.message} ({first.code})")
     if not isinstance(loaded.root.value, dict):
         raise malformed(loaded.root, "the file is not a mapping")
     return loaded.root
@@ -262,6 +261,6 @@ def rooted(loaded: Loaded) -> Node:
 def text_lines(source: Source) -> Iterator[tuple[str, int]]:
     """The lines of a file that has a format of its own, and where each begins."""
     for fault in unreadable(source.text, 0, LOCKFILE):
-        raise Malformed(f"{fault.message} ({fault.code})", fault.start, fault.end)
+        raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
     for number, at in enumerate(source.line_starts, 1):
         yield source.line(number), at

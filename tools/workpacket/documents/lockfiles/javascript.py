@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
     malformed,
+    malformed_at,
     mapping,
     merged,
     required_text,
@@ -215,7 +215,7 @@ def _classic(source: Source) -> Iterator[Package]:
         if field is not None and heading:
             fields[field["key"]] = field["quoted"] if field["quoted"] is not None else field["plain"]
         elif not heading or not (_GROUP.match(line) or _MEMBER.match(line)):
-            raise Malformed("this line is not of yarn's format", at, at + len(line))
+            raise malformed_at(at, at + len(line), "this line is not of yarn's format")
     if heading:
         yield _classic_package(heading, fields, start)
 
@@ -224,7 +224,7 @@ def _classic_package(heading: str, fields: dict[str, str], start: int) -> Packag
     named = _NAME.match(heading.split(", ", maxsplit=1)[0].strip('"'))
     if named is None or "version" not in fields:
         missing = "a version" if named else "a name and a version"
-        raise Malformed(f"{heading} has not {missing}", start, start + len(heading))
+        raise malformed_at(start, start + len(heading), f"{heading} has not {missing}")
     name = named["name"]
     if named["rest"].startswith("npm:"):  # an alias: installed under one name, and another package
         aliased = _NAME.match(named["rest"].removeprefix("npm:"))
