@@ -1,4 +1,4 @@
-"""`workpacket import`: checkpoints in a foreign form become part of the log, all of a file or nothing."""
+"""`workpacket import` and `workpacket export`: checkpoints in a foreign form, into the log and out of it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from workpacket.bridges.foreign import (
     Placed,
     append_planned,
     bridge_named,
+    export,
     plan_import,
 )
-from workpacket.cli.open_store import answer, open_runtime, refuse
+from workpacket.cli.new_file import write_new
+from workpacket.cli.open_store import answer, open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
@@ -25,12 +27,12 @@ from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.runtime.errors import RuntimeFault
 from workpacket.text.source import Source
 
 
-def run(arguments: Arguments) -> int:
-    bridge = bridge_of(arguments)
+@refusing
+def take_in(arguments: Arguments) -> int:
+    bridge = _bridge_of(arguments)
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
     placed: list[Placed] = []
@@ -45,17 +47,14 @@ def run(arguments: Arguments) -> int:
         findings += faults
     if findings:
         return _invalid(arguments, findings)
-    try:
-        with open_runtime(create=not arguments.flag("plan")) as runtime:
-            planned = plan_import(runtime.store, bridge, placed)
-            if not arguments.flag("plan"):
-                append_planned(runtime, planned)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    with open_runtime(create=not arguments.flag("plan")) as runtime:
+        planned = plan_import(runtime.store, bridge, placed)
+        if not arguments.flag("plan"):
+            append_planned(runtime, planned)
     return _answer(arguments, bridge, planned, passed_over)
 
 
-def bridge_of(arguments: Arguments) -> Bridge:
+def _bridge_of(arguments: Arguments) -> Bridge:
     """The bridge that the first word names; the other words are left."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
@@ -89,8 +88,7 @@ def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Pr
     read: Sequence[Foreign | Problem] = bridge.read(path, data)
     for position, one in enumerate(read):
         if isinstance(one, Problem):
-            line, column = source.line_and_column(one.start)
-            findings.append(one.at(path, line, column))
+            findings.append(source.placed(one))
         else:
             placed.append(Placed(one, path, position))
     if not placed and not findings:
@@ -128,10 +126,10 @@ def _answer(
     return answer(arguments, text, said, then=f"workpacket export {bridge.name}")
 
 
-COMMAND = Command(
+IMPORT = Command(
     "import",
     "take checkpoints in a foreign form into the log",
-    run,
+    take_in,
     arguments="FORMAT PATH...",
     description="""
 A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file
@@ -140,3 +138,37 @@ files and templates that lie among the checkpoints of roles are passed over, and
     options=(Option("plan", "say what would be taken over; write nothing"),),
     examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
 )
+
+
+@refusing
+def write(arguments: Arguments) -> int:
+    bridge = _bridge_of(arguments)
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "unexpected_argument", "name one key")
+    with open_runtime() as runtime:
+        exported = export(runtime.store, bridge, arguments.words[0] if arguments.words else "")
+    target = arguments.value("out")
+    data: dict[str, Json] = {
+        "format": bridge.name, "keys": list(exported.keys), "lossy": list(bridge.lossy), "out": target,
+    }  # fmt: skip
+    if target:
+        write_new(target, exported.data)
+        return answer(arguments, f"{len(exported.data)} bytes written to {escape(target)}\n", data)
+    text = exported.data.decode("utf-8")
+    return answer(arguments, text, {**data, "text": text})
+
+
+EXPORT = Command(
+    "export",
+    "write checkpoints of the log in a foreign form",
+    write,
+    arguments="FORMAT [KEY]",
+    description="""
+Without a key, or with the beginning of one up to a '/', everything that came out of one file. What the form cannot
+carry is listed by --json and in docs/runtime/formats.md.""",
+    options=(Option("out", "write into this file, which must not exist yet", value="FILE"),),
+    examples=("workpacket export step --out mission.events.jsonl", "workpacket export session review-42"),
+)
+
+
+DECLARED = {command.name: command for command in (IMPORT, EXPORT)}
