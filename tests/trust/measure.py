@@ -50,10 +50,14 @@ def measure(table: Table, name: str, only: list[str], *, details: bool) -> int:
             if details and (not fits or only or case.expect == "refused"):
                 said = "".join("+" if landed else "-" for landed in outcome.landings)
                 codes = " ".join(sorted(outcome.codes))
-                print(f"  {'ok  ' if fits else 'FAIL'} {case.id} {how} [{said}] {case.title}: {codes} {outcome.unkept} {outcome.stopped}")
+                print(
+                    f"  {'ok  ' if fits else 'FAIL'} {case.id} {how} [{said}] {case.title}: {codes} {outcome.unkept} {outcome.stopped}"
+                )
     seconds = time.perf_counter() - begun
     share = 100 * unexpected / played if played else 0
-    print(f"{name}: {unexpected} of {played} not as expected ({share:.0f} %), {broken} cannot be played, {seconds:.0f} s")
+    print(
+        f"{name}: {unexpected} of {played} not as expected ({share:.0f} %), {broken} cannot be played, {seconds:.0f} s"
+    )
     return broken
 
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-
-from approving.deciding import digest_of, drafted, revocation, written
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
@@ -349,7 +348,3 @@ class World:
 def codes_in(answer: dict[str, Any]) -> set[str]:
     found = [one for one in answer.get("findings", ()) if one.get("severity", "error") == "error"]
     return {one["code"] for one in found if "code" in one} | {answer[key] for key in ("code",) if answer.get(key)}
-
-
-
-

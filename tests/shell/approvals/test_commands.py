@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from guided_tour.terminal import Shown
-from workpacket.approvals.encodings import six_words
 from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, begin
+from workpacket.approvals.encodings import six_words
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.model.plan import digest
 

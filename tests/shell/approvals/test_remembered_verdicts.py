@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 
-from workpacket.shell import cache
-from workpacket.shell.approvals import check, event_approvals
 from shell.approvals.story import Story
 from shell.approvals.tampering import AT_REST, RESTLESS, Meddler
+from workpacket.shell import cache
+from workpacket.shell.approvals import check, event_approvals
 
 
 @pytest.fixture
