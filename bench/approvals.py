@@ -18,7 +18,7 @@ from workpacket.git.repository import find_repository
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import Wish, draft_decision, write_decision
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.own_key import find_key, sign
+from workpacket.shell.keys import find_key, sign
 
 WP = "WP-1-Parser-v1"
 REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)

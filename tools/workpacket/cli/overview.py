@@ -133,7 +133,7 @@ def _titles() -> dict[str, str]:
 
     from workpacket.cli.progress import progress_bar
     from workpacket.cli.workspace import open_workspace
-    from workpacket.shell.checking.cache import Cache
+    from workpacket.shell.cache import Cache
     from workpacket.shell.checking.repository import known_or_examined
     from workpacket.shell.configuration import lanes_here
     from workpacket.shell.tree import find_documents

@@ -20,7 +20,7 @@ from workpacket.model.canonical import Json
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, carry_out, gather, here
 from workpacket.shell.governing.merge_driver import merge, unmerged

@@ -19,7 +19,7 @@ from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.canonical import Json
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import gather, here
 from workpacket.shell.held import look

@@ -10,7 +10,7 @@ from typing import Final
 from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.cli.workspace import open_workspace
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
 
 

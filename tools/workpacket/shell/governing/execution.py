@@ -22,7 +22,7 @@ from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, POLICY_PA
 from workpacket.problem import Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.transactions.recovery import Recovered
 from workpacket.shell.transactions.transaction import writing
