@@ -18,8 +18,8 @@ from lifecycle.world import ADDED, WITH_LANES, WITHOUT_LANES, adopted, errors
 from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import LogEvent

@@ -11,7 +11,7 @@ from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, m
 from workpacket.ledger.checkpoints import Vouching
 from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.board_sync import sync
-from workpacket.lifecycle.drafts import Planned
+from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.side_moves import resolve
 from workpacket.lifecycle.transitions import is_legal

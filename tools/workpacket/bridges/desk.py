@@ -22,7 +22,7 @@ from workpacket.runtime.records.kinds import Data, RecordKind, current
 from workpacket.runtime.records.redaction import clean_record
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
-from workpacket.shell.moment import moment
+from workpacket.shell.actor import moment
 from workpacket.shell.transactions.transaction import Transaction
 
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.commit_checkpoints import Selected
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleFields
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.recovery import SessionReport
@@ -126,11 +126,11 @@ class Resumable(Value):
         return row
 
 
-def kept_back(work: Resumable, by_packet: Unmet | None) -> Resumable:
+def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
     """The same, but for what the lane of its packet says against it; what to choose from is told."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.command}; or end the run: workpacket cancel {work.id}"
+    choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
     return replace(work, stops=(*work.stops, Stop(by_packet.code, by_packet.message, choice)))
 
 

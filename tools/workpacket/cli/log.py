@@ -34,7 +34,7 @@ _SETTLED_BY_IT = {
 def checkpoint(arguments: Arguments) -> int:
     if arguments.words[1:]:
         raise usage(arguments.command, "unexpected_argument", "a checkpoint is of the whole log")
-    from workpacket.shell.moment import moment
+    from workpacket.shell.actor import moment
 
     repository, now = open_for_reading(), moment()
     base = arguments.value("base")
@@ -70,7 +70,7 @@ def checkpoint(arguments: Arguments) -> int:
 def run(arguments: Arguments) -> int:
     if chosen(arguments, ("verify", "checkpoint")) == "checkpoint":
         return checkpoint(arguments)
-    from workpacket.shell.moment import moment
+    from workpacket.shell.actor import moment
 
     repository = open_for_reading()
     verified = verify_log(repository, arguments.value("base"), moment().now)

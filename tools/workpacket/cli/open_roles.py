@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from workpacket.cli.packet_command import Decide
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
 from workpacket.text.limits import DATA
 from workpacket.value import replace

@@ -19,7 +19,7 @@ from workpacket.report.escape import escape
 from workpacket.runtime.holders import Caller, caller_named, caller_with
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.transactions.transaction import Transaction, writing
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes

@@ -68,7 +68,7 @@ from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion,
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 from workpacket.runtime.step.log import History, StepLog, identity_of
 from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA
@@ -356,7 +356,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.command}; or end the run: workpacket cancel {run}"
+        hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
         raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
 
 

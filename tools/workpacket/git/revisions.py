@@ -99,7 +99,7 @@ class Branch(Value):
 
 def commit_of(repository: Repository, revision: str) -> str:
     """The full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
-    commit = _resolve(repository, f"{revision}^{{commit}}")
+    commit = resolved(repository, f"{revision}^{{commit}}")
     if commit is None:
         raise WorkpacketError(
             "unknown_revision",
@@ -165,6 +165,7 @@ def default_branch(repository: Repository, remote: str = "origin") -> Branch | N
     return None
 
 
-def _resolve(repository: Repository, expression: str) -> str | None:
+def resolved(repository: Repository, expression: str) -> str | None:
+    """The id of the object that an expression names, None if there is none."""
     answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", expression, check=False)
     return answer.text.strip() if answer.status == 0 else None

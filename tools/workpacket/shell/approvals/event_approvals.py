@@ -30,8 +30,7 @@ from functools import partial
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.lifecycle.added_gates import STANDARD
-from workpacket.lifecycle.gates import OPTIONAL_GATES
+from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem

@@ -25,7 +25,6 @@ from workpacket.approvals.facts import LegacyUse, PacketLog
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
-from workpacket.documents.refinement import Refinement
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import changes_before
 from workpacket.git.objects import read_blobs
@@ -34,8 +33,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.added_gates import gates_of
-from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, gates_of
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
@@ -164,6 +162,8 @@ def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
 
 def _token(matter: ApprovalSubject) -> str | None:
     """What stands where the user signs, if anything does."""
+    from workpacket.documents.refinement import Refinement
+
     for path, data in matter.files:
         signature = Refinement(Source.from_bytes(path, data)).signature
         text = signature.value if signature is not None else ""

@@ -103,4 +103,4 @@ def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
 
 def _missing(pair: Pair) -> Iterator[Problem]:
     for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
-        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.command, severity=_SEVERITY)
+        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.hint, severity=_SEVERITY)

@@ -29,8 +29,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository, operation_in_progress
 from workpacket.model.layout import POLICY_PATH, TEMPORARY_PREFIX
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
+from workpacket.shell.actor import moment
 from workpacket.shell.held import Held, look, require_shown
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.journal import Entry, Record, TransactionFolders, open_workspace
 from workpacket.shell.transactions.locks import WAIT, writer_lock
 from workpacket.shell.transactions.recovery import Recovered, finish_pending
