@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from shell.approvals.deciding import digest_of, drafted, revocation, written
 
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 from trust.stages import GATES, NO_WAIVER, PEOPLE, Stage, Stages, opened
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
