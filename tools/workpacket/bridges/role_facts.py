@@ -41,8 +41,7 @@ from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.tree import link_on_the_way
 from workpacket.text.limits import MARKDOWN
-from workpacket.text.loaded import unreadable
-from workpacket.text.node import Plain
+from workpacket.text.node import Plain, unreadable
 from workpacket.text.source import Source
 from workpacket.value import Value
 

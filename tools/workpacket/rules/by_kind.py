@@ -35,9 +35,9 @@ _LOADED: dict[str, type[Rule]] = {}
 @cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
     """The rules of one module of this package, in their order there, which is the order in which they are run."""
-    name = f"workpacket.rules.{module}"
-    classes = [each for each in vars(import_module(name)).values() if isinstance(each, type) and issubclass(each, Rule)]
-    rules = tuple(each for each in classes if each.__module__ == name and each.is_complete())
+    loaded = import_module(f"workpacket.rules.{module}")
+    classes = [each for each in vars(loaded).values() if isinstance(each, type) and issubclass(each, Rule)]
+    rules = tuple(each for each in classes if each.__module__ == loaded.__name__ and each.is_complete())
     _LOADED.update((rule.code(), rule) for rule in rules)
     return rules
 

@@ -43,8 +43,8 @@ from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import gather
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_verification import digest_here
-from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
