@@ -1,10 +1,4 @@
-"""An envelope in its parts, read once however often it is asked about. Nothing in it is believed yet.
-
-Which of many envelopes have a say at one gate, by what they claim. Nothing is verified here, only left out.
-
-Leaving out by claim is safe: a yes that claims another packet would be refused anyway, and a no or a revocation that
-claims another one was never meant for this. What cannot be read claims nothing; `log verify` is where it is told of.
-"""
+"""Envelopes in their parts, and which of them have a say at one gate. Nothing in them is believed yet."""
 
 from __future__ import annotations
 
@@ -59,7 +53,11 @@ class EnvelopeFile(Value):
 
 
 class Selection:
-    """Many envelopes, read once, in the order in which they were given. `claims`: what each readable one says."""
+    """Many envelopes, read once, in the order in which they were given. `claims`: what each readable one says.
+
+    Leaving out by claim is safe: a yes that claims another packet would be refused anyway, and a no or a revocation
+    that claims another one was never meant for this. What cannot be read claims nothing; `log verify` tells of it.
+    """
 
     def __init__(self, files: Iterable[EnvelopeFile]) -> None:
         self._about: dict[tuple[str, str], list[EnvelopeFile]] = {}

@@ -15,9 +15,7 @@
 (none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
 unknown key is a fault, since the rule it was meant to state would not be applied.
 
-`policy.toml`: what a repository decided about rules.
-
-The three policy files, read together, and what it takes to change them.
+`read_policy_files` reads it together with the lists of keys.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
-"""The key with which a person approves: found, made, and never read. Only its public half is looked at.
+"""The key with which a person approves: found, made and tried, never read. Only its public half is looked at.
 
-Signing, and a second opinion on signatures, by the person's own `ssh-keygen`.
-
-The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal; this
-package never reads them. Arguments are lists and never pass a shell; what is signed goes in by standard input.
-
-Could a program on this account approve without its owner? Found out by trying, as a rogue process would.
-
-Every key that the ssh-agent offers and every private key in a file is asked to sign, without a terminal, without any
-dialog of ours, and in a namespace that approves nothing. What signs all the same would sign for any program. A key with
-a passphrase, a key that the agent confirms first, and a token that waits for a touch do not.
+The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal. Signatures
+are made by the person's own `ssh-keygen`: arguments are lists and never pass a shell, what is signed goes in by
+standard input.
 """
 
 from __future__ import annotations

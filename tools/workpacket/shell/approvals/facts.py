@@ -2,9 +2,8 @@
 
     verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
 
-Policy and specification come from the base revision, what is approved from the work tree, envelopes from both. Of an
-event that is on the base already, policy and specification come from the commit before the one that brought it, and its
-time is that commit's: see `approvals.facts`.
+Policy and specification come from the base, what is approved from the work tree, envelopes from both. Of an event that
+the base holds, they come from where it was settled: `Approvals.place`.
 """
 
 from __future__ import annotations
