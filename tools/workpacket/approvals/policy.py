@@ -30,7 +30,7 @@ from typing import Literal, get_args
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
-from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY, Subject
+from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
@@ -194,15 +194,3 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         case parts:
             refused = (part for part in parts if isinstance(part, tuple))
             return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
-
-
-def subjects_of_change(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Subject, ...] | None:
-    """What must be approved at the gate `policy`, under the old policy, before `new` may take the place of `old`.
-
-    Both map paths below `.GOV/policy` to bytes. All files of the new state are subjects, so that a file left out is
-    part of what is approved. None means that nothing changes; no subjects, that everything would be removed, which no
-    statement can approve.
-    """
-    if dict(old) == dict(new):
-        return None
-    return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in new.items()))

@@ -11,12 +11,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature, unarmor
+from workpacket.approvals.sshsig import NAMESPACE, check_signature, read_signature, unarmor
 from workpacket.errors import WorkpacketError
 from workpacket.problem import Problem
 from workpacket.value import Value
@@ -57,26 +56,6 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
     if isinstance(usable, Problem):
         raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
     return usable
-
-
-def second_opinion(blob: bytes, message: bytes, principal: str, signers: bytes, at: datetime) -> bool | None:
-    """What `ssh-keygen -Y verify` says with this content of allowed_signers; None if the tool is not here.
-
-    It judges less than we do (touch flags, roles, time of use), so its yes is no approval. Its no to our yes is an
-    alarm.
-    """
-    tool = shutil.which("ssh-keygen")
-    if tool is None:
-        return None
-    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
-        signers_path, signature_path = (os.path.join(folder, name) for name in ("allowed_signers", "signature"))
-        for path, content in ((signers_path, signers), (signature_path, armor(blob).encode("ascii"))):
-            with open(path, "wb") as file:
-                file.write(content)
-        when = at.astimezone(UTC).strftime("verify-time=%Y%m%d%H%M%SZ")
-        options = ["-n", NAMESPACE, "-I", principal, "-f", signers_path, "-s", signature_path, "-O", when]
-        status, _ = run_openssh([tool, "-Y", "verify", *options], message)
-    return status == 0
 
 
 def run_openssh(
