@@ -20,7 +20,7 @@ from hashlib import sha256
 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
-from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of

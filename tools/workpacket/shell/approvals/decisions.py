@@ -15,9 +15,8 @@ from datetime import datetime, timedelta
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
 from workpacket.approvals.keys import PublicKey
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject

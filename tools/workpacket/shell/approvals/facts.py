@@ -15,8 +15,8 @@ from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
-from workpacket.approvals.opening import EnvelopeFile, Selection
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
