@@ -6,12 +6,11 @@ import ast
 from pathlib import Path
 
 import workpacket.approvals
-from workpacket.model.reason_tables import approval, approval_policy, approval_signature
+from workpacket.model.reason_tables.approval import JUDGING
 from workpacket.model.reasons import Registry
 
 FOLDER = Path(next(iter(workpacket.approvals.__path__)))
-REASONS = (*approval.REASONS, *approval_signature.REASONS, *approval_policy.REASONS)
-CODES = {reason.code for reason in REASONS}
+CODES = {reason.code for reason in JUDGING}
 
 
 def spoken() -> set[str]:
@@ -34,7 +33,7 @@ def given_as_code() -> set[str]:
 
 
 def test_every_code_is_registered_once() -> None:
-    assert len(Registry(REASONS)) == len(REASONS)
+    assert len(Registry(JUDGING)) == len(JUDGING)
 
 
 def test_every_code_of_the_table_is_spoken() -> None:
@@ -47,8 +46,8 @@ def test_every_code_that_is_spoken_is_in_the_table() -> None:
 
 
 def test_no_reason_of_an_approval_can_be_ignored() -> None:
-    assert [reason.code for reason in REASONS if reason.ignorable] == []
+    assert [reason.code for reason in JUDGING if reason.ignorable] == []
 
 
 def test_every_remedy_is_an_instruction() -> None:
-    assert [reason.code for reason in REASONS if not reason.remedy.endswith((".", "`"))] == []
+    assert [reason.code for reason in JUDGING if not reason.remedy.endswith((".", "`"))] == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from approving.deciding import digest_of, drafted, revocation, written
 from lifecycle.governed import Governed
 from shell.agents import make_key_file
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
 from workpacket.shell.approvals.decisions import StatementDraft

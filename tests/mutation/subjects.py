@@ -24,7 +24,7 @@ _APPROVALS = (
     "allowed_signers decide encodings envelope facts fields keys legacy policy primitives sshsig statement trust verify"
 )
 GROUPS = (
-    Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "attacks")),
+    Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
-from approving.story import ALICE, POLICY, WP, Story, codes, moment_in
 from shell.agents import make_key_file
+from shell.approvals.story import ALICE, POLICY, WP, Story, codes, moment_in
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.errors import WorkpacketError
 from workpacket.shell.approvals.facts import gate_verdict

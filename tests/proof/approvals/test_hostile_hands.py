@@ -11,7 +11,6 @@ from datetime import timedelta
 
 import pytest
 
-from approving.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, codes, moment_in
 from git.scratch import git
 from proof.approvals.hostile import (
     ATTESTATIONS,
@@ -25,6 +24,7 @@ from proof.approvals.hostile import (
     sign_as_mallory,
 )
 from proof.share import share
+from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, codes, moment_in
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.approvals.uses import FirstAuthors
 

@@ -15,7 +15,7 @@ from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
 from workpacket.problem import Problem
 from workpacket.rules.engine import references, wanted_files
-from workpacket.rules.files import FileFact, Files
+from workpacket.rules.rule import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, RestsOn
 from workpacket.shell.checking.examining import digest_of, examine_files, load_findings, unreadable
