@@ -156,11 +156,6 @@ class Log(Value):
                 waiting.extend(self.by_id[identity].parents)
         return frozenset(seen)
 
-    def unseen_moves(self, heads: Iterable[str]) -> tuple[LogEvent, ...]:
-        """The lane moves that somebody who saw `heads` did not know of: they make an approval stale."""
-        seen = self.ancestry(heads)
-        return tuple(event for event in self.events if event.moves_lane and event.id not in seen)
-
     def as_of(self, heads: Iterable[str]) -> Log:
         """The log as somebody saw it whose heads these were."""
         seen = self.ancestry(heads)
