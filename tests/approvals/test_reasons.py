@@ -21,11 +21,13 @@ def spoken() -> set[str]:
 
 
 def given_as_code() -> set[str]:
-    """The first arguments of `Refusal(...)` and `Refused(...)`, as far as they are literal."""
+    """The first arguments of `Problem(...)` and `WorkpacketError(...)`, as far as they are literal."""
     trees = [ast.parse(path.read_text("utf-8")) for path in FOLDER.glob("*.py")]
     calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     firsts = (
-        call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("Refusal", "Refused")
+        call.args[0]
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id in ("Problem", "WorkpacketError")
     )
     return {first.value for first in firsts if isinstance(first, ast.Constant) and isinstance(first.value, str)}
 

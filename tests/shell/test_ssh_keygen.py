@@ -12,7 +12,7 @@ from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
 from workpacket.errors import WorkpacketError
 from workpacket.model.reason_tables.approval import SIGNING
-from workpacket.shell.keys.own_key import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
+from workpacket.shell.keys import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MESSAGE = b"what is signed\0\xff"

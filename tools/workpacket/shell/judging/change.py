@@ -22,7 +22,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.log_files import append_only_files, committed_ids
