@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import Options, Scope, Steps, argument_hashes, arguments_hash, shown_arguments
+from workpacket.runtime.attempts.steps import Options, Scope, Steps, arguments_hash, effect_hashes, shown_arguments
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
@@ -325,7 +325,7 @@ class Session:
         else:
             args_hash = KEYED + jcs_hash(key)
             # What the function is told the key by is not one of the arguments that the key stands beside.
-            asked = argument_hashes(args, {name: value for name, value in kwargs.items() if name != "key"})
+            asked = effect_hashes(args, {name: value for name, value in kwargs.items() if name != "key"})
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
         return EffectPlan(
             effect, step, recovery, target, args_hash, options, function, args, kwargs, how["probe"], how["compensate"],
@@ -339,7 +339,7 @@ class Session:
 
     def confirm_effect(self, plan: EffectPlan) -> None:
         """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
-        hashes, opaque = argument_hashes(plan.args, plan.kwargs)
+        hashes, opaque = effect_hashes(plan.args, plan.kwargs)
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
         shown = shown_arguments(plan.args, plan.kwargs)
         question = f"{plan.name}: {plan.target}"

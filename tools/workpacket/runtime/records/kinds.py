@@ -5,7 +5,8 @@ The schemas are closed: a field that is not listed is dropped before it is store
 hold anything and are searched for secrets; `hash` fields are stored as their hash only; `drop` fields never.
 
 To change a record: raise its `schema_version`, write the upcaster that makes an old one look like a new one, keep a
-recorded history of the old one under tests/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
+recorded history of the old one under tests/corpora/histories. Stored events are never rewritten. See
+docs/runtime/evolving.md.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ class EffectRecord(NamedTuple):
     target_hash: str = ""
     redactions: int = 0
     unkept: str = ""
+    opaque: tuple[str, ...] = ()  # the arguments that have no hash
 
     @property
     def name(self) -> str:
@@ -386,8 +387,9 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
             state.effect_steps[before.step] -= 1
     attempt = number(data, "attempt") or state.attempt
     redactions, unkept = number(data, "redactions"), text(data, "unkept")
+    opaque = texts(data, "opaque") if "args" in data or before is None else before.opaque
     state.effects[effect] = EffectRecord(
-        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept
+        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept, opaque
     )
 
 
@@ -395,7 +397,8 @@ def _effect_matched(state: RunState, _: Event, data: Data) -> None:
     record = state.effects.get(text(data, "effect"))
     if record is not None:
         facts = texts_by_key(data, "args"), text(data, "target_hash") or record.target_hash
-        state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1])
+        opaque = texts(data, "opaque")
+        state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1], opaque=opaque)
 
 
 def _rolled_back(state: RunState, event: Event, _: Data) -> None:
