@@ -240,7 +240,7 @@ def test_a_verdict_on_a_part_is_none_and_speaks_of_no_damage(kind: str, command:
     found = json.loads(tree(*command, "--json").out)
     codes = {finding["code"] for finding in found["findings"]}
     assert (found["exit_code"], "tree_incomplete" in codes) == (6, True), codes
-    assert not codes & integrity.BY_CODE.keys()
+    assert not codes & integrity.LOG_BY_CODE.keys()
 
 
 @pytest.mark.parametrize("kind", ["deleted_other_log", "intent_to_add", "unreadable_packet_log"])

@@ -303,7 +303,7 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as left alone for a while, however new they are."""
-    monkeypatch.setattr("workpacket.cli.cached_output.RACY_NS", -(10**12))
+    monkeypatch.setattr("workpacket.shell.cache.RACY_NS", -(10**12))
 
 
 def test_the_board_does_not_remember_which_process_was_at_work(

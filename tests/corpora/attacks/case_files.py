@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from workpacket.approvals.decide import decide
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.facts import GateFacts, LegacyUse, PacketLog, PolicyFiles
-from workpacket.approvals.instants import read_instant
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.approvals.trust import judge_base, read_pin
+from workpacket.problem import Problem
 
 CORPUS = Path(__file__).parent
 
@@ -82,15 +82,15 @@ def read_facts(folder: Path) -> GateFacts:
     )
 
 
-def _judge_memory(folder: Path) -> Refusal | None:
+def _judge_memory(folder: Path) -> Problem | None:
     if not folder.is_dir():
         return None
     pinned, seen = (read_pin((folder / name).read_bytes()) for name in ("pinned.json", "seen.json"))
-    assert not isinstance(pinned, Refusal)
-    assert not isinstance(seen, Refusal)
+    assert not isinstance(pinned, Problem)
+    assert not isinstance(seen, Problem)
     relation = json.loads((folder / "relation.json").read_text("utf-8"))
     result = judge_base(pinned, seen, pinned_is_ancestor=relation["pinnedIsAncestor"])
-    return result if isinstance(result, Refusal) else None
+    return result if isinstance(result, Problem) else None
 
 
 def _subject(tree: Path, name: str) -> Subject:

@@ -10,11 +10,10 @@ import pytest
 
 from corpora.attacks.case_files import CORPUS, Outcome, case_folders, complaint_about, expected, judge_case
 from corpora.attacks.generate import all_cases
-from workpacket.model.reason_tables import approval, approval_policy, approval_signature
+from workpacket.model.reason_tables.approval import JUDGING
 
 CASES = all_cases()
-TABLES = (approval.REASONS, approval_signature.REASONS, approval_policy.REASONS)
-CODES = {reason.code for table in TABLES for reason in table}
+CODES = {reason.code for reason in JUDGING}
 
 
 @pytest.mark.parametrize("folder", case_folders(), ids=lambda folder: folder.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
-from workpacket.cli import cached_output
+from workpacket.shell import cache
 
 STUBS = ".GOV/task_packets/stubs"
 
@@ -144,7 +144,7 @@ def test_what_was_not_read_cannot_be_switched_off(commands: Commands, stubs: Pat
 def test_a_link_that_went_away_is_no_longer_shown_from_the_cache(
     commands: Commands, stubs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached_output, "RACY_NS", -(10**18))  # as if all files had been at rest for long
+    monkeypatch.setattr(cache, "RACY_NS", -(10**18))  # as if all files had been at rest for long
     settings = commands.root / "pyproject.toml"
     settings.symlink_to("elsewhere.toml")
     assert "settings_unread" in commands("check").out

@@ -12,7 +12,7 @@ from workpacket.bridges.resumable import unfinished_roles
 from workpacket.bridges.role_facts import fields_of, read_folder, scan_roles
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchTasks, Task
 from workpacket.documents.batch_scope import normal_path, overlap, plan
-from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
 from workpacket.documents.role_progress import RoleProgress, front_of, is_open
@@ -42,7 +42,7 @@ def scopes(root: Path) -> Iterator[tuple[BatchCheckpoint, BatchTasks]]:
 def test_every_file_is_read(laid_out: Path) -> None:
     for kind, source in sources(laid_out, "work_package", "role_progress", *BATCHES):
         document = read_document(kind, source)
-        is_note = isinstance(document, FrontedDocument) and not document.has_front_matter
+        is_note = isinstance(document, FrontMatterDocument) and not document.has_front_matter
 
         assert document.root is not None or is_note, source.path
 

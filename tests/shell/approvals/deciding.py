@@ -16,7 +16,7 @@ from workpacket.shell.approvals.decisions import (
     write_decision,
 )
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.own_key import find_key, sign
+from workpacket.shell.keys import find_key, sign
 
 
 def drafted(root: Path, key: Path, now: Moment, packet: str, gate: str, decision: str, **wished: Any) -> StatementDraft:

@@ -19,7 +19,7 @@ from guided_tour.terminal import Shown, at_terminal
 from shell.agents import make_key_file
 from shell.approvals.deciding import digest_of, drafted, revocation, written
 from workpacket.approvals.decide import Verdict
-from workpacket.approvals.instants import read_instant, write_instant
+from workpacket.approvals.encodings import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
@@ -32,7 +32,7 @@ from workpacket.model.plan import Moment, digest
 from workpacket.shell.approvals.decisions import StatementDraft, Written
 from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 from workpacket.shell.approvals.facts import gate_verdict
-from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.moment import moment
 from workpacket.text.source import Source
 

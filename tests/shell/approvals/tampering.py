@@ -14,9 +14,9 @@ import pytest
 
 from git.scratch import git
 from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story
-from workpacket.cli import cached_output
 from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
+from workpacket.shell import cache
 from workpacket.shell import moment as clock
 
 SEPARATED = POLICY.replace("separation = []", 'separation = ["author"]', 1)
@@ -33,7 +33,7 @@ class Meddler:
         self.story = story
         self.later = timedelta()
         self._random = random.Random(seed)
-        monkeypatch.setattr(cached_output, "RACY_NS", self._random.choice((AT_REST, RESTLESS)))
+        monkeypatch.setattr(cache, "RACY_NS", self._random.choice((AT_REST, RESTLESS)))
         genuine = clock.moment
         monkeypatch.setattr(clock, "moment", lambda: _moved(genuine(), self.later))
 
@@ -167,7 +167,7 @@ class Meddler:
 
 
 def _moved(now: Moment, later: timedelta) -> Moment:
-    from workpacket.approvals.instants import read_instant, write_instant
+    from workpacket.approvals.encodings import read_instant, write_instant
     from workpacket.value import replace
 
     instant = read_instant(now.now)

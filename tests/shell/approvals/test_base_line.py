@@ -12,7 +12,7 @@ from git.scratch import git, make_repository
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
-from workpacket.shell.base.revision import base_line
+from workpacket.shell.base import base_line
 
 PATHS = tuple(f".GOV/{folder}/{name}" for folder in ("log/WP-1", "refinements") for name in "abc")
 ELSEWHERE = "src/main.c"

@@ -10,8 +10,8 @@ import pytest
 
 from guided_tour.terminal import Shown
 from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, begin
+from workpacket.approvals.encodings import six_words
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.approvals.words import six_words
 from workpacket.model.plan import digest
 
 WORDS = f"APPROVE REFINEMENT {WP}"

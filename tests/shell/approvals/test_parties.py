@@ -10,7 +10,7 @@ from git.scratch import git, make_repository
 from workpacket.git import history
 from workpacket.git.repository import find_repository
 from workpacket.git.run import Answer, run_git
-from workpacket.shell.approvals.events import FirstAuthors
+from workpacket.shell.approvals.uses import FirstAuthors
 
 FOLDER = ".GOV/refinements"
 

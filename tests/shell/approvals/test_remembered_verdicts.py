@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -9,8 +11,8 @@ import pytest
 
 from shell.approvals.story import Story
 from shell.approvals.tampering import AT_REST, RESTLESS, Meddler
-from workpacket.cli import cached_output
-from workpacket.shell.approvals import check, verdict_cache
+from workpacket.shell import cache
+from workpacket.shell.approvals import check, event_approvals
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def refused_to_judge(*_: object) -> object:
 
 
 def test_nothing_is_looked_at_again_while_all_is_as_it_was(settled: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cache, "RACY_NS", AT_REST)
     first = settled.run("check")
     monkeypatch.setattr(check, "spoken_against", refused_to_judge)
 
@@ -35,10 +37,10 @@ def test_nothing_is_looked_at_again_while_all_is_as_it_was(settled: Story, monke
 def test_an_event_that_was_sound_is_not_judged_again_for_the_sake_of_another_file(
     settled: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached_output, "RACY_NS", RESTLESS)
+    monkeypatch.setattr(cache, "RACY_NS", RESTLESS)
     settled.run("check")
     settled.write(".GOV/task_packets/stubs/WP-1-Other-v1.md", "# Work Packet Stub: WP-1-Other-v1\n")
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert settled.run("check").status == 1
 
@@ -49,9 +51,29 @@ def test_what_ci_asks_is_judged_every_time(
 ) -> None:
     settled.run("check")
     settled.run(*words)
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert settled.run(*words).status == 9
+
+
+@pytest.mark.parametrize("words", [("check", "--no-cache"), ("check", "--base", "main")])
+def test_a_cache_that_says_that_all_is_well_does_not_hide_a_finding_from_ci(
+    settled: Story, words: tuple[str, ...]
+) -> None:
+    settled.write(".GOV/task_packets/stubs/WP-1-Other-v1.md", "# Work Packet Stub: WP-1-Other-v1\n")
+    settled.commit("a stub that says nothing")
+    before = settled.run(*words)
+    settled.run("check")
+    (path,) = (settled.root / ".git/workpacket/cache").glob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(path)) as tampered, tampered:
+        tampered.execute(
+            "UPDATE kept SET value = '[]' || substr(value, instr(value, char(10))) WHERE kind = 'examined'"
+        )
+        tampered.execute("DELETE FROM kept WHERE kind = 'output'")
+
+    assert "section_missing" in before.out
+    assert settled.run(*words) == before
+    assert "section_missing" not in settled.run("check").out, "the cache was not tampered with"
 
 
 def test_an_approval_that_the_base_does_not_hold_yet_is_judged_every_time(
@@ -59,9 +81,9 @@ def test_an_approval_that_the_base_does_not_hold_yet_is_judged_every_time(
 ) -> None:
     meddler = Meddler(story, monkeypatch, 0)
     meddler.begin(settled=False)
-    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cache, "RACY_NS", AT_REST)
     story.run("check")
-    monkeypatch.setattr(verdict_cache, "rested_upon", refused_to_judge)
+    monkeypatch.setattr(event_approvals, "rested_upon", refused_to_judge)
 
     assert story.run("check").status == 9
 
@@ -88,7 +110,7 @@ def test_what_speaks_against_it_afterwards_ends_what_was_remembered(
     settled: Story, monkeypatch: pytest.MonkeyPatch, memory: int, act: Callable[[Meddler], None]
 ) -> None:
     meddler = Meddler(settled, monkeypatch, 1)
-    monkeypatch.setattr(cached_output, "RACY_NS", memory)
+    monkeypatch.setattr(cache, "RACY_NS", memory)
     meddler.see_the_policy()
     before = settled.run("check")
     act(meddler)
@@ -104,7 +126,7 @@ def test_an_approval_that_expires_before_it_reaches_the_base_ends_what_was_remem
 ) -> None:
     meddler = Meddler(story, monkeypatch, 1)
     meddler.begin(settled=False)
-    monkeypatch.setattr(cached_output, "RACY_NS", AT_REST)
+    monkeypatch.setattr(cache, "RACY_NS", AT_REST)
     before = story.run("check")
     meddler.later = timedelta(days=days)
     after = story.run("check")

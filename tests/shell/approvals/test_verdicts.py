@@ -27,7 +27,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.shell.approvals.decisions import redraft
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
-from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.moment import moment
 
 

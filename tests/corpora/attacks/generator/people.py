@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
 from softkeys import SoftKey, make_key
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
+from workpacket.problem import Problem
 
 ALICE, BOB, CAROL = "alice@example.org", "bob@example.org", "carol@example.org"
 OSCAR = "oscar@example.org"
@@ -52,7 +52,7 @@ class People:
         command = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(path)]
         done = subprocess.run(command, input=message, capture_output=True, check=True)
         blob = unarmor(done.stdout.decode("ascii"))
-        assert not isinstance(blob, Refusal), blob
+        assert not isinstance(blob, Problem), blob
         return blob
 
     def _by_ssh_keygen(self, kind: str, bits: str) -> SoftKey:

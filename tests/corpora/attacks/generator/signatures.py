@@ -9,10 +9,9 @@ from functools import cache
 from corpora.attacks.generator.people import ALICE, MALLORY
 from corpora.attacks.generator.scenario import Scenario, case, sha256
 from softkeys import VERIFIED, SoftKey, make_key, minimal, packed
-from workpacket.approvals import base64_strict
+from workpacket.approvals.encodings import Reader, encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
 from workpacket.approvals.sshsig import SshSignature, read_signature
-from workpacket.approvals.wire import Reader
 
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
@@ -98,14 +97,14 @@ def namespace_of_next_version(scenario: Scenario) -> None:
 @case("signature_missing")
 def no_signatures(scenario: Scenario) -> None:
     """The list of signatures is empty."""
-    payload = base64_strict.encode(scenario.statement().payload())
+    payload = encode_base64(scenario.statement().payload())
     scenario.add_json(f'{{"payload":"{payload}","payloadType":"{PAYLOAD_TYPE}","signatures":[]}}\n')
 
 
 @case("envelope_malformed")
 def signatures_left_out(scenario: Scenario) -> None:
     """There is no list of signatures."""
-    payload = base64_strict.encode(scenario.statement().payload())
+    payload = encode_base64(scenario.statement().payload())
     scenario.add_json(f'{{"payload":"{payload}","payloadType":"{PAYLOAD_TYPE}"}}\n')
 
 
@@ -230,8 +229,8 @@ def rsa_of_2048_bits(scenario: Scenario) -> None:
 
 def raw_envelope(scenario: Scenario, signature: bytes) -> str:
     """For keys that cannot be read, and therefore have no fingerprint."""
-    payload = base64_strict.encode(scenario.statement().payload())
-    signatures = f'[{{"keyid":"SHA256:{"A" * 43}","sig":"{base64_strict.encode(signature)}"}}]'
+    payload = encode_base64(scenario.statement().payload())
+    signatures = f'[{{"keyid":"SHA256:{"A" * 43}","sig":"{encode_base64(signature)}"}}]'
     return f'{{"payload":"{payload}","payloadType":"{PAYLOAD_TYPE}","signatures":{signatures}}}\n'
 
 
