@@ -401,7 +401,8 @@ def test_the_lease_is_kept_while_a_step_takes_long(tmp_path: Path) -> None:
     runtime = Runtime.open(tmp_path / "runs.db", Settings(lease_seconds=0.3))
     with runtime.run("a") as run:
         run.step("long", lambda: time.sleep(1.0))
-        run.step("after", lambda: None)
+        assert run.step("after", lambda: "kept") == "kept"
+    assert runtime.state(run.id).attempt == 1
 
 
 def test_a_stopped_process_finds_its_run_taken_over_and_writes_nothing(tmp_path: Path) -> None:
