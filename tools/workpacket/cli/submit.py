@@ -15,20 +15,17 @@ from workpacket.lifecycle.review import Evidence, record_evidence, submit
 from workpacket.model.canonical import Json
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governing.commanding import carry_out, facts_before, here
 from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
-from workpacket.shell.governing.gathering import gather
-from workpacket.shell.transactions.transaction import refuse_during_merge
 from workpacket.shell.work_done import work_done
 
 
 def run(arguments: Arguments) -> int:
     repository = here()
-    refuse_during_merge(repository)
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Commands that prove something may take long; nobody else has to wait for them.
-    evidence, uncommitted = _evidence(arguments, repository, gather(repository, [name], actor), name)
+    evidence, uncommitted = _evidence(arguments, repository, facts_before(repository, [name], actor), name)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]

@@ -16,8 +16,9 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import BOARD_PATH, POLICY_PATH, REGISTRY_PATH, SPEC_POINTER
 from workpacket.shell.approvals.gate_queries import Question
 from workpacket.shell.governing.gathering import gather
+from workpacket.shell.held import look
 from workpacket.shell.transactions.recovery import Recovered
-from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 from workpacket.value import Value, replace
 
 # How far the clocks of machines that work on one repository may be apart.
@@ -70,6 +71,19 @@ def carry_out(
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
         return Carried(answer, changed, transaction.finished)
+
+
+def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
+    """The facts about packets, for a command that does something before `carry_out`: makes a branch, runs a proof.
+
+    WorkpacketError `tree_incomplete` if not all of these packets is here.
+    """
+    refuse_during_merge(repository)
+    held = look(repository)
+    held.require_visible()
+    held.require(_READ_BY_ALL)
+    held.require_packets(names)
+    return gather(repository, names, actor)
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
