@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
 from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.cli.main import main
+from workpacket.problem import Problem
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.step import load_checkpoint
-from workpacket.text.source import Fault
 
 
 class Place:
@@ -143,7 +143,7 @@ def test_keys_that_nobody_knows_come_back_as_they_were(form: str, more: dict[str
 @given(data=st.binary(max_size=200))
 def test_no_bytes_make_a_reader_raise(form: str, data: bytes) -> None:
     read = bridge_named(form).read("file", data)
-    assert all(isinstance(one, Fault) for one in read) or not any(isinstance(one, Fault) for one in read)
+    assert all(isinstance(one, Problem) for one in read) or not any(isinstance(one, Problem) for one in read)
 
 
 @pytest.mark.parametrize("form", ["session", "step"])
@@ -152,7 +152,7 @@ def test_a_file_that_was_cut_off_is_refused_whole(form: str) -> None:
     for cut in range(1, len(data) - 1, 97):
         read = bridge_named(form).read("file", data[:cut])
         whole = data[:cut].rstrip().endswith(b"}") and form == "step"
-        assert isinstance(read[0], Fault) != whole
+        assert isinstance(read[0], Problem) != whole
 
 
 @pytest.mark.parametrize("form", ["batch", "role"])
@@ -163,7 +163,9 @@ def test_a_file_cut_off_where_its_form_lets_it_end_is_seen_once_the_log_knows_mo
     """
     data = SAMPLES[form]
     assert place("import", form, place.write(data))[0] == 0
-    refused = [cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Fault)]
+    refused = [
+        cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Problem)
+    ]
     assert len(refused) > len(data) // 3
     for cut in sorted(set(range(1, len(data), 7)) - set(refused)):
         status, said = place("import", form, place.write(data[:cut], "cut"))

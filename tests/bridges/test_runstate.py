@@ -13,7 +13,7 @@ from bridges.test_import_and_export import Place, place
 from runtime.worlds import World
 from workpacket.bridges.checkpoint_files import SNAPSHOT_VERSION, RunStateBridge
 from workpacket.bridges.foreign import Foreign
-from workpacket.text.source import Fault
+from workpacket.problem import Problem
 
 __all__ = ["place"]
 
@@ -37,9 +37,9 @@ def read(data: bytes, path: str = "state.json") -> Foreign:
     return found
 
 
-def fault(data: bytes, path: str = "state.json") -> Fault:
+def fault(data: bytes, path: str = "state.json") -> Problem:
     (found,) = RunStateBridge().read(path, data)
-    assert isinstance(found, Fault), found
+    assert isinstance(found, Problem), found
     return found
 
 
@@ -86,7 +86,10 @@ def test_a_field_that_does_not_fit_is_named_where_it_stands(field: str, value: o
 
 def test_run_and_phase_have_to_be_there() -> None:
     found = RunStateBridge().read("state.json", b"{}")
-    assert [one.message for one in found if isinstance(one, Fault)] == ["run_id: it is missing", "phase: it is missing"]
+    assert [one.message for one in found if isinstance(one, Problem)] == [
+        "run_id: it is missing",
+        "phase: it is missing",
+    ]
 
 
 def test_a_timeline_is_carried_over_line_by_line(place: Place) -> None:
@@ -123,7 +126,7 @@ def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any]
 
 def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
     assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
-    assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Fault)
+    assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Problem)
 
 
 def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:

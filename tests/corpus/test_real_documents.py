@@ -11,7 +11,7 @@ import pytest
 from workpacket.cli.fixing import repaired
 from workpacket.cli.fmt import formatted
 from workpacket.documents.reading import read_document
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
 from workpacket.rules.settings import CheckSettings, Profile
@@ -42,7 +42,7 @@ OLD_FASHIONED = {
 }
 
 
-def all_findings(root: Path, profile: Profile = "adopt") -> list[Finding]:
+def all_findings(root: Path, profile: Profile = "adopt") -> list[Problem]:
     files = find_documents(str(root))
     return check(
         str(root),
@@ -56,7 +56,7 @@ def all_findings(root: Path, profile: Profile = "adopt") -> list[Finding]:
 
 
 @pytest.fixture(scope="module")
-def findings(laid_out: Path) -> list[Finding]:
+def findings(laid_out: Path) -> list[Problem]:
     return all_findings(laid_out)
 
 
@@ -71,7 +71,7 @@ def test_every_stub_packet_refinement_board_and_registry_is_read(laid_out: Path)
             assert read_document(kind, source).root is not None, source.path
 
 
-def test_every_finding_points_into_its_file(laid_out: Path, findings: list[Finding]) -> None:
+def test_every_finding_points_into_its_file(laid_out: Path, findings: list[Problem]) -> None:
     for finding in findings:
         lines = Source.from_bytes(finding.path, (laid_out / finding.path).read_bytes()).line_count
         assert 0 <= finding.line <= lines, finding
@@ -94,11 +94,11 @@ def test_every_finding_points_into_its_file(laid_out: Path, findings: list[Findi
         "deferred_issue_mapping",
     ],
 )
-def test_the_defects_that_such_repositories_have_are_found(findings: list[Finding], code: str) -> None:
+def test_the_defects_that_such_repositories_have_are_found(findings: list[Problem], code: str) -> None:
     assert any(finding.code == code and finding.line > 0 for finding in findings)
 
 
-def test_a_stub_that_is_only_old_fashioned_gets_warnings(findings: list[Finding]) -> None:
+def test_a_stub_that_is_only_old_fashioned_gets_warnings(findings: list[Problem]) -> None:
     stubs = [finding for finding in findings if finding.path.startswith(".GOV/task_packets/stubs/")]
     assert stubs
     graver = [finding for finding in stubs if finding.code in OLD_FASHIONED and finding.severity == "error"]
@@ -146,7 +146,7 @@ def test_what_is_not_repaired_keeps_every_byte(laid_out: Path) -> None:
         assert source.encode() == (laid_out / source.path).read_bytes()
 
 
-def test_the_same_check_twice_says_the_same(laid_out: Path, findings: list[Finding], tmp_path: Path) -> None:
+def test_the_same_check_twice_says_the_same(laid_out: Path, findings: list[Problem], tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(laid_out, copy)
     assert all_findings(copy) == findings

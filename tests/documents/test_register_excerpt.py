@@ -19,8 +19,8 @@ from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.projections import InForce, Placement, board_edits, registry_edits
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import LANES
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 

@@ -16,7 +16,7 @@ import pytest
 
 from text.markdown_documents import everything
 from text.markdown_oracle import seen_by_markdown_it, seen_by_us
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.blocks import Block, walk
 from workpacket.text.edits import apply_edits
 from workpacket.text.markdown import parse_blocks, read_blocks

@@ -40,7 +40,7 @@ def assert_told_well(schema: Any, value: Plain) -> None:
     assert told == violations(ready, value)
     for violation in told:
         node: Any = value
-        for step in violation.path:
+        for step in violation.location.keys:
             node = node[step]
         assert violation.code in CODES
         assert 0 < len(violation.message) < 1_000

@@ -31,6 +31,7 @@ from workpacket.git.history import changed_paths, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
@@ -38,8 +39,8 @@ from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
-from workpacket.text.source import Fault, Source
-from workpacket.value import Value
+from workpacket.text.source import Source
+from workpacket.value import Value, replace
 
 # What may be accepted by name: what is not as it was, and that nobody is at work although a holder lives.
 ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
@@ -273,13 +274,13 @@ def require_whole(document: Document) -> None:
         raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", hint=fault.hint)
 
 
-def misfits(document: Document) -> Iterator[Fault]:
+def misfits(document: Document) -> Iterator[Problem]:
     """What in a document that could be read does not fit the schema of its kind."""
     root = document.root
-    for violation in schemas().violations(document.schema, root.plain()) if root is not None else ():
-        node = root.nearest(violation.path) if root is not None else None
-        span = node.span if node is not None else (0, 0)
-        yield Fault(violation.code, *span, violation.message, violation.hint)
+    if root is None:
+        return
+    for violation in schemas().violations(document.schema, root.plain()):
+        yield replace(violation, location=Location.span(*root.nearest(violation.location.keys).span))
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> BatchObservation:
@@ -344,13 +345,13 @@ class BatchBridge:
         "of a scope moved by `workpacket batch`: keys that were changed by hand since the file was taken into the log",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         document = BatchCheckpoint(Source.from_bytes(path, data))
         checkpoint = document.at("checkpoint")
         if document.root is None or document.faults:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
-            return (Fault("field_missing", 0, 0, "here is no mapping `checkpoint`"),)
+            return (Problem("field_missing", "here is no mapping `checkpoint`", Location.span(0, 0)),)
         faults = tuple(misfits(document))
         if faults:
             return faults

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 
 from workpacket.bridges.foreign import Foreign, alike, stream_named
 from workpacket.model.canonical import Json, NotCanonical
+from workpacket.problem import Location, Problem
 from workpacket.runtime.model_sessions.record import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
@@ -29,7 +30,7 @@ from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 SNAPSHOT_VERSION: Final = "1.0.0"
@@ -153,19 +154,19 @@ def _numbers(version: re.Match[str]) -> tuple[int, ...]:
     return tuple(int(part) for part in version.groups())
 
 
-def faults_of(root: Node, fields: tuple[FieldSpec, ...], what: str) -> Iterator[Fault]:
+def faults_of(root: Node, fields: tuple[FieldSpec, ...], what: str) -> Iterator[Problem]:
     """Everything that does not fit, each at its own place. Unknown keys are kept and not judged; null is absent."""
     if not isinstance(root.value, dict):
-        yield Fault("checkpoint_malformed", *root.span, what)
+        yield Problem("checkpoint_malformed", what, Location.span(*root.span))
         return
     for field in fields:
         node = root.get(*field.path)
         name = ".".join(field.path)
         if node is None or (node.value is None and not field.required):
             if field.required:
-                yield Fault("checkpoint_malformed", *root.span, f"{name}: it is missing")
+                yield Problem("checkpoint_malformed", f"{name}: it is missing", Location.span(*root.span))
         elif not field.fits(node.plain()):
-            yield Fault("checkpoint_malformed", *node.span, f"{name}: it must be {field.what}")
+            yield Problem("checkpoint_malformed", f"{name}: it must be {field.what}", Location.span(*node.span))
 
 
 # Our runs have no phases: their steps are the program's own. A run at work is in the phase in which work is done.
@@ -223,7 +224,7 @@ class RunStateBridge:
         "of a run of this store: its steps, effects and cursors",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
         faults = unreadable(source.text, 0, REGISTER)
         if faults:
@@ -267,20 +268,20 @@ class RunStateBridge:
     def same(self, held: Foreign, found: Foreign) -> bool:
         return alike(held, found)
 
-    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         events: list[Mapping[str, Json]] = []
-        faults: list[Fault] = []
+        faults: list[Problem] = []
         for line, start in _lines(source.text):
             loaded = load_json(Source(source.path, line), DATA)
             found = list(loaded.faults)
             if loaded.root is not None and not found:
                 found += faults_of(loaded.root, TIMELINE, "an event is a JSON object")
                 found += _out_of_order(loaded.root, events) if not found else ()
-            faults += [Fault(one.code, one.start + start, one.end + start, one.message, one.hint) for one in found]
+            faults += [one.moved(start) for one in found]
             if loaded.root is not None and not found:
                 events.append(cast("Mapping[str, Json]", loaded.root.plain()))
         if faults or not events:
-            return tuple(faults) or (Fault("checkpoint_malformed", 0, 0, "no event is in it"),)
+            return tuple(faults) or (Problem("checkpoint_malformed", "no event is in it", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
 
@@ -304,17 +305,17 @@ def _line(values: Mapping[str, Json]) -> str:
     return json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
-def _newer(root: Node) -> Fault:
+def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
     message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
-    return Fault("newer_schema", *node.span, message, "update workpacket")
+    return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
-def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Fault]:
+def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
     """An event log that lost or repeats an event is not believed."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
-        yield Fault("checkpoint_malformed", *node.span, f"seq: {before[-1]['seq']} stands before it")
+        yield Problem("checkpoint_malformed", f"seq: {before[-1]['seq']} stands before it", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -342,7 +343,7 @@ class SessionBridge:
         "spacing and the order of keys",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         loaded = load_json(Source.from_bytes(path, data), REGISTER)
         if loaded.root is None or loaded.faults:
             return loaded.faults
@@ -387,10 +388,10 @@ def _session_key(packet: str, session: str) -> str:
     return stream_named("session", *filter(None, (packet, session)))
 
 
-def _artifact_faults(root: Node) -> list[Fault]:
+def _artifact_faults(root: Node) -> list[Problem]:
     values = root.plain()
     if not isinstance(values, dict):
-        return [Fault("checkpoint_malformed", *root.span, "an artifact is a JSON object")]
+        return [Problem("checkpoint_malformed", "an artifact is a JSON object", Location.span(*root.span))]
     wrong: dict[str, str] = {}
     for name, fits, what in (
         ("schema_version", lambda value: value == SCHEMA_VERSION and not isinstance(value, bool), f"{SCHEMA_VERSION}"),
@@ -403,7 +404,10 @@ def _artifact_faults(root: Node) -> list[Fault]:
             wrong[name] = f"it must be {what}"
     if not wrong and _id_of(values) != values.get(_ID):
         wrong[_ID] = "it is not that of the content: the file was edited or damaged"
-    return [Fault("checkpoint_malformed", *(root.get(n) or root).span, f"{n}: {why}") for n, why in wrong.items()]
+    return [
+        Problem("checkpoint_malformed", f"{n}: {why}", Location.span(*(root.get(n) or root).span))
+        for n, why in wrong.items()
+    ]
 
 
 def _id_of(values: Mapping[str, Any]) -> str:
@@ -426,7 +430,7 @@ class StepBridge:
         "whether a character was written as it is or as an escape",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
         faults = unreadable(source.text, 0, REGISTER)
         events: list[Foreign] = []
@@ -445,15 +449,17 @@ class StepBridge:
         return "".join(f"{line_of(checkpoint.values)}\n" for checkpoint in checkpoints).encode("ascii")
 
 
-def _event(path: str, line: str, start: int) -> tuple[Node | None, list[Fault]]:
+def _event(path: str, line: str, start: int) -> tuple[Node | None, list[Problem]]:
     """The event on one line, or what is wrong with it; positions are those of the file."""
     loaded = load_json(Source(path, line))
-    faults = [Fault(f.code, f.start + start, f.end + start, f.message, f.hint) for f in loaded.faults]
+    faults = [fault.moved(start) for fault in loaded.faults]
     root = loaded.root
     if root is None:
         return None, faults
     if not isinstance(root.value, dict):
-        return None, [Fault("checkpoint_malformed", start, start + len(line), "an event is a JSON object")]
+        return None, [
+            Problem("checkpoint_malformed", "an event is a JSON object", Location.span(start, start + len(line)))
+        ]
     values = cast("Mapping[str, Any]", root.plain())
     if is_checkpoint(values):
         wrong = dict(problems(values))
@@ -461,7 +467,9 @@ def _event(path: str, line: str, start: int) -> tuple[Node | None, list[Fault]]:
             wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
         for name, why in wrong.items():
             node = root.get(name) or root
-            faults.append(Fault("checkpoint_malformed", node.start + start, node.end + start, f"{name}: {why}"))
+            faults.append(
+                Problem("checkpoint_malformed", f"{name}: {why}", Location.span(node.start + start, node.end + start))
+            )
     return (None if faults else root), faults
 
 

@@ -37,12 +37,13 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
+from workpacket.problem import Problem
 from workpacket.runtime.records.state import Milestones, Reached
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 
 class CommitBridge:
@@ -51,7 +52,7 @@ class CommitBridge:
     name = "commit"
     lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
         from workpacket.rules.by_kind import rules_for  # takes long to import, and few who select read a sidecar
         from workpacket.rules.engine import examine
@@ -73,7 +74,7 @@ class CommitBridge:
         return sidecar_bytes(checkpoint.values)
 
 
-def _counts(fault: Fault, path: str) -> bool:
+def _counts(fault: Problem, path: str) -> bool:
     """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
@@ -161,7 +162,7 @@ class CommitSelection:
             return None
         source = Source.from_bytes(path, data)
         for fault in CommitBridge().read(path, data):
-            if isinstance(fault, Fault):
+            if isinstance(fault, Problem):
                 line, column = source.line_and_column(fault.start)
                 self._skipped.append(f"{path}:{line}:{column}: {fault.message} ({fault.code})")
                 return None

@@ -39,6 +39,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.jcs import jcs_hash, stored_text, value_of
@@ -46,7 +47,6 @@ from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
-from workpacket.text.source import Fault
 
 
 class Foreign(NamedTuple):
@@ -63,7 +63,7 @@ class Bridge(Protocol):
     name: str
     lossy: tuple[str, ...]
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """Everything in the file, or all that is wrong with it: never a part of it."""
         ...
 

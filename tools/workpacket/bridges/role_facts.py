@@ -38,6 +38,7 @@ from workpacket.documents.role_progress import (
 )
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.records.kinds import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
@@ -47,7 +48,7 @@ from workpacket.shell.tree import link_on_the_way
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Plain
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"
@@ -221,7 +222,7 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
     return found
 
 
-def unreadable_bytes(note: RoleProgress) -> Fault | None:
+def unreadable_bytes(note: RoleProgress) -> Problem | None:
     """Why nothing that a file says may be believed or edited: it is not UTF-8, or was read in part for its size."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
@@ -404,7 +405,7 @@ class RoleBridge:
         "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         document = RoleProgress(Source.from_bytes(path, data))
         illegible = unreadable_bytes(document)
         if illegible is not None:
@@ -446,14 +447,18 @@ def _values(front: Mapping[str, Plain], body: str) -> dict[str, Json]:
     return {"front": cast("Json", dict(front)), "body": body}
 
 
-def _faults(document: RoleProgress) -> list[Fault]:
+def _faults(document: RoleProgress) -> list[Problem]:
     root = document.root
     if root is None or not document.has_front_matter:
-        return [Fault("checkpoint_malformed", 0, 0, "here is no front matter, and so no checkpoint")]
+        return [Problem("checkpoint_malformed", "here is no front matter, and so no checkpoint", Location.span(0, 0))]
     place = (root.start, root.start)
     missing = [key for key, value in zip(KEYS, fields_of(front_of(document)), strict=True) if not value.strip()]
     if missing:
-        return [Fault("role_key_missing", *place, f"the checkpoint lacks {', '.join(missing)}")]
+        return [Problem("role_key_missing", f"the checkpoint lacks {', '.join(missing)}", Location.span(*place))]
     if not document.is_checkpoint:
-        return [Fault("checkpoint_malformed", *place, f"this is no checkpoint of a role but a {document.note}")]
+        return [
+            Problem(
+                "checkpoint_malformed", f"this is no checkpoint of a role but a {document.note}", Location.span(*place)
+            )
+        ]
     return []

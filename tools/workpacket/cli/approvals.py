@@ -16,8 +16,8 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
 from workpacket.model.wording import counted
+from workpacket.problem import Problem
 from workpacket.report.approval_text import render_refusals
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
@@ -67,7 +67,7 @@ def verify_approvals(arguments: Arguments) -> int:
     return status
 
 
-def _is_about(approvals: Approvals, finding: Finding, wanted: list[str]) -> bool:
+def _is_about(approvals: Approvals, finding: Problem, wanted: list[str]) -> bool:
     said = approvals.claims.get(finding.path.rpartition("/")[2])
     return any(name in finding.path.split("/") or f"{name}.md" in finding.path.split("/") for name in wanted) or (
         said is not None and said.packet in wanted

@@ -11,8 +11,8 @@ from workpacket.cli.progress import progress_bar
 from workpacket.cli.workspace import Workspace
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
+from workpacket.problem import Location, Problem, Severity
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
@@ -97,7 +97,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 
 
 def _diff(
-    workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
+    workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
     """What `--fix` would change; before it the files that it would refuse, in lines that those who apply it skip."""
     from workpacket.cli.fixing import show_fixes
@@ -190,7 +190,7 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
         return Checked(findings, list(READ_FROM), passing=approvals.by_clock or not governed)
 
 
-def _left_between_files(workspace: Workspace) -> list[Finding]:
+def _left_between_files(workspace: Workspace) -> list[Problem]:
     """The commands that were interrupted: what else is found may be no more than the half that they left."""
     if not left_between_files(workspace.git_dir):
         return []
@@ -200,14 +200,11 @@ def _left_between_files(workspace: Workspace) -> list[Finding]:
     from workpacket.shell.transactions.recovery import unfinished
 
     return [
-        Finding(
+        Problem(
             "transaction_unfinished",
-            "error",
-            left.paths[0],
-            0,
-            0,
             f"{left.command} was interrupted between files: {', '.join(left.paths)}",
-            hint=catalogue()["transaction_unfinished"].remedy,
+            Location(left.paths[0]),
+            catalogue()["transaction_unfinished"].remedy,
         )
         for left in unfinished(find_repository(Path(workspace.root)))
     ]
@@ -227,14 +224,14 @@ def _settings_at(base: str) -> CheckSettings:
     return read_settings_at(here(), base)
 
 
-def _of_the_change(base: str) -> list[Finding]:
+def _of_the_change(base: str) -> list[Problem]:
     from workpacket.shell.governing.commanding import here
     from workpacket.shell.judging.change import judge
 
     return judge(here(), base)
 
 
-def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Finding]:
+def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
     """What stubs say and the packets made from them do not, of the files that were named."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
@@ -249,7 +246,7 @@ def _severity(word: str) -> Severity:
     return "info" if word == "info" else "warning" if word == "warning" else "error"
 
 
-def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Finding]], list[Finding]]:
+def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
     """Keeps the findings asked for. A pattern that fits no code is a mistake; integrity cannot be ignored."""
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
@@ -257,7 +254,7 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
             what = f"no code fits {pattern!r}; `workpacket explain --all` lists them"
             raise usage(arguments.command, "unknown_code", what)
 
-    def kept(finding: Finding) -> bool:
+    def kept(finding: Problem) -> bool:
         if not reasons[finding.code].ignorable:
             return True
         wanted = not select or any(fnmatchcase(finding.code, pattern) for pattern in select)

@@ -23,7 +23,7 @@ from workpacket.git.revisions import commit_of, default_branch, head_commit, mer
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
-from workpacket.model.findings import Finding
+from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -116,16 +116,19 @@ def _line(change: DependencyChange, verdict: FileVerdict) -> str:
     return " ".join(filter(None, (sign, change.name, versions))) + f"  [{leave}]"
 
 
-def _findings(changes: DependencyChanges) -> list[Finding]:
+def _findings(changes: DependencyChanges) -> list[Problem]:
     found = [
-        Finding("lockfile_violation", "error", one.path, one.line, 1 if one.line else 0, one.message)
+        Problem("lockfile_violation", one.message, Location(one.path, one.line, 1 if one.line else 0))
         for one in changes.violations
     ]
     found += [
-        Finding("lockfile_malformed", "error", one.path, one.line, one.column, f"{one.message} (in {one.at})")
+        Problem("lockfile_malformed", f"{one.message} (in {one.at})", Location(one.path, one.line, one.column))
         for one in changes.unreadable
     ]
-    found += [Finding("dependencies_many", "warning", path, 0, 0, sentence) for path, sentence in changes.warnings]
+    found += [
+        Problem("dependencies_many", sentence, Location(path), severity="warning")
+        for path, sentence in changes.warnings
+    ]
     return found
 
 

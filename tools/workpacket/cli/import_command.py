@@ -21,12 +21,12 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
+from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 
 def run(arguments: Arguments) -> int:
@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> int:
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
     placed: list[Placed] = []
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     files = {path: _bytes_of(path) for path in arguments.words}
     passed_over = _passed_over(bridge, files)
     for path in arguments.words:
@@ -82,23 +82,23 @@ def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
     return found if len(found) < len(files) else {}
 
 
-def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Finding]]:
+def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Problem]]:
     source = Source.from_bytes(path, data)
     placed: list[Placed] = []
-    findings: list[Finding] = []
-    read: Sequence[Foreign | Fault] = bridge.read(path, data)
+    findings: list[Problem] = []
+    read: Sequence[Foreign | Problem] = bridge.read(path, data)
     for position, one in enumerate(read):
-        if isinstance(one, Fault):
+        if isinstance(one, Problem):
             line, column = source.line_and_column(one.start)
-            findings.append(Finding(one.code, "error", path, line, column, one.message, one.hint))
+            findings.append(one.at(path, line, column))
         else:
             placed.append(Placed(one, path, position))
     if not placed and not findings:
-        findings.append(Finding("checkpoint_malformed", "error", path, 1, 1, f"no {bridge.name} checkpoint is in it"))
+        findings.append(Problem("checkpoint_malformed", f"no {bridge.name} checkpoint is in it", Location(path, 1, 1)))
     return placed, findings
 
 
-def _invalid(arguments: Arguments, findings: list[Finding]) -> int:
+def _invalid(arguments: Arguments, findings: list[Problem]) -> int:
     then = f"workpacket explain {findings[0].code}"
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("import", exits.FINDINGS, findings, {"next": then}))

@@ -15,7 +15,7 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.git.run import run_git
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
@@ -57,7 +57,7 @@ def doctor(arguments: Arguments) -> int:
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
     findings = [
-        Finding("agent_could_approve", "error", "", 0, 0, f"{trial.key.fingerprint} in {where} signed without asking")
+        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking")
         for trial, where in zip(diagnosis.exposed, exposed, strict=True)
     ]
     status = catalogue()["agent_could_approve"].exit_code if findings else exits.OK

@@ -19,7 +19,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.report.terminal import failure_finding, render_failure
+from workpacket.report.terminal import render_failure
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
@@ -153,7 +153,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
     if arguments.flag("json"):
         data: dict[str, Json] = {"facts": fault.details, "next": hint}
-        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [failure_finding(shown)], data))
+        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [shown.problem], data))
     else:
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -19,10 +19,11 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.problem import Problem
 from workpacket.text.edits import Run
 from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 
@@ -54,7 +55,7 @@ class Document:
     # The lanes that its words may name; whoever reads it for a repository says which.
     lanes: LaneTable = BUILT_IN
 
-    def __init__(self, source: Source, root: Node | None, faults: Iterable[Fault] = ()) -> None:
+    def __init__(self, source: Source, root: Node | None, faults: Iterable[Problem] = ()) -> None:
         self.source = source
         self.root = root
         self.faults = tuple(faults)

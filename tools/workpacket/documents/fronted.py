@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from workpacket.documents.document import Document
+from workpacket.problem import Problem
 from workpacket.text.blocks import Block
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import written_as_text
 
 
@@ -34,7 +35,7 @@ class FrontedDocument(Document):
         self.body = front.body
         self.faults = front.loaded.faults
         blocks = read_blocks(source, front.body)
-        if isinstance(blocks, Fault):
+        if isinstance(blocks, Problem):
             self.faults += (blocks,)
             blocks = []
         self.blocks: list[Block] = blocks

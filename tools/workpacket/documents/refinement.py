@@ -20,8 +20,8 @@ from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId, leading_id
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import normal_key
 from workpacket.text.node import Node

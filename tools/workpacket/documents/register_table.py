@@ -37,8 +37,8 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from workpacket.documents.document import Document, Text, heading_key
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
+from workpacket.problem import Edit
 from workpacket.text.blocks import row_cells
 from workpacket.text.node import Node
 from workpacket.text.source import Source

@@ -22,8 +22,8 @@ from workpacket.documents.fronted import FrontedDocument
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import lane_of_token
+from workpacket.problem import Edit
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import Item

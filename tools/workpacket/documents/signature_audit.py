@@ -15,8 +15,8 @@ from workpacket.documents.document import Text
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
 from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.ids import find_ids
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.node import Node
 from workpacket.text.source import Source

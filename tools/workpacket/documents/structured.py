@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, heading_key
+from workpacket.problem import Problem
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fields import Field, Item, first_label, read_fields, read_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 _VALUES = LISTS | {"fence"}
 
@@ -40,7 +41,7 @@ class StructuredDocument(Document):
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)
         blocks = read_blocks(source)
-        if isinstance(blocks, Fault):
+        if isinstance(blocks, Problem):
             self.faults = (blocks,)
             blocks = []
         self.outline = outline(source, blocks)

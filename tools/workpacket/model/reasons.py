@@ -13,9 +13,9 @@ from typing import Literal
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
+from workpacket.problem import Severity
 from workpacket.value import Value
 
-Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Family = Literal[

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
@@ -26,7 +26,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         stands_for = {id(listed) for name, listed in work.entries.items() if work.has_file(name)}
         for listed in work.listed:
@@ -53,7 +53,7 @@ class WorkOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
@@ -76,7 +76,7 @@ class StatusContradictsBoard(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             listed = work.entries.get(packet.id)
@@ -97,7 +97,7 @@ class ActivatedStillStub(RepositoryRule):
     Remedy: move the entry; `workpacket board sync` does.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
@@ -114,7 +114,7 @@ class SupersededStillLive(RepositoryRule):
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             if not is_open(packet.summary["lanes"], repository.known_lanes):
@@ -149,7 +149,7 @@ class BoardEntrySuperseded(RepositoryRule):
     Remedy: move the entry to Superseded, or correct the registry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, known in work.superseded.items():
             listed = work.entries.get(name)

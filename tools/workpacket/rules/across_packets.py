@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workpacket.documents.summary import Mention
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 from workpacket.rules.work_index import WorkFile, WorkIndex, base_of
@@ -22,7 +22,7 @@ class IdTwice(RepositoryRule):
     Remedy: keep one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repository.work.repeated:
             message = f"{work.id} has a file already: {earlier.path}"
             yield self.finding(work.path, work.summary["place"], message, hint="keep one of the two")
@@ -36,7 +36,7 @@ class IdCaseCollision(RepositoryRule):
     Remedy: give one of the two another id.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         first: dict[str, WorkFile] = {}
         for work in repository.work.files():
             earlier = first.setdefault(work.id.casefold(), work)
@@ -55,7 +55,7 @@ class DependencyUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files():
             for mention in file.summary["depends"]:
@@ -72,7 +72,7 @@ class DependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a packet.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         edges = _dependencies(repository.work)
         for circle, (file, mention) in _circles(edges):
             path = " -> ".join((*circle, circle[0]))
@@ -135,7 +135,7 @@ class DependencyContradiction(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, packet in work.packets.items():
             stub = work.stubs.get(name)

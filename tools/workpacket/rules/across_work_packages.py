@@ -13,7 +13,7 @@ from typing import NamedTuple
 from workpacket.documents.summary import Mention, PackageSummary
 from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, Rule
 
@@ -90,7 +90,7 @@ class PackageIdTwice(RepositoryRule):
     Remedy: give one of the two another id, or delete it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for package in mission.packages:
                 first = mission.by_id[package.summary["id"]]
@@ -107,7 +107,7 @@ class PackageDependencyUnknown(RepositoryRule):
     Remedy: correct the id, or delete the dependency.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if not missing:
                 name = mention[0].rpartition("--")[2]
@@ -124,7 +124,7 @@ class PackageFileMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if missing:
                 name = mention[0].rpartition("--")[2]
@@ -155,7 +155,7 @@ class PackageDependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a package.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             done: set[str] = set()
             for package in mission.packages:
@@ -200,7 +200,7 @@ class PackageSubtaskTwice(RepositoryRule):
     Remedy: take the id out of one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
             for package in mission.packages:
@@ -225,7 +225,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]

@@ -8,11 +8,10 @@ from typing import Final, cast
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.files import Files
 from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.text.limits import PATH_LENGTH
-from workpacket.text.source import Fault
 
 _NOTHING: Final = re.compile(
     r"\bcollected 0 items\b|\bno tests ran\b|\bno tests (?:were )?(?:found|to run|executed)\b|\bno test files\b"
@@ -44,7 +43,7 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
     kinds = ("packet",)
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for block in document.evidence_blocks:
             if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
                 place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
@@ -72,7 +71,7 @@ class EvidenceLogMissing(EvidenceRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in logs_of(summary):
             if files[evidence["log"][0]].source is None:
                 yield self.finding(path, evidence["log"][1:], f"there is no log {evidence['log'][0]}")
@@ -88,7 +87,7 @@ class EvidenceLogDiffers(EvidenceRule):
 
     family = "integrity"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in logs_of(summary):
             source = files[evidence["log"][0]].source
             said = evidence["sha256"][0].lower()
@@ -105,7 +104,7 @@ class EvidenceRanNothing(EvidenceRule):
     Remedy: correct the filter, and run the tests again.
     """
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in cast("WorkSummary", summary)["evidence"]:
             source = files[evidence["log"][0]].source if is_inside(evidence["log"][0]) else None
             for text in (evidence["proof"], source.text if source is not None else ""):

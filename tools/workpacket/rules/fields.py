@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from workpacket.documents.document import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.rules.rule import Rule
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.edits import Run
 from workpacket.text.fields import Field
-from workpacket.text.source import Fault
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _BOX = lazy_pattern(r"\[[ xX]\]|~")
@@ -25,7 +25,7 @@ class FieldDuplicate(StructuredRule):
     Remedy: delete one of the two lines.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.shape != "fields":
                 continue
@@ -49,7 +49,7 @@ class FieldEmpty(StructuredRule):
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
@@ -79,7 +79,7 @@ class MetadataFieldUnknown(StructuredRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None else ():
             if placed is not None and placed.spec.field(field.name) is None:
@@ -98,7 +98,7 @@ class FieldSyntax(StructuredRule):
     strict_severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None and not document.is_older else ():
             spec = placed.spec.field(field.name) if placed is not None else None

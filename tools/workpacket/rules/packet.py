@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from workpacket.documents.packet import Packet
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
-from workpacket.text.source import Fault
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what is to be written.
@@ -31,7 +31,7 @@ class PacketIdMissing(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if placed is not None and document.wp_id is None:
             alone = " (only TASK_ID)" if document.task_id is not None else ""
@@ -46,7 +46,7 @@ class PacketStatusUnknown(PacketRule):
     Remedy: `workpacket board sync` writes the lane that the log holds.
     """
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         status = document.status
         if (
             status is not None
@@ -67,7 +67,7 @@ class PacketStatusOldForm(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         status = document.status
         lanes = document.lanes.named(status.value) if status is not None else ()
         if status is None or not lanes:
@@ -89,7 +89,7 @@ class StatusElsewhere(PacketRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for field in document.preamble_fields:
             if field.name == "status":
                 message = "a status stands above METADATA, where only some tools look"
@@ -106,7 +106,7 @@ class EvidencePlaceMissing(PacketRule):
 
     severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for field in _evidence_fields(document):
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
@@ -133,7 +133,7 @@ class TodoField(PacketRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: Packet) -> Iterator[Fault]:
+    def check(self, document: Packet) -> Iterator[Problem]:
         for placed in document.placed:
             for field in placed.fields:
                 match = _TODO.match(field.value)

@@ -11,9 +11,9 @@ from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.added_lanes import lane_faults
 from workpacket.lifecycle.policy import declared_lanes
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.node import Node
-from workpacket.text.source import Fault
 
 
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
@@ -26,7 +26,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 
     kinds = ("policy",)
 
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "gates")
         ruled = document.at("approvals", "gates")
         names = ruled.mapping.keys() if ruled is not None else ()
@@ -42,7 +42,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 class LaneRule(DocumentRule[PolicyDocument]):
     kinds = ("policy",)
 
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "lanes")
         if table is None:
             return
@@ -141,7 +141,7 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
 
     kinds = ("policy",)
 
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         lanes = declared_lanes(document.at("lifecycle", "lanes"))
         names = {f"advance {lane.token}" for lane in lanes}
         table = document.at("lifecycle", "gates")

@@ -8,11 +8,11 @@ from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.documents.spec_pointer import names_passage
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.rules.specification import window_of
 from workpacket.text.node import Node
-from workpacket.text.source import Fault
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
@@ -31,7 +31,7 @@ class ApprovedUnsigned(RefinementRule):
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         status, signature = document.review_status, document.signature
         if status is None or status.value != "APPROVED":
             return
@@ -48,7 +48,7 @@ class ApprovalEvidenceMismatch(RefinementRule):
     Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         evidence = document.approval_evidence
         approved = document.review_status is not None and document.review_status.value == "APPROVED"
         wanted = f"{APPROVAL_WORDS} {document.own_id}"
@@ -65,7 +65,7 @@ class VerdictContradiction(RefinementRule):
     Remedy: decide which is right and correct the other.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         verdict, enrichment = _word(document.verdict), _word(document.enrichment_needed)
         if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
             return
@@ -81,7 +81,7 @@ class AmbiguityContradiction(RefinementRule):
     Remedy: resolve the ambiguity in the specification, or set the verdict to FAIL and propose an enrichment.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         found = document.ambiguity_found
         if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
             yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
@@ -95,7 +95,7 @@ class EnrichmentReasonMissing(RefinementRule):
     Remedy: say in REASON_NO_ENRICHMENT which part of the specification covers the work.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         needed, reason = document.enrichment_needed, document.reason_no_enrichment
         if needed is not None and _word(needed) == "NO" and (reason is None or not reason.value):
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
@@ -109,7 +109,7 @@ class EnrichmentTextMissing(RefinementRule):
     Remedy: put the proposed text into the section PROPOSED_SPEC_ENRICHMENT.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         needed = document.enrichment_needed
         if needed is not None and _word(needed) == "YES" and not document.proposed_enrichment:
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is YES, but PROPOSED_SPEC_ENRICHMENT holds no text")
@@ -123,7 +123,7 @@ class AnchorsMissing(RefinementRule):
     Remedy: add `#### ANCHOR 1` with the lines of the specification that state the requirement.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         placed = document.placed_section("spec_anchors")
         if placed is not None and not document.anchors:
             yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS holds no anchor")
@@ -139,7 +139,7 @@ class AnchorIncomplete(RefinementRule):
     Remedy: give it SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
         for anchor in document.anchors:
             missing = [key.upper() for key in wanted if _is_open(_text(anchor, key))]
@@ -160,7 +160,7 @@ class AnchorLines(RefinementRule):
 
     requires = (AnchorIncomplete,)
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         for anchor in document.anchors:
             window = window_of(_text(anchor, "context_start_line"), _text(anchor, "context_end_line"))
             node = anchor.get("context_start_line")
@@ -180,7 +180,7 @@ class RefinementNotAscii(RefinementRule):
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         for line in range(1, document.source.line_count + 1):
             start, end = document.source.line_span(line)
             text = document.source.text[start:end]

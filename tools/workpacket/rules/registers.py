@@ -16,10 +16,10 @@ from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.signature_audit import AuditRow, SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
-from workpacket.text.source import Fault
 
 
 class RegisterRule(DocumentRule[RegisterDocument]):
@@ -34,7 +34,7 @@ class RegisterTableMissing(RegisterRule):
     Remedy: add the header that the message names, and a line of dashes below it.
     """
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         if not document.tables:
             message = f"there is no table with the columns {' and '.join(document.columns[:2])}"
             yield self.fault((0, 0), message, hint=f"its header is {_header(document)}")
@@ -50,7 +50,7 @@ class RegisterColumns(RegisterRule):
 
     severity = "warning"
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             names = tuple(cell.value.strip("*` ") for cell in table.header.cells)
             if names != document.columns:
@@ -72,7 +72,7 @@ class RegisterTableTorn(RegisterRule):
 
     fix = "safe"
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             if not table.has_dashes:
                 end = table.header.span[1]
@@ -82,7 +82,7 @@ class RegisterTableTorn(RegisterRule):
                 yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
             yield from self._torn_rows(document, table)
 
-    def _torn_rows(self, document: RegisterDocument, table: Table) -> Iterator[Fault]:
+    def _torn_rows(self, document: RegisterDocument, table: Table) -> Iterator[Problem]:
         starts = document.source.line_starts
         previous = table.header
         for row in table.rows:
@@ -106,7 +106,7 @@ class RegisterRowCells(RegisterRule):
     Remedy: give the row one cell for each column; a bar inside of a cell is written `\\|`.
     """
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
@@ -131,7 +131,7 @@ class AuditSignatureMalformed(AuditRule):
     Remedy: correct the token if it was mistyped; else delete the row and have the packet approved again.
     """
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
         for row in document.rows:
             token = row.signature
             problem = legacy_signature(token.value) if token is not None else ""
@@ -148,7 +148,7 @@ class AuditSignatureTwice(AuditRule):
     Remedy: have the second packet approved on its own, or delete the row if it is a copy.
     """
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
         first: dict[str, AuditRow] = {}
         for row in document.rows:
             if row.signature is None or not row.signature.value:
@@ -170,7 +170,7 @@ class AuditOrder(AuditRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
         oldest: Text | None = None
         for row in document.rows:
             token = row.signature
@@ -210,7 +210,7 @@ class RegistryBaseMalformed(RegistryRule):
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             base = row.base
             parsed = row.base_id
@@ -232,7 +232,7 @@ class RegistryBaseTwice(RegistryRule):
     Remedy: merge the two rows.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         first: dict[str, RegistryRow] = {}
         for row in document.rows:
             base = row.base_id
@@ -252,7 +252,7 @@ class RegistryActiveMalformed(RegistryRule):
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, of a stub `.GOV/task_packets/stubs/<WP_ID>.md`.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             active = row.active
             if active is None or (row.active_id is not None and kind_of(row.active_path) in _WORK_KINDS):
@@ -269,7 +269,7 @@ class RegistryActiveOtherBase(RegistryRule):
     Remedy: correct the path or the base id.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             base, active = row.base_id, row.active_id
             if base is not None and active is not None and row.active is not None and base.base != active.base:
@@ -288,7 +288,7 @@ class RegistryBoardMalformed(RegistryRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             cell, active = row.board, row.active_id
             section, named = row.board_place
@@ -320,7 +320,7 @@ class RegistryBoardOtherPacket(RegistryRule):
     Remedy: write the place of the active packet; `workpacket registry sync` does.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             active = row.active_id
             _, named = row.board_place
@@ -336,7 +336,7 @@ class RegistryNotesContradict(RegistryRule):
     Remedy: correct the note or the path.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             active = row.active_id
             if active is None:
@@ -360,7 +360,7 @@ class RegistrySupersedesNothing(RegistryRule):
 
     severity = "warning"
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             for token in row.tokens:
                 if token.kind == "supersedes" and not token.values:

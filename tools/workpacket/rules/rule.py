@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Confidence, Finding
-from workpacket.model.reasons import Family, Reason, Severity
+from workpacket.model.reasons import Family, Reason
+from workpacket.problem import Confidence, Location, Problem, Severity
 from workpacket.rules.files import Files
 from workpacket.text.edits import Replacement, fix_of
-from workpacket.text.source import Fault
 
 if TYPE_CHECKING:
     from workpacket.rules.repository import RepositorySummaries
@@ -44,10 +43,12 @@ class Rule:
     def code(cls) -> str:
         return code_of(cls.__name__)
 
-    def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Finding:
+    def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Problem:
         """A finding at [line, column] of a file, as summaries give it."""
         line, column = place[-2:]
-        return Finding(self.code(), self.severity, path, line, column, message, hint, None, self.confidence)
+        return Problem(
+            self.code(), message, Location(path, line, column), hint, severity=self.severity, confidence=self.confidence
+        )
 
     @classmethod
     def reason(cls) -> Reason:
@@ -84,7 +85,7 @@ class DocumentRule(Rule, Generic[D]):
         """Whether documents of this class are judged by the rule."""
         return not cls.kinds or reader.kind in cls.kinds
 
-    def check(self, document: D) -> Iterator[Fault]:
+    def check(self, document: D) -> Iterator[Problem]:
         raise NotImplementedError
 
     def fault(
@@ -96,13 +97,13 @@ class DocumentRule(Rule, Generic[D]):
         edits: Iterable[Replacement] = (),
         fix_title: str = "",
         safe: bool | None = None,
-    ) -> Fault:
+    ) -> Problem:
         """A fault about `span`. A repair may change the lines of `span` and no others: else there is none.
 
         `safe` is said where some repairs of a rule are less safe than the rule itself.
         """
         fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
-        return Fault(self.code(), span[0], span[1], message, hint, fix)
+        return Problem(self.code(), message, Location.span(*span), hint, fix, confidence=self.confidence)
 
 
 class RepositoryRule(Rule):
@@ -110,7 +111,7 @@ class RepositoryRule(Rule):
 
     family: ClassVar[Family] = "cross-file"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         raise NotImplementedError
 
 
@@ -126,5 +127,5 @@ class ReferenceRule(Rule):
         """The files to look at, and for each whether its text is needed too."""
         raise NotImplementedError
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         raise NotImplementedError

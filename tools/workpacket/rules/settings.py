@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from workpacket.model.findings import Finding
 from workpacket.model.layout import POLICY_PATH
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
+from workpacket.problem import Location, Problem, Severity
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -30,7 +30,7 @@ class Ignore(Value):
     reason: str
     place: tuple[int, int] = (0, 0)
 
-    def covers(self, finding: Finding) -> bool:
+    def covers(self, finding: Problem) -> bool:
         return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
 
 
@@ -47,7 +47,7 @@ class CheckSettings(Value):
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
     places: Mapping[str, tuple[int, int]] = NOTHING
-    faults: tuple[Finding, ...] = ()
+    faults: tuple[Problem, ...] = ()
     phases: Mapping[str, tuple[str, ...]] = NOTHING
 
 
@@ -87,13 +87,13 @@ def _ignore(node: Node, source: Source) -> Ignore:
 
 
 def grade(
-    findings: Sequence[Finding], reasons: Mapping[str, Reason], settings: CheckSettings
-) -> tuple[list[Finding], list[Ignore]]:
+    findings: Sequence[Problem], reasons: Mapping[str, Reason], settings: CheckSettings
+) -> tuple[list[Problem], list[Ignore]]:
     """The findings with the severities in force, without those that are ignored; and the ignores that ignored nothing.
 
     Reasons that may not be ignored keep their severity whatever the settings say.
     """
-    kept: list[Finding] = []
+    kept: list[Problem] = []
     used: set[int] = set()
     for finding in findings:
         reason = reasons[finding.code]
@@ -107,29 +107,29 @@ def grade(
     return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
 
 
-def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Finding]:
+def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
     """What is wrong with the settings themselves: codes that do not exist, codes that may not be touched."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
             message = f"there is no code {code!r}"
-            yield Finding("setting_of_unknown_code", "error", settings.where, *place, message)
+            yield Problem("setting_of_unknown_code", message, Location(settings.where, *place))
         elif not reasons[code].ignorable:
             message = f"{code} can be neither ignored nor lowered"
-            yield Finding("setting_of_protected_code", "error", settings.where, *place, message)
+            yield Problem("setting_of_protected_code", message, Location(settings.where, *place))
     for ignore in settings.ignores:
         if len(ignore.reason.split()) < FEWEST_WORDS:
             message = f"the ignore of {ignore.code} says not why"
-            yield Finding("ignore_without_reason", "error", settings.where, *ignore.place, message)
+            yield Problem("ignore_without_reason", message, Location(settings.where, *ignore.place))
 
 
-def unused_finding(ignore: Ignore, settings: CheckSettings) -> Finding:
+def unused_finding(ignore: Ignore, settings: CheckSettings) -> Problem:
     """That an ignore ignored nothing in the whole repository."""
     message = f"no finding {ignore.code} in {', '.join(ignore.paths)} is left to ignore"
-    return Finding("ignore_unused", "warning", settings.where, *ignore.place, message, hint="delete it")
+    return Problem("ignore_unused", message, Location(settings.where, *ignore.place), "delete it", severity="warning")
 
 
-def _ignore_for(finding: Finding, reason: Reason, settings: CheckSettings) -> int | None:
+def _ignore_for(finding: Problem, reason: Reason, settings: CheckSettings) -> int | None:
     if not reason.ignorable:
         return None
     return next((index for index, ignore in enumerate(settings.ignores) if ignore.covers(finding)), None)

@@ -8,7 +8,7 @@ from typing import cast
 from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.files import Files
 from workpacket.rules.rule import ReferenceRule, Rule
 from workpacket.text.quotation import contains_excerpt, contains_token
@@ -38,7 +38,7 @@ class SpecificationMissing(SpecificationRule):
 
     severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
             yield self.finding(path, refinement["spec_place"], f"there is no specification {refinement['spec']}")
@@ -58,7 +58,7 @@ class SpecMoved(SpecificationRule):
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         source = specification(refinement, files)
         if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
@@ -75,7 +75,7 @@ class AnchorNotFound(SpecificationRule):
     Remedy: correct the lines, the token and the excerpt of the anchor.
     """
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         source = specification(refinement, files)
         if source is None or not _pinned(refinement, source):

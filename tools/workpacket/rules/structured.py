@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from workpacket.documents.document import Document, SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
-from workpacket.text.source import Fault
 
 
 class StructuredRule(DocumentRule[StructuredDocument]):
@@ -35,7 +35,7 @@ class SectionMissing(StructuredRule):
     # Packets lack sections for longer: PacketSectionMissing.
     except_kinds = ("packet",)
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         yield from _missing_sections(self, document)
@@ -52,11 +52,11 @@ class PacketSectionMissing(StructuredRule):
     kinds = ("packet",)
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         yield from _missing_sections(self, document)
 
 
-def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Fault]:
+def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Problem]:
     present = {placed.spec.key for placed in document.placed}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
@@ -86,7 +86,7 @@ class SectionEmpty(StructuredRule):
 
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.required and not body_of(document.source, placed.section):
                 yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
@@ -100,7 +100,7 @@ class FenceUnclosed(StructuredRule):
     Remedy: close the fence with a line of the same marks.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         # One inside a list ends with its item at the latest; the others end with the file.
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
@@ -116,7 +116,7 @@ class SectionDuplicate(StructuredRule):
     Remedy: merge the two sections.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         first: dict[str, PlacedSection] = {}
         for placed in document.placed:
             earlier = first.setdefault(placed.spec.key, placed)
@@ -135,7 +135,7 @@ class SectionOrder(StructuredRule):
 
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
@@ -161,7 +161,7 @@ class SectionUnknown(StructuredRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for section in document.unknown:
             # A heading above sections that are known holds them together and is read through them.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
@@ -180,7 +180,7 @@ class OldHeading(StructuredRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         for placed in document.placed:
@@ -207,7 +207,7 @@ class HeadingLevel(StructuredRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         wanted = "#" * document.layout.levels[0]
         for section in document.misplaced if not document.is_older else ():
             heading = section.heading

@@ -12,10 +12,10 @@ from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSec
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
+from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
-from workpacket.text.source import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
 _LATER = frozenset({"in review"})
@@ -38,7 +38,7 @@ class BoardSectionMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         present = {section.key for section in document.sections}
         if not present:
             hint = f"begin with `## {document.lanes.sections[0].heading}`"
@@ -62,7 +62,7 @@ class BoardSectionTwice(BoardRule):
     Remedy: move the entries of one to the other.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         first: dict[str, BoardSection] = {}
         for section in document.sections:
             earlier = first.setdefault(section.key, section)
@@ -81,7 +81,7 @@ class BoardSectionOrder(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         order = {section.key: index for index, section in enumerate(document.lanes.sections)}
         seen: set[str] = set()
         furthest: BoardSection | None = None
@@ -104,7 +104,7 @@ class BoardSectionUnknown(BoardRule):
     Remedy: move the entries into the section of their lane, or correct the heading.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for heading in document.headings:
             if heading.known is not None or not heading.entries:
                 continue
@@ -140,7 +140,7 @@ class BoardHeadingSpelling(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section in document.sections:
             wanted = section.known.heading if section.known is not None else ""
             start, end = section.title_span
@@ -172,7 +172,7 @@ class BoardBlankLines(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         starts = document.source.line_starts
         found = list(_holes(document))
         holes = [(starts[first - 1], starts[last]) for first, last in found]
@@ -222,7 +222,7 @@ class BoardIdMalformed(BoardRule):
     Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             complaint = _id_complaint(entry.wp_id.value)
             if complaint:
@@ -254,7 +254,7 @@ class BoardEntryForm(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.lane_token
             written = entry.token.value if entry.token is not None else ""
@@ -295,7 +295,7 @@ class BoardTokenMissing(BoardRule):
 
     fix = "unsafe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.token.value:
                 continue
@@ -314,7 +314,7 @@ class BoardTokenUnknown(BoardRule):
     Remedy: write one of the tokens; `workpacket explain board_token_unknown` is where they are listed.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.token
             if token is None or not token.value or entry.lane_token:
@@ -340,7 +340,7 @@ class BoardTokenMisplaced(BoardRule):
     Remedy: move the entry to the section of its token, or correct the token.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
@@ -359,7 +359,7 @@ class BoardTokenOldPlace(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and _in_older_home(entry):
                 title = _home(entry).title()
@@ -393,7 +393,7 @@ class BoardEntryTwice(BoardRule):
     Remedy: delete the entry that is out of date.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         first: dict[tuple[str, bool], BoardEntry] = {}
         for entry in document.entries:
             # In the section Active a packet stands besides its own entry, as a note for other branches.
@@ -418,7 +418,7 @@ class BoardEntryRemark(BoardRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             rest = entry.rest
             if rest.value and entry.remark and entry.lane_token and entry.lane_token not in _WITH_REMARK:
@@ -435,7 +435,7 @@ class BoardReasonMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
                 message = f"the board does not say what blocks {entry.wp_id.value}"
@@ -452,7 +452,7 @@ class BoardActiveIncomplete(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is None or entry.lane_token != ACTIVE_TOKEN:
                 continue
@@ -472,7 +472,7 @@ class BoardSyncDate(BoardRule):
     Remedy: write it as YYYY-MM-DD.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             synced = entry.details().get("last_sync") if entry.lane_token == ACTIVE_TOKEN else None
             problem = date(synced.value) if synced is not None and synced.value else ""

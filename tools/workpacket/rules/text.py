@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule, Rule
 from workpacket.text.edits import Run, fix_of
-from workpacket.text.source import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
@@ -67,7 +67,7 @@ class NotUtf8(TextRule):
 
     family = "text"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii() or said_already(document, "text_not_utf8"):
             return
         for match in _LONE_SURROGATES.finditer(document.source.text):
@@ -87,10 +87,10 @@ class ByteOrderMark(TextRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.bom:
             fix = fix_of((0, 0), (), safe=True, title="remove it", bom=True)
-            yield Fault(self.code(), 0, 0, "the file starts with a byte order mark", fix=fix)
+            yield Problem(self.code(), "the file starts with a byte order mark", Location.span(0, 0), fix=fix)
 
 
 class LineEnds(TextRule):
@@ -105,7 +105,7 @@ class LineEnds(TextRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         ends = list(_OTHER_EOL.finditer(document.source.text)) if "\r" in document.source.text else []
         if ends:
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
@@ -140,7 +140,7 @@ class BlankLinesAtEnd(TextRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
@@ -163,7 +163,7 @@ class NoFinalNewline(TextRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
@@ -182,7 +182,7 @@ class ControlCharacter(TextRule):
 
     family = "text"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if _CONTROLS.search(text) is None or said_already(document, "yaml_character", "json_control_character"):
             return
@@ -210,7 +210,7 @@ class BidiControl(TextRule):
 
     family = "text"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii():
             return
         for match in _BIDI.finditer(document.source.text):
@@ -230,7 +230,7 @@ class ConflictMarker(TextRule):
 
     family = "text"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
         # A line of seven '=' alone underlines a heading; it is a conflict only between the other two.
@@ -251,7 +251,7 @@ class HomePath(TextRule):
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if not any(start in text for start in _HOME_STARTS):
             return
@@ -275,7 +275,7 @@ class Mojibake(TextRule):
     fix = "unsafe"
     confidence = "likely"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         for match in mojibake(document.source.text):
             meant = _meant(match.group())
             run = Run.on_line(document.source.text, *match.span())

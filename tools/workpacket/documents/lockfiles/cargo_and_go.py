@@ -22,10 +22,12 @@ from workpacket.documents.lockfiles.dependencies import (
     text,
 )
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
+from workpacket.value import replace
 
 _GROUPS = ("dependencies", "dev-dependencies", "build-dependencies")
 
@@ -162,8 +164,10 @@ def read_go_sum(source: Source) -> Dependencies:
 def _require_readable(source: Source) -> None:
     faults = unreadable(source.text, 0, LOCKFILE)
     if faults:
-        raise Malformed(Fault("lockfile_malformed", faults[0].start, faults[0].end, faults[0].message))
+        raise Malformed(replace(faults[0], code="lockfile_malformed"))
 
 
 def _wrong(at: int, line: str, what: str) -> Malformed:
-    return Malformed(Fault("lockfile_malformed", at, at + len(line), f"{line[:80]!r} {what}" if line else what))
+    return Malformed(
+        Problem("lockfile_malformed", f"{line[:80]!r} {what}" if line else what, Location.span(at, at + len(line)))
+    )

@@ -33,7 +33,8 @@ from workpacket.documents.lockfiles.dependencies import (
 )
 from workpacket.model.canonical import Json
 from workpacket.model.ids import matches
-from workpacket.text.source import Fault, Source
+from workpacket.problem import Problem
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -88,7 +89,7 @@ def format_of(path: str) -> LockFormat | None:
     return next((row for pattern, row in _PATTERNS if pattern.fullmatch(name)), None)
 
 
-def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault:
+def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Problem:
     """What the file says, or what is wrong with it: never a part of it."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
@@ -166,7 +167,7 @@ class State:
         known = format_of(path)
         assert known is not None, f"{path} is of no known format"
         read = read_dependencies(self.source(path), known)
-        if isinstance(read, Fault):
+        if isinstance(read, Problem):
             line, column = self.source(path).line_and_column(min(read.start, len(self.source(path).text)))
             return Unreadable(path, self.label, line, column, read.message)
         return read

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import MIB, Limits
 from workpacket.text.loaded import Loaded
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 # Here the host says nothing about who wrote the code; the repository does.
@@ -161,13 +162,13 @@ class Dependencies(Value):
 class Malformed(Exception):
     """A file that is not of its format. Never leaves this package: `reading` makes it a value."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Problem) -> None:
         super().__init__(fault.message)
         self.fault = fault
 
 
 def malformed(node: Node, message: str) -> Malformed:
-    return Malformed(Fault("lockfile_malformed", node.start, node.end, message))
+    return Malformed(Problem("lockfile_malformed", message, Location.span(node.start, node.end)))
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
@@ -251,7 +252,9 @@ def rooted(loaded: Loaded) -> Node:
     """The root, a mapping. The message says what the strict loader objects to, with its code."""
     if loaded.root is None:
         first = loaded.faults[0]
-        raise Malformed(Fault("lockfile_malformed", first.start, first.end, f"{first.message} ({first.code})"))
+        raise Malformed(
+            Problem("lockfile_malformed", f"{first.message} ({first.code})", Location.span(first.start, first.end))
+        )
     if not isinstance(loaded.root.value, dict):
         raise malformed(loaded.root, "the file holds no mapping")
     return loaded.root

@@ -29,10 +29,11 @@ from workpacket.documents.lockfiles.dependencies import (
     written,
 )
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.text.json_strict import load_json
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 
 _NPM_GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
@@ -208,7 +209,7 @@ def read_yarn(source: Source) -> Dependencies:
 def _classic(source: Source) -> Iterator[Package]:
     faults = unreadable(source.text, 0, LOCKFILE)
     if faults:
-        raise Malformed(Fault("lockfile_malformed", 0, 0, f"{faults[0].message} ({faults[0].code})"))
+        raise Malformed(Problem("lockfile_malformed", f"{faults[0].message} ({faults[0].code})", Location.span(0, 0)))
     fields: dict[str, str] = {}
     heading, start = "", 0
     for line, at in _lines(source):
@@ -222,7 +223,9 @@ def _classic(source: Source) -> Iterator[Package]:
         if field is not None and heading:
             fields[field["key"]] = field["quoted"] if field["quoted"] is not None else field["plain"]
         elif not heading or not (_GROUP.match(line) or _MEMBER.match(line)):
-            raise Malformed(Fault("lockfile_malformed", at, at + len(line), "this line is not of yarn's format"))
+            raise Malformed(
+                Problem("lockfile_malformed", "this line is not of yarn's format", Location.span(at, at + len(line)))
+            )
     if heading:
         yield _classic_package(heading, fields, start)
 
@@ -239,7 +242,9 @@ def _classic_package(heading: str, fields: dict[str, str], start: int) -> Packag
     named = _NAME.match(heading.split(", ", maxsplit=1)[0].strip('"'))
     if named is None or "version" not in fields:
         missing = "a version" if named else "a name and a version"
-        raise Malformed(Fault("lockfile_malformed", start, start + len(heading), f"{heading} has not {missing}"))
+        raise Malformed(
+            Problem("lockfile_malformed", f"{heading} has not {missing}", Location.span(start, start + len(heading)))
+        )
     name = named["name"]
     if named["rest"].startswith("npm:"):  # an alias: installed under one name, and another package
         aliased = _NAME.match(named["rest"].removeprefix("npm:"))
@@ -265,7 +270,9 @@ def _berry(source: Source) -> Dependencies:
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
             raise Malformed(
-                Fault("lockfile_malformed", node.start, node.end, f"{key}: its resolution names no package")
+                Problem(
+                    "lockfile_malformed", f"{key}: its resolution names no package", Location.span(node.start, node.end)
+                )
             )
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":

@@ -28,8 +28,9 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.json_strict import load_json
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
+from workpacket.value import replace
 
 # ---- uv --------------------------------------------------------------------------------------------------------------
 
@@ -190,7 +191,7 @@ def read_requirements(source: Source) -> Dependencies:
 def _requirement_lines(source: Source) -> Asked:
     faults = unreadable(source.text, 0, LOCKFILE)
     if faults:
-        raise Malformed(Fault("lockfile_malformed", faults[0].start, faults[0].end, faults[0].message))
+        raise Malformed(replace(faults[0], code="lockfile_malformed"))
     for line, at in _joined(source):
         said = re.sub(r"(?:^|\s)#.*\Z", "", line, flags=re.DOTALL).strip()
         if not said:

@@ -41,9 +41,9 @@ from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
+from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import logged_packets, read_file
 from workpacket.shell.approvals.events import gates_asked
 from workpacket.shell.approvals.facts import Approvals
@@ -59,7 +59,7 @@ from workpacket.text.source import Source
 from workpacket.value import replace
 
 
-def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Finding]:
+def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
     """A finding for each event whose approvals counted by the time of its commit alone."""
     if not approvals.base.commit:
         return
@@ -79,7 +79,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Find
             if against:
                 what = f"{commit[:12]}, which brought it, says {write_instant(said)}, but a commit before it says"
                 message = f"{what} {write_instant(later)}, and by then: {', '.join(against)}"
-                yield Finding("use_backdated", "warning", event.path, 0, 0, message)
+                yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
 
 def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime) -> list[str]:
@@ -118,7 +118,7 @@ STALE = frozenset(
 )
 
 
-def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[Finding]:
+def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[Problem]:
     """All findings but those of the append-only rule. What the `memory` holds to be sound is not judged again."""
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, memory)]
     if _governed(approvals):
@@ -141,7 +141,7 @@ def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
-def append_only(approvals: Approvals) -> list[Finding]:
+def append_only(approvals: Approvals) -> list[Problem]:
     """What the base holds of log and attestations is here, and the same."""
     base = approvals.base
     before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
@@ -178,14 +178,14 @@ def _against(file: EnvelopeFile) -> Iterator[Refusal]:
     yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
 
 
-def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
+def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
     if policy_files(approvals.tree) != approvals.base.policy_files:
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
         hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
 
 
-def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
     """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
     for packet, named in activated.items():
         path = str(named.get("path"))
@@ -211,7 +211,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
             yield Refusal(each.code, each.message + about)
 
 
-def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
     """Refinements that say that they are approved, before anything rests on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
     asked = _asks_for_signatures(approvals)
@@ -244,10 +244,10 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
                 yield path
 
 
-def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Finding:
+def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
     """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
     about = refusal.path
     if about and "/" not in about:
         about = f"{ATTESTATIONS_FOLDER}/{about}"
     line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
-    return Finding(refusal.code, "error", about or path, line, column, refusal.message, hint=hint)
+    return Problem(refusal.code, refusal.message, Location(about or path, line, column), hint)

@@ -28,10 +28,10 @@ from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.model.events import Actor, LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
 from workpacket.model.reasons import Reason
+from workpacket.problem import Problem
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base.revision import known_to
@@ -196,7 +196,7 @@ def gather_audit(
 
 class _Signed(Value):
     name: str
-    findings: list[Finding]
+    findings: list[Problem]
     decisions: Mapping[str, list[SignedDecision]]
 
 

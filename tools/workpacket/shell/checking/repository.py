@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
+from workpacket.problem import Problem
 from workpacket.rules.engine import references, wanted_files
 from workpacket.rules.files import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
@@ -34,7 +34,7 @@ class Checked:
     __slots__ = ("extras", "findings", "passing", "rests_on_people")
 
     def __init__(
-        self, findings: list[Finding], extras: list[str], *, passing: bool = False, rests_on_people: bool = False
+        self, findings: list[Problem], extras: list[str], *, passing: bool = False, rests_on_people: bool = False
     ) -> None:
         self.findings = findings
         self.extras = extras
@@ -57,7 +57,7 @@ def check(
 
     `now` is when waivers are judged; the clock says, unless it is given.
     """
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     passing = False
     lanes = lanes_here(root)
     results = known_or_examined(root, files, cache, progress, lanes)

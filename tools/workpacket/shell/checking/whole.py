@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from workpacket.documents.packet import Packet
 from workpacket.documents.stub import Stub
 from workpacket.lifecycle.activation import carried_over
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.reason_tables.gate import REASONS
+from workpacket.problem import Location, Problem
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.shell.checking.cache import Cache
@@ -72,7 +72,7 @@ class Pair(Value):
         return hashlib.sha256(b"".join(both)).hexdigest()
 
 
-def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Finding]:
+def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Problem]:
     """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
     pairs = {(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
     known = cache.results(list(pairs))
@@ -101,6 +101,6 @@ def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
         yield Pair(wp_id, stub, packet)
 
 
-def _missing(pair: Pair) -> Iterator[Finding]:
+def _missing(pair: Pair) -> Iterator[Problem]:
     for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
-        yield Finding(unmet.code, _SEVERITY, unmet.path, 0, 0, unmet.message, hint=unmet.command)
+        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.command, severity=_SEVERITY)

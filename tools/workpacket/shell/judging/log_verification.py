@@ -19,8 +19,8 @@ from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.problem import Problem
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, paths_below, read_logged
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
@@ -38,7 +38,7 @@ class LogsSeen(Value):
     """
 
     lanes: Mapping[str, str]
-    findings: list[Finding]
+    findings: list[Problem]
     named: Sequence[str] = ()
     passing: bool = False
     activated: Sequence[str] = ()
@@ -89,7 +89,7 @@ def _needs_people(event: LogEvent) -> bool:
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
-def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Finding]:
+def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Problem]:
     """What speaks against checkpoints, judged by the base. Most repositories have none, so what it takes is lazy."""
     from pathlib import Path
 
@@ -110,7 +110,7 @@ class Verified(Value):
     logs: Mapping[str, Log]
     files: Mapping[str, bytes]
     events: int
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
     checkpoints: tuple[Checkpoint, ...]
 
 

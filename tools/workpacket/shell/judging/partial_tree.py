@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.shell.held import hidden
 
 
-def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
+def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
     """The findings; where git leaves out governed files, that in the place of the damage which it seems to be.
 
     Nothing passes because of that: what could not be looked at is an error. A file that was simply deleted is not
@@ -20,4 +20,4 @@ def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
     from workpacket.model.reason_tables import integrity
 
     rest = [finding for finding in findings if finding.code not in integrity.BY_CODE]
-    return [Finding(missing.code, "error", missing.path, 0, 0, missing.message, missing.hint), *rest]
+    return [missing.problem, *rest]
