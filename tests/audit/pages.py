@@ -15,7 +15,7 @@ from workpacket.model.plan import Moment
 from workpacket.problem import Location, Problem
 from workpacket.report.audit_page import PageFiles, render_audit_page
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.audit.page_files import page_file
+from workpacket.shell.audit import page_file
 from workpacket.text.source import Source
 
 NOW = "2026-03-01T00:00:00Z"

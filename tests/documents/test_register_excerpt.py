@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.real_files import corpus
+from corpora.real.real_files import corpus
 from workpacket.documents import register_table
 from workpacket.documents.register_table import Excerpt, board_excerpt, registry_excerpt
 from workpacket.documents.registry import TraceabilityRegistry

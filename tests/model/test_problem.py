@@ -46,3 +46,10 @@ def test_an_error_carries_its_problem() -> None:
     error = WorkpacketError.of(FOUND.at("a.md", 3))
     assert (error.code, error.message, error.hint, error.path) == ("field_value", "it must be two", "write two", "a.md")
     assert (str(error), error.problem.line) == ("it must be two", 3)
+
+
+def test_what_was_thrown_is_told_with_its_place_or_with_none() -> None:
+    refused = WorkpacketError("key_weak", "the key is weak")
+    assert refused.problem == Problem("key_weak", "the key is weak")
+    assert refused.problem.at("signers", 3) == Problem("key_weak", "the key is weak", Location("signers", 3))
+    assert str(refused) == "the key is weak"

@@ -15,8 +15,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
 from workpacket.problem import Problem
 from workpacket.rules.engine import across
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.work_index import IdSuggestions
+from workpacket.rules.repository import IdSuggestions, RepositorySummaries
 from workpacket.text.source import Source
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"

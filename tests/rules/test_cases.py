@@ -17,7 +17,7 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.by_kind import all_rules
 from workpacket.rules.settings import CheckSettings
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents
 

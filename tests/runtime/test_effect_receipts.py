@@ -20,7 +20,7 @@ import pytest
 from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Run, RunBlocked
-from workpacket.runtime.attempts.effects import KEYED, Recovery
+from workpacket.runtime.attempts.effects import KEYED, EffectOptions, Recovery
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import EffectKeyReused, ReceiptRedacted, ReceiptUnkept, RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash
@@ -96,8 +96,8 @@ def begun(world: World, how: str) -> None:
 
 
 def plan_of(world: World, run: Run) -> Any:
-    none = (None, None)
-    return run._session.effect_plan("pay", (("100 EUR",), {}), ("k", "manual", ""), run._options, none)
+    how = EffectOptions(key="k", recovery="manual", target="", probe=None, compensate=None)
+    return run._session.effect_plan("pay", str, ("100 EUR",), {}, run._options, how)
 
 
 @pytest.mark.parametrize("how", ["intended", "started", "succeeded"])

@@ -6,7 +6,7 @@ import pytest
 
 from text.hostile_markdown import hostile_texts
 from text.markdown_documents import everything
-from workpacket.model.reason_tables.markdown import REASONS
+from workpacket.model.reason_tables.document import MARKDOWN
 from workpacket.problem import Problem
 from workpacket.text.blocks import MAX_LINES, walk
 from workpacket.text.markdown import parse_blocks, read_blocks
@@ -88,7 +88,7 @@ def test_a_hostile_text_is_read_or_refused_alike_whichever_way(name: str) -> Non
     read = read_blocks(source, most_nodes=500)
 
     if isinstance(parsed, Problem):
-        assert parsed.code in {reason.code for reason in REASONS}
+        assert parsed.code in {reason.code for reason in MARKDOWN}
         assert 0 <= parsed.start <= parsed.end <= len(source.text)
         assert isinstance(read, Problem) or parsed.code == "markdown_too_costly"
     else:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from text.schema_files import reading
 from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_told_well
-from workpacket.model.reason_tables.document import REASONS
+from workpacket.model.reason_tables.document import FIELDS
 from workpacket.problem import Location, Problem
 from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, UnusableSchema
@@ -250,7 +250,7 @@ def test_each_keyword_has_its_words(schema: Any, value: Any, message: str) -> No
 )
 def test_the_code_follows_from_the_keyword(schema: dict[str, Any], value: Any, code: str) -> None:
     assert [violation.code for violation in found(schema, value)] == [code]
-    assert code in {reason.code for reason in REASONS}
+    assert code in {reason.code for reason in FIELDS}
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import lane_of_token
-from workpacket.model.reason_tables.audit import BY_CODE
+from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.problem import Location, Problem
-from workpacket.rules.evidence import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
+from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 
 # The digest of a file as it is now, None if it is not there.
 DigestOf = Callable[[str], str | None]
@@ -123,5 +123,5 @@ def _expired(state: PacketState, now: str) -> Iterator[Problem]:
 
 def audit_finding(code: str, path: str, line: int, message: str) -> Problem:
     """A finding of the table of the audit, with the remedy of its code."""
-    reason = BY_CODE[code]
+    reason = AUDIT_BY_CODE[code]
     return Problem(code, message, Location(path, line, 1 if line else 0), reason.remedy, severity=reason.severity)

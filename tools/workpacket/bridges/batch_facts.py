@@ -1,7 +1,4 @@
-"""What is known of a scope before anything is done: files, log and git, and what of these does not fit together.
-
-Whether the work of a scope may go on where its checkpoint left it: every reason against it by name. Pure.
-"""
+"""What is known of a scope before anything is done: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TypeVar, cast
 
 from workpacket.bridges.batch_state import BatchState, Preconditions, folder_of, imported, stream_of
 from workpacket.bridges.desk import state_of
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.foreign import Foreign, misfits, refusal_of_file
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
 from workpacket.documents.batch_writing import (
@@ -35,12 +32,11 @@ from workpacket.problem import Location, Problem
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
-from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
-from workpacket.value import Value, replace
+from workpacket.value import Value
 
 # What may be accepted by name: what is not as it was, and that nobody is at work although a holder lives.
 ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
@@ -264,23 +260,9 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 def require_whole(document: Document) -> None:
     """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
-    source = document.source
-    if document.root is None:
-        fault = document.faults[0]
-        line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
-    for fault in misfits(document):
-        line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", hint=fault.hint)
-
-
-def misfits(document: Document) -> Iterator[Problem]:
-    """What in a document that could be read does not fit the schema of its kind."""
     root = document.root
-    if root is None:
-        return
-    for violation in schemas().violations(document.schema, root.plain()):
-        yield replace(violation, location=Location.span(*root.nearest(violation.location.keys).span))
+    for problem in document.faults[:1] if root is None else misfits(root, document.schema):
+        raise refusal_of_file(document.source, problem)
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> BatchObservation:
@@ -352,7 +334,7 @@ class BatchBridge:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
             return (Problem("field_missing", "here is no mapping `checkpoint`", Location.span(0, 0)),)
-        faults = tuple(misfits(document))
+        faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults
         folder = path.rpartition("/")[0] or (document.name.value if document.name is not None else "")

@@ -1,17 +1,12 @@
-"""What is known of one role before it writes: its file, the files beside it, the log, who holds the lease.
-
-The artifacts of a role: the files that it names, and the digests that they had at its last milestone.
-
-A note names a file by its path, as in `Drafted docs/plan.md`; what is not a path of a file here is a word. Every
-milestone takes the digests of all files that were ever named, so that a change is one since the last milestone.
-Nothing is stopped by one: the one who was interrupted between two milestones has left files behind that are further
-than the last.
-
-The records of a role's checkpoint, and the checkpoint that follows from them. Pure.
+"""The checkpoint of a role: its file, the files beside it, its log, and the files that its notes name.
 
 The log begins with the file as it was found, or with the first milestone, and holds each milestone since. Folded, it
 gives the front matter and the notes again, so a file that was lost, or is late because its writer was killed, can be
-written from it. What people write into the file besides the seven fields is theirs, and no contradiction of the log.
+written from it. What people write into the file besides the seven fields is theirs, and does not contradict the log.
+
+A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone takes the digests of all files that were
+ever named, so that a change is one since the last milestone. A change stops nothing: a role that was interrupted
+between two milestones has left files that are ahead of the last one.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 from workpacket.bridges import foreign
 from workpacket.bridges.desk import CheckpointState, StreamRecord, state_of
-from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.role_progress import (
     EMPTY_BODY,
     KEYS,
@@ -313,9 +308,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     """The file belongs to this role: `a-b` of `c` and `a` of `b-c` have one name."""
     illegible = unreadable_bytes(document)
     if illegible is not None:
-        line, column = document.source.line_and_column(illegible.start)
-        message = f"{key.path}:{line}:{column}: {illegible.message}"
-        raise WorkpacketError(illegible.code, message, path=key.path)
+        raise refusal_of_file(document.source, illegible, key.path)
     if not document.is_checkpoint:
         fault = document.faults[0].message if document.faults else f"it is a {document.note}"
         raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)

@@ -13,7 +13,7 @@ from workpacket.bridges.dependency_guard import (
     refusal_of,
 )
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import open_runtime, refuse
+from workpacket.cli.open_store import open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
 from workpacket.errors import WorkpacketError
@@ -28,18 +28,15 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.runtime.errors import RuntimeFault
 
 
+@refusing
 def check(arguments: Arguments) -> int:
     if arguments.words:
         raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is one argument too many")
     if arguments.value("base") and arguments.value("since"):
         raise usage(arguments.command, "conflicting_options", "--base and --since are both given")
-    try:
-        return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
 
 
 def _compared(arguments: Arguments, repository: Repository) -> DependencyChanges:
@@ -121,10 +118,7 @@ def _findings(changes: DependencyChanges) -> list[Problem]:
         Problem("lockfile_violation", one.message, Location(one.path, one.line, 1 if one.line else 0))
         for one in changes.violations
     ]
-    found += [
-        Problem("lockfile_malformed", f"{one.message} (in {one.at})", Location(one.path, one.line, one.column))
-        for one in changes.unreadable
-    ]
+    found += changes.unreadable
     found += [
         Problem("dependencies_many", sentence, Location(path), severity="warning")
         for path, sentence in changes.warnings

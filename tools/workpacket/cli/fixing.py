@@ -18,7 +18,7 @@ from workpacket.report.terminal import Style
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.transactions.writing import rewrite
+from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source

@@ -25,7 +25,7 @@ from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.transactions.writing import rewrite
+from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.text.source import Source
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from workpacket.approvals.instants import write_instant
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.approve import BASE_OPTION
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
@@ -21,8 +21,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.key_doctor import examine, private_keys
-from workpacket.shell.keys.own_key import default_path, make_key, signers_line
+from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
 from workpacket.shell.moment import moment
 
 

@@ -118,7 +118,8 @@ class StructuredDocument(Document):
             return Node(body, start, start + len(body)) if body else Node("", *section.title_span)
         items = items_of_section(self.source, section)
         if placed.spec.shape == "checklist":
-            return Node([_checklist_node(item) for item in items], *section.title_span)
+            boxes = [{"text": Node(item.text, *item.span), "ticked": Node(item.ticked, *item.span)} for item in items]
+            return Node([Node(box, *box["text"].span) for box in boxes], *section.title_span)
         return Node([Node(item.text, *item.span) for item in walk_items(items)], *section.title_span)
 
 
@@ -185,8 +186,3 @@ def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
         )
     # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
     return Node(field.bare, *(field.bare_span if field.value else field.key_span))
-
-
-def _checklist_node(item: Item) -> Node:
-    ticked = Node(item.ticked, *item.span)
-    return Node({"text": Node(item.text, *item.span), "ticked": ticked}, *item.span)

@@ -31,13 +31,13 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
-from workpacket.model.reason_tables.integrity import BY_CODE
+from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
 
 def fault(code: str, path: str, message: str) -> Problem:
-    reason = BY_CODE[code]
+    reason = LOG_BY_CODE[code]
     return Problem(code, message, Location(path), reason.remedy, severity=reason.severity)
 
 

@@ -11,7 +11,7 @@ from workpacket.documents.summary import Mention
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 from workpacket.text.formats import legacy_signature
 
 
@@ -176,14 +176,3 @@ class GatePacketUnknown(RepositoryRule):
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether anything but an approval knows the id; a refinement is enough."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))
-
-
-RULES: tuple[type[Rule], ...] = (
-    RefinementWithoutWork,
-    RefinementFileMissing,
-    SignatureReused,
-    SignatureNotAudited,
-    SignatureMismatch,
-    AuditPacketUnknown,
-    GatePacketUnknown,
-)

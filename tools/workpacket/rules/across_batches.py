@@ -10,7 +10,7 @@ from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
 from workpacket.documents.summary import BatchSummary, Mention
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 
 
 class File(NamedTuple):
@@ -222,14 +222,3 @@ class BatchDependenciesDisagree(RepositoryRule):
             if frozenset((one[0], other[0])) not in pairs and other[0] in known:
                 message = f"tasks.yaml says that {one[0]} depends on {other[0]}, and this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)
-
-
-RULES: tuple[type[Rule], ...] = (
-    BatchCheckpointTaskUnknown,
-    BatchCheckpointTaskMissing,
-    BatchStatusDrift,
-    BatchNextNotReady,
-    BatchNextFilesCollide,
-    BatchDependenciesTaskUnknown,
-    BatchDependenciesDisagree,
-)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
 from workpacket.problem import Problem
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
-from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open
+from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
@@ -130,15 +129,12 @@ class SupersededStillLive(RepositoryRule):
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
             return f"the board has it superseded ({_line(listed)})"
         known = work.superseded.get(packet.id)
-        if known is None or (listed is not None and listed.entry["token"] and _contradicts(listed, packet)):
+        # Where board and status differ already, another rule says so.
+        agreed = {"", _STUB, *packet.summary["lanes"]}
+        if known is None or (listed is not None and listed.entry["token"] not in agreed):
             return ""
         by = f" by {known.by}" if known.by else ""
         return f"the registry has it superseded{by} ({known.path}:{known.line})"
-
-
-def _contradicts(listed: Listed, packet: WorkFile) -> bool:
-    """Whether the board and the status differ already, which another rule says."""
-    return listed.entry["token"] != _STUB and listed.entry["token"] not in packet.summary["lanes"]
 
 
 class BoardEntrySuperseded(RepositoryRule):
@@ -163,13 +159,3 @@ class BoardEntrySuperseded(RepositoryRule):
 
 def _line(listed: Listed) -> str:
     return f"{listed.path}:{listed.entry['place'][0]}"
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardEntryWithoutFile,
-    WorkOnNoBoard,
-    StatusContradictsBoard,
-    ActivatedStillStub,
-    SupersededStillLive,
-    BoardEntrySuperseded,
-)

@@ -8,9 +8,8 @@ from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 from workpacket.problem import Problem
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
-from workpacket.rules.work_index import Listed, WorkIndex, revision_of
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkIndex, revision_of
+from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
@@ -205,14 +204,3 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
         if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
             found.setdefault(entry["base"], set()).add(entry["id"])
     return found
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegistryBoardStale,
-    RegistryPacketOnNoBoard,
-    RegistryActiveMissing,
-    RegistryActiveStub,
-    RegistryActiveSuperseded,
-    StubWithoutRow,
-    BaseWithoutRow,
-)

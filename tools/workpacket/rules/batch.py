@@ -18,7 +18,7 @@ from workpacket.documents.batch_scope import ProblemCode, plan
 from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
 from workpacket.text.yaml_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
@@ -26,12 +26,10 @@ from workpacket.text.yaml_write import double_quoted
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
-class CheckpointRule(DocumentRule[BatchCheckpoint]):
-    kinds = ("batch_checkpoint",)
+CheckpointRule = DocumentRule[BatchCheckpoint]
 
 
-class TasksRule(DocumentRule[BatchTasks]):
-    kinds = ("batch_tasks",)
+TasksRule = DocumentRule[BatchTasks]
 
 
 class IntegerLookingSha(CheckpointRule):
@@ -239,17 +237,3 @@ class BatchDependencyDeadlock(_PlanRule):
         other = next((other for other in entry.depends_on if other.value not in satisfied), entry.id)
         waiting = f"none of the {len(tasks)} pending tasks can begin: " if len(tasks) > 1 else ""
         yield self.fault(other.span, f"dependency deadlock: {waiting}{tasks[0]} waits for {other.value}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    IntegerLookingSha,
-    BatchLabelText,
-    DeferredIssueMapping,
-    BatchTaskInTwoGroups,
-    BatchNextNotPending,
-    BatchStatusUnknown,
-    BatchTaskTwice,
-    BatchDependencyUnknown,
-    BatchDependencyCycle,
-    BatchDependencyDeadlock,
-)

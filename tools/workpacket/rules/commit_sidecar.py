@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 
-
-class SidecarRule(DocumentRule[CommitSidecar]):
-    kinds = ("commit_sidecar",)
+SidecarRule = DocumentRule[CommitSidecar]
 
 
 class SidecarVersionNewer(SidecarRule):
@@ -41,9 +39,3 @@ class SidecarShaMismatch(SidecarRule):
         if sha is not None and sha.value != document.stem:
             message = f"sha is {sha.value}, the file name {document.stem}"
             yield self.fault(sha.span, message)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SidecarVersionNewer,
-    SidecarShaMismatch,
-)

@@ -13,7 +13,7 @@ from workpacket.model.lanes import MAY_BE_STUB, Lane
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
 _SYNC = "`workpacket board sync` writes what the log says"
@@ -162,15 +162,3 @@ class LogWithoutFile(RepositoryRule):
             what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
             yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, and there is {what} of it")
-
-
-RULES: tuple[type[Rule], ...] = (
-    StatusDrift,
-    BoardDrift,
-    RegistryDrift,
-    LaneNotInPolicy,
-    LaneRetired,
-    WorkWithoutLog,
-    PacketNotActivated,
-    LogWithoutFile,
-)

@@ -11,8 +11,7 @@ from workpacket.documents.document import Document
 from workpacket.documents.reading import reader_of
 from workpacket.problem import Location, Problem
 from workpacket.rules.by_kind import rules_across, rules_for
-from workpacket.rules.files import Files
-from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, Rule
 from workpacket.text.node import Node
 from workpacket.text.schema import SchemaSet
 from workpacket.value import replace

@@ -8,7 +8,7 @@ from workpacket.documents.document import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.rule import Rule
+from workpacket.rules.rule import repeated
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.edits import Run
 from workpacket.text.fields import Field
@@ -29,16 +29,12 @@ class FieldDuplicate(StructuredRule):
         for placed in document.placed:
             if placed.spec.shape != "fields":
                 continue
-            first: dict[str, Field] = {}
-            for field in placed.fields:
-                spec = placed.spec.field(field.name)
-                if spec is None or (spec.many and not field.value):
-                    continue
-                earlier = first.setdefault(spec.key, field)
-                if earlier is not field:
-                    line = document.source.line_and_column(earlier.key_span[0])[0]
-                    message = f"the field {field.key} stands already at line {line}"
-                    yield self.fault(field.key_span, message, hint="delete one of the two lines")
+            specified = [(placed.spec.field(field.name), field) for field in placed.fields]
+            given = [(spec.key, field) for spec, field in specified if spec and (field.value or not spec.many)]
+            for (_, field), (_, earlier) in repeated(given, lambda pair: pair[0]):
+                line = document.source.line_and_column(earlier.key_span[0])[0]
+                message = f"the field {field.key} stands already at line {line}"
+                yield self.fault(field.key_span, message, hint="delete one of the two lines")
 
 
 class FieldEmpty(StructuredRule):
@@ -127,11 +123,3 @@ def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
         start = field.block.start
     stop = field.value_span[0] if field.value else end
     return start, start + len(text[start:stop].rstrip())
-
-
-RULES: tuple[type[Rule], ...] = (
-    FieldDuplicate,
-    FieldEmpty,
-    MetadataFieldUnknown,
-    FieldSyntax,
-)

@@ -8,12 +8,10 @@ from workpacket.documents.document import Text
 from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import date_time
 
-
-class GateRule(DocumentRule[GateDocument]):
-    kinds = ("orchestrator_gates", "validator_gates")
+GateRule = DocumentRule[GateDocument]
 
 
 class GateIdMalformed(GateRule):
@@ -68,7 +66,6 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
     Remedy: correct its name.
     """
 
-    kinds = ("validator_gates",)
     severity = "warning"
 
     def check(self, document: ValidatorGates) -> Iterator[Problem]:
@@ -87,19 +84,9 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
     Remedy: rename the file or correct the id.
     """
 
-    kinds = ("validator_gates",)
-
     def check(self, document: ValidatorGates) -> Iterator[Problem]:
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
                 message = f"the session is of {text.value}, the file of {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
-
-
-RULES: tuple[type[Rule], ...] = (
-    GateIdMalformed,
-    GateTimeBackwards,
-    ValidatorGateUnknown,
-    GateFileMismatch,
-)

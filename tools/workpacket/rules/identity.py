@@ -10,7 +10,7 @@ from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.formats import date, date_time, legacy_signature
 
@@ -40,12 +40,8 @@ _WORDS_OF_TEMPLATES = {
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
-class WorkRule(DocumentRule[WorkDocument]):
-    """A demand on what describes one packet of work: stubs and packets."""
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        return issubclass(reader, WorkDocument)
+# A demand on what describes one packet of work: stubs and packets.
+WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
@@ -150,7 +146,7 @@ class BaseIdMismatch(WorkRule):
     requires = (IdMalformed,)
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
-        base = document.base_text()
+        base = document.base_wp_id
         own = WorkPacketId.try_parse(document.own_id)
         if base is None or own is None or not base.value or WorkPacketId.try_parse(leading_id(base.value)) is None:
             return
@@ -163,6 +159,24 @@ class BaseIdMismatch(WorkRule):
             # Of two different bases nobody can say from here which one is right.
             only_revision = WorkPacketId.parse(written).base == own.base
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
+
+
+class TitleMismatch(WorkRule):
+    """Title that names another packet
+
+    People read the title, tools the metadata; here they read about two packets.
+
+    Remedy: correct the title.
+    """
+
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        own_id = document.own_id
+        for section in document.sections_at((1,)):
+            named = [str(name) for name, _, _ in find_ids(section.title)]
+            if named and own_id not in named:
+                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
 
 
 class DatedRule(DocumentRule[Document]):
@@ -268,34 +282,3 @@ class PlaceholderLeft(StructuredRule):
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
-
-
-class TitleMismatch(WorkRule):
-    """Title that names another packet
-
-    People read the title, tools the metadata; here they read about two packets.
-
-    Remedy: correct the title.
-    """
-
-    requires = (IdMalformed,)
-
-    def check(self, document: WorkDocument) -> Iterator[Problem]:
-        own_id = document.own_id
-        for section in document.sections_at((1,)):
-            named = [str(name) for name, _, _ in find_ids(section.title)]
-            if named and own_id not in named:
-                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    HintTextLeft,
-    IdMalformed,
-    IdFileMismatch,
-    BaseIdMismatch,
-    TitleMismatch,
-    DateOnly,
-    DateMalformed,
-    SignatureMalformed,
-    PlaceholderLeft,
-)

@@ -10,17 +10,15 @@ from workpacket.documents.spec_pointer import names_passage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
-from workpacket.text.node import Node
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
-class RefinementRule(DocumentRule[Refinement]):
-    kinds = ("refinement",)
+RefinementRule = DocumentRule[Refinement]
 
 
 class ApprovedUnsigned(RefinementRule):
@@ -142,8 +140,9 @@ class AnchorIncomplete(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Problem]:
         wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
         for anchor in document.anchors:
-            missing = [key.upper() for key in wanted if _is_open(_text(anchor, key))]
-            name = _text(anchor, "spec_anchor")
+            given = {key: anchor.string_at(key).strip() for key in wanted}
+            missing = [key.upper() for key, value in given.items() if not value or _FILL_IN.fullmatch(value)]
+            name = anchor.string_at("spec_anchor")
             if missing:
                 yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
             elif not names_passage(name):
@@ -162,10 +161,9 @@ class AnchorLines(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         for anchor in document.anchors:
-            window = window_of(_text(anchor, "context_start_line"), _text(anchor, "context_end_line"))
+            first, last = anchor.string_at("context_start_line"), anchor.string_at("context_end_line")
             node = anchor.get("context_start_line")
-            if window is None and node is not None and not _text(anchor, "context_start_line").startswith("<"):
-                first, last = _text(anchor, "context_start_line"), _text(anchor, "context_end_line")
+            if window_of(first, last) is None and node is not None and not first.startswith("<"):
                 yield self.fault(node.span, f"lines {first!r} to {last!r} are no range of lines")
 
 
@@ -196,26 +194,3 @@ def _word(text: Text | None) -> str:
     """The first word in capitals, whatever stands around it: `**FAIL**, see below` is `FAIL`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""
-
-
-def _is_open(value: str) -> bool:
-    return not value or _FILL_IN.fullmatch(value.strip()) is not None
-
-
-def _text(node: Node, key: str) -> str:
-    value = node.get(key)
-    return value.text or "" if value is not None else ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    ApprovedUnsigned,
-    ApprovalEvidenceMismatch,
-    VerdictContradiction,
-    AmbiguityContradiction,
-    EnrichmentReasonMissing,
-    EnrichmentTextMissing,
-    AnchorsMissing,
-    AnchorIncomplete,
-    AnchorLines,
-    RefinementNotAscii,
-)

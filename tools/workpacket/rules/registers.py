@@ -11,19 +11,17 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
-from workpacket.documents.register_table import RegisterDocument, Row, Table
+from workpacket.documents.register_table import RegisterDocument, Table
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.documents.signature_audit import AuditRow, SignatureAudit
+from workpacket.documents.signature_audit import SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
 
-
-class RegisterRule(DocumentRule[RegisterDocument]):
-    kinds = ("registry", "signature_audit")
+RegisterRule = DocumentRule[RegisterDocument]
 
 
 class RegisterTableMissing(RegisterRule):
@@ -111,16 +109,12 @@ class RegisterRowCells(RegisterRule):
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
                 if count != wanted:
-                    yield self.fault(_odd_span(row, wanted), f"the row has {count} cells, the header {wanted}")
+                    # From the first cell too many; of a row that is too short, all of it.
+                    span = (row.cells[wanted].start, row.span[1]) if count > wanted else row.span
+                    yield self.fault(span, f"the row has {count} cells, the header {wanted}")
 
 
-def _odd_span(row: Row, wanted: int) -> tuple[int, int]:
-    """From the first cell too many; of a row that is too short, all of it."""
-    return (row.cells[wanted].start, row.span[1]) if len(row.cells) > wanted else row.span
-
-
-class AuditRule(DocumentRule[SignatureAudit]):
-    kinds = ("signature_audit",)
+AuditRule = DocumentRule[SignatureAudit]
 
 
 class AuditSignatureMalformed(AuditRule):
@@ -149,14 +143,9 @@ class AuditSignatureTwice(AuditRule):
     """
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
-        first: dict[str, AuditRow] = {}
-        for row in document.rows:
-            if row.signature is None or not row.signature.value:
-                continue
-            earlier = first.setdefault(row.signature.value, row)
-            if earlier is not row:
-                message = f"{row.signature.value} stands already at line {earlier.row.line}"
-                yield self.fault(row.signature.span, message)
+        signed = [(row.signature, row.row.line) for row in document.rows if row.signature and row.signature.value]
+        for (signature, _), (_, line) in repeated(signed, lambda row: row[0].value):
+            yield self.fault(signature.span, f"{signature.value} stands already at line {line}")
 
 
 class AuditOrder(AuditRule):
@@ -171,30 +160,23 @@ class AuditOrder(AuditRule):
     strict_severity = "warning"
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
-        oldest: Text | None = None
-        for row in document.rows:
-            token = row.signature
-            if token is None or legacy_signature(token.value):
-                continue
-            if oldest is not None and _moment(token) > _moment(oldest):
-                message = f"{token.value} is newer than {oldest.value}, which stands above it"
-                yield self.fault(token.span, message)
-            else:
-                oldest = token
+        tokens = (row.signature for row in document.rows)
+        dated = (token for token in tokens if token is not None and not legacy_signature(token.value))
+        for token, oldest in out_of_order(dated, lambda token: -_moment(token)):
+            yield self.fault(token.span, f"{token.value} is newer than {oldest.value}, which stands above it")
 
 
-def _moment(token: Text) -> tuple[str, str, str, str]:
-    """Year, month, day and time of a token that ends in DDMMYYYYHHMM."""
+def _moment(token: Text) -> int:
+    """Year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
-    return digits[4:8], digits[2:4], digits[:2], digits[8:]
+    return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
 
 _WORK_KINDS = frozenset({"packet", "stub"})
 _NO_WORDS = lazy_pattern(r"[\W_]+")
 
 
-class RegistryRule(DocumentRule[TraceabilityRegistry]):
-    kinds = ("registry",)
+RegistryRule = DocumentRule[TraceabilityRegistry]
 
 
 def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
@@ -233,15 +215,9 @@ class RegistryBaseTwice(RegistryRule):
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
-        first: dict[str, RegistryRow] = {}
-        for row in document.rows:
-            base = row.base_id
-            if base is None or row.base is None:
-                continue
-            earlier = first.setdefault(base.base.casefold(), row)
-            if earlier is not row:
-                message = f"{base.base} has a row already at line {earlier.row.line}"
-                yield self.fault(row.base.span, message, hint="merge the two rows")
+        based = [(row.base_id.base, row.base, row.row.line) for row in document.rows if row.base_id and row.base]
+        for (base, text, _), (_, _, line) in repeated(based, lambda row: row[0].casefold()):
+            yield self.fault(text.span, f"{base} has a row already at line {line}", hint="merge the two rows")
 
 
 class RegistryActiveMalformed(RegistryRule):
@@ -365,22 +341,3 @@ class RegistrySupersedesNothing(RegistryRule):
             for token in row.tokens:
                 if token.kind == "supersedes" and not token.values:
                     yield self.fault(token.text.span, "the note names no packet", hint="write `supersedes: <WP_ID>`")
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegisterTableMissing,
-    RegisterColumns,
-    RegisterTableTorn,
-    RegisterRowCells,
-    RegistryBaseMalformed,
-    RegistryBaseTwice,
-    RegistryActiveMalformed,
-    RegistryActiveOtherBase,
-    RegistryBoardMalformed,
-    RegistryBoardOtherPacket,
-    RegistryNotesContradict,
-    RegistrySupersedesNothing,
-    AuditSignatureMalformed,
-    AuditSignatureTwice,
-    AuditOrder,
-)

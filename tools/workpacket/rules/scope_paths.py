@@ -9,7 +9,7 @@ from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.lifecycle.scope import pattern_of
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import repository_path
 
 
@@ -37,6 +37,3 @@ def _paths(document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[tuple[Te
         return
     entries = document.entries if isinstance(document, BatchTasks) else document.next_tasks
     yield from ((file, file.value.strip()) for entry in entries for file in entry.files)
-
-
-RULES: tuple[type[Rule], ...] = (PathLeavesRepository,)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from workpacket.model.layout import POLICY_PATH
 from workpacket.model.reasons import Reason
-from workpacket.problem import Location, Problem, Severity
+from workpacket.problem import Location, Problem
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -53,14 +53,12 @@ class CheckSettings(Value):
 
 def settings_of(root: Node, source: Source) -> CheckSettings:
     """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
-    profile = root.get("profile")
-    ignores = root.get("ignore")
-    table = root.get("severity")
-    severities = table.mapping if table is not None else {}
+    severities = root.mapping_at("severity")
+    levels = {level: level for level in LEVELS}
     return CheckSettings(
-        profile="strict" if profile is not None and profile.value == "strict" else "adopt",
-        severities={code: level for code, node in severities.items() if (level := _level_named(node)) is not None},
-        ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
+        profile="strict" if root.string_at("profile") == "strict" else "adopt",
+        severities={code: levels[said] for code, node in severities.items() if (said := node.text) in levels},
+        ignores=tuple(_ignore(node, source) for node in root.items_at("ignore")),
         where=source.path,
         places={code: source.line_and_column(node.start) for code, node in severities.items()},
         phases=phases_of(root),
@@ -69,21 +67,15 @@ def settings_of(root: Node, source: Source) -> CheckSettings:
 
 def phases_of(root: Node) -> dict[str, tuple[str, ...]]:
     """The vocabularies of phases that a policy states, by team."""
-    table = root.get("phases")
-    teams = table.mapping if table is not None else {}
+    teams = root.mapping_at("phases")
     said = {team: tuple(item.text for item in node.items if item.text) for team, node in teams.items() if node.items}
     return {team: words for team, words in said.items() if words}
 
 
-def _level_named(node: Node) -> Level | None:
-    return next((level for level in LEVELS if level == node.value), None)
-
-
 def _ignore(node: Node, source: Source) -> Ignore:
     paths = node.get("paths")
-    texts = {key: value.text or "" for key in ("code", "reason") if (value := node.get(key)) is not None}
     patterns = tuple(item.text for item in paths.items if item.text is not None) if paths is not None else ("*",)
-    return Ignore(texts.get("code", ""), patterns, texts.get("reason", ""), source.line_and_column(node.start))
+    return Ignore(node.string_at("code"), patterns, node.string_at("reason"), source.line_and_column(node.start))
 
 
 def grade(
@@ -101,7 +93,9 @@ def grade(
         if ignore is not None:
             used.add(ignore)
             continue
-        level = _level(reason, settings)
+        level: Level = reason.strict_severity if settings.profile == "strict" else reason.severity
+        if reason.ignorable:
+            level = settings.severities.get(reason.code, level)
         if level != "off":
             kept.append(finding.with_severity(level))
     return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
@@ -133,8 +127,3 @@ def _ignore_for(finding: Problem, reason: Reason, settings: CheckSettings) -> in
     if not reason.ignorable:
         return None
     return next((index for index, ignore in enumerate(settings.ignores) if ignore.covers(finding)), None)
-
-
-def _level(reason: Reason, settings: CheckSettings) -> Severity | Literal["off"]:
-    own = reason.strict_severity if settings.profile == "strict" else reason.severity
-    return settings.severities.get(reason.code, own) if reason.ignorable else own

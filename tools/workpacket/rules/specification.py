@@ -9,8 +9,7 @@ from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.rules.files import Files
-from workpacket.rules.rule import ReferenceRule, Rule
+from workpacket.rules.rule import Files, ReferenceRule
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
@@ -123,10 +122,3 @@ def _pinned(refinement: RefinementSummary, source: Source) -> bool:
 
 def _summary(summary: Mapping[str, object]) -> RefinementSummary:
     return cast("RefinementSummary", summary)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SpecificationMissing,
-    SpecMoved,
-    AnchorNotFound,
-)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from workpacket.documents.document import Document, SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
+from workpacket.documents.document import SectionSpec
+from workpacket.documents.structured import StructuredDocument, body_of
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
 
-
-class StructuredRule(DocumentRule[StructuredDocument]):
-    """A demand on every document that is read by a layout, except those of the kinds named."""
-
-    except_kinds: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        of_class = issubclass(reader, StructuredDocument) and reader.kind not in cls.except_kinds
-        return of_class and super().applies_to(reader)
+# A demand on every document that is read by a layout.
+StructuredRule = DocumentRule[StructuredDocument]
 
 
 class SectionMissing(StructuredRule):
@@ -117,12 +108,10 @@ class SectionDuplicate(StructuredRule):
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        first: dict[str, PlacedSection] = {}
-        for placed in document.placed:
-            earlier = first.setdefault(placed.spec.key, placed)
-            if earlier is not placed and not placed.spec.repeatable:
-                message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
-                yield self.fault(placed.section.title_span, message, hint="merge the two sections")
+        single = (placed for placed in document.placed if not placed.spec.repeatable)
+        for placed, earlier in repeated(single, lambda placed: placed.spec.key):
+            message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
+            yield self.fault(placed.section.title_span, message, hint="merge the two sections")
 
 
 class SectionOrder(StructuredRule):
@@ -139,15 +128,10 @@ class SectionOrder(StructuredRule):
         if document.is_older:
             return
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
-        furthest: PlacedSection | None = None
-        for placed in document.placed:
-            if placed.spec.key not in order:
-                continue
-            if furthest is not None and order[placed.spec.key] < order[furthest.spec.key]:
-                message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
-                yield self.fault(placed.section.title_span, message)
-            else:
-                furthest = placed
+        known = (placed for placed in document.placed if placed.spec.key in order)
+        for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
+            message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
+            yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):
@@ -226,16 +210,3 @@ def _would_swallow(document: StructuredDocument, section: Section) -> bool:
     level = section.level
     others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
     return level > document.layout.levels[0] and next(others, None) is not None
-
-
-RULES: tuple[type[Rule], ...] = (
-    SectionMissing,
-    PacketSectionMissing,
-    SectionEmpty,
-    FenceUnclosed,
-    SectionDuplicate,
-    SectionOrder,
-    SectionUnknown,
-    OldHeading,
-    HeadingLevel,
-)

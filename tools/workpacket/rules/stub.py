@@ -9,7 +9,7 @@ from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import Run
 from workpacket.text.fields import Item
@@ -26,8 +26,7 @@ _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 CANONICAL_LANE = "STUB"
 
 
-class StubRule(DocumentRule[Stub]):
-    kinds = ("stub",)
+StubRule = DocumentRule[Stub]
 
 
 class StubOldFamily(StubRule):
@@ -233,16 +232,3 @@ def checklist(document: Stub) -> list[Item]:
     """The items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
     return items_of_section(document.source, placed.section) if placed is not None else []
-
-
-RULES: tuple[type[Rule], ...] = (
-    StubOldFamily,
-    StubStatusNotCanonical,
-    StubStatusNoStub,
-    SpecTargetTrailingText,
-    RoadmapCoverageMalformed,
-    ChecklistNumbered,
-    ChecklistLength,
-    ChecklistTicked,
-    NestedTooDeep,
-)

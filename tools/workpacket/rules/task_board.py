@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
-from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSection, TaskBoard
+from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
-from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
-_LATER = frozenset({"in review"})
+# Sections of added lanes come with the policy.
+_ALWAYS = frozenset({section.key for section in BUILT_IN.sections} - {"in review"})
 _LEVEL = 2
 # The name of a section, in front of what its owner says about it.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
-class BoardRule(DocumentRule[TaskBoard]):
-    kinds = ("task_board",)
+BoardRule = DocumentRule[TaskBoard]
 
 
 class BoardSectionMissing(BoardRule):
@@ -49,7 +49,7 @@ class BoardSectionMissing(BoardRule):
             section = document.section(wanted.key)
             if section is not None:
                 place = section.title_span
-            elif not _is_optional(wanted):
+            elif wanted.key in _ALWAYS:
                 message = f"the section `## {wanted.heading}` is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
@@ -63,12 +63,9 @@ class BoardSectionTwice(BoardRule):
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
-        first: dict[str, BoardSection] = {}
-        for section in document.sections:
-            earlier = first.setdefault(section.key, section)
-            if earlier is not section:
-                message = f"the section {section.title} stands already at line {earlier.line}"
-                yield self.fault(section.title_span, message, hint="move the entries of one to the other")
+        for section, earlier in repeated(document.sections, lambda section: section.key):
+            message = f"the section {section.title} stands already at line {earlier.line}"
+            yield self.fault(section.title_span, message, hint="move the entries of one to the other")
 
 
 class BoardSectionOrder(BoardRule):
@@ -83,17 +80,11 @@ class BoardSectionOrder(BoardRule):
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         order = {section.key: index for index, section in enumerate(document.lanes.sections)}
-        seen: set[str] = set()
-        furthest: BoardSection | None = None
-        for section in document.sections:
-            if section.key in seen:
-                continue
-            seen.add(section.key)
-            if furthest is not None and order[section.key] < order[furthest.key]:
-                message = f"{section.title} stands behind {furthest.title}; its place is before"
-                yield self.fault(section.title_span, message)
-            else:
-                furthest = section
+        first = {section.key: section for section in reversed(document.sections)}
+        once = (section for section in document.sections if first[section.key] is section)
+        for section, furthest in out_of_order(once, lambda section: order[section.key]):
+            message = f"{section.title} stands behind {furthest.title}; its place is before"
+            yield self.fault(section.title_span, message)
 
 
 class BoardSectionUnknown(BoardRule):
@@ -114,11 +105,6 @@ class BoardSectionUnknown(BoardRule):
             else:
                 message = f"{count} under `{heading.title}`, which is no section of the board"
                 yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
-
-
-def _is_optional(section: LaneSection) -> bool:
-    """Whether a board may do without it until a packet comes there. Those of added lanes come with the policy."""
-    return section.key in _LATER or section.key not in {always.key for always in BUILT_IN.sections}
 
 
 def _meant(title: str, lanes: LaneTable) -> str:
@@ -344,7 +330,9 @@ class BoardTokenMisplaced(BoardRule):
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
-                wanted = " or ".join(_tokens_of(entry.section.key, document.lanes))
+                key = entry.section.key
+                tokens = [lane.token for lane in document.lanes.lanes if lane.section == key]
+                wanted = ACTIVE_TOKEN if key == _ACTIVE_SECTION else " or ".join(tokens)
                 message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
                 yield self.fault(entry.token.span, message)
 
@@ -381,10 +369,6 @@ def _in_older_home(entry: BoardEntry) -> bool:
     return lane is not None and entry.section.key in lane.older_sections
 
 
-def _tokens_of(key: str, lanes: LaneTable) -> list[str]:
-    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in lanes.lanes if lane.section == key]
-
-
 class BoardEntryTwice(BoardRule):
     """Packet stands on the board twice
 
@@ -394,13 +378,9 @@ class BoardEntryTwice(BoardRule):
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
-        first: dict[tuple[str, bool], BoardEntry] = {}
-        for entry in document.entries:
-            # In the section Active a packet stands besides its own entry, as a note for other branches.
-            key = (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN)
-            earlier = first.setdefault(key, entry)
-            if earlier is entry:
-                continue
+        # In the section Active a packet has an entry besides its own, as a note for other branches.
+        ids = repeated(document.entries, lambda entry: (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN))
+        for entry, earlier in ids:
             where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
             case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
             message = f"{entry.wp_id.value} stands already{case} {where}"
@@ -478,24 +458,3 @@ class BoardSyncDate(BoardRule):
             problem = date(synced.value) if synced is not None and synced.value else ""
             if synced is not None and problem:
                 yield self.fault(synced.span, f"last_sync {synced.value!r} {problem}", hint="write it as YYYY-MM-DD")
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardSectionMissing,
-    BoardSectionTwice,
-    BoardSectionOrder,
-    BoardSectionUnknown,
-    BoardHeadingSpelling,
-    BoardBlankLines,
-    BoardIdMalformed,
-    BoardEntryForm,
-    BoardTokenMissing,
-    BoardTokenUnknown,
-    BoardTokenMisplaced,
-    BoardTokenOldPlace,
-    BoardEntryTwice,
-    BoardEntryRemark,
-    BoardReasonMissing,
-    BoardActiveIncomplete,
-    BoardSyncDate,
-)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run, fix_of
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
@@ -54,6 +54,7 @@ def said_already(document: Document, *codes: str) -> bool:
 class TextRule(DocumentRule[Document]):
     """A demand on the text alone, whatever kind of document it is."""
 
+    family = "text"
     reads_fields = False
 
 
@@ -64,8 +65,6 @@ class NotUtf8(TextRule):
 
     Remedy: save the file as UTF-8.
     """
-
-    family = "text"
 
     def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii() or said_already(document, "text_not_utf8"):
@@ -83,7 +82,6 @@ class ByteOrderMark(TextRule):
     Remedy: `workpacket fmt` removes it.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
@@ -101,7 +99,6 @@ class LineEnds(TextRule):
     Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` keeps them away.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
@@ -136,7 +133,6 @@ class BlankLinesAtEnd(TextRule):
     Remedy: `workpacket fmt` removes them.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
@@ -159,7 +155,6 @@ class NoFinalNewline(TextRule):
     Remedy: `workpacket fmt` adds it.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
@@ -179,8 +174,6 @@ class ControlCharacter(TextRule):
 
     Remedy: write what was meant, such as a backtick and a letter that a shell took for an escape; else delete it.
     """
-
-    family = "text"
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
@@ -208,8 +201,6 @@ class BidiControl(TextRule):
     Remedy: where the text is about the character, write its escape, such as `\\u202e`; else delete it.
     """
 
-    family = "text"
-
     def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii():
             return
@@ -228,8 +219,6 @@ class ConflictMarker(TextRule):
     Remedy: resolve the conflict and delete the markers.
     """
 
-    family = "text"
-
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
@@ -247,7 +236,6 @@ class HomePath(TextRule):
     Remedy: write the path relative to the repository.
     """
 
-    family = "text"
     severity = "warning"
     strict_severity = "warning"
 
@@ -270,7 +258,6 @@ class Mojibake(TextRule):
     Remedy: `workpacket fmt --unsafe-fixes` puts back the character that was meant; look at the result.
     """
 
-    family = "text"
     severity = "warning"
     fix = "unsafe"
     confidence = "likely"
@@ -297,17 +284,3 @@ def _meant(garbled: str) -> str:
         return data.decode("utf-8")
     except UnicodeError:
         return ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    NotUtf8,
-    ByteOrderMark,
-    LineEnds,
-    BlankLinesAtEnd,
-    NoFinalNewline,
-    ControlCharacter,
-    BidiControl,
-    ConflictMarker,
-    HomePath,
-    Mojibake,
-)

@@ -8,15 +8,14 @@ from workpacket.documents.document import without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
 
 # Lanes in which nobody works on a package any more.
 _FINISHED = frozenset({"approved", "done"})
 
 
-class WorkPackageRule(DocumentRule[WorkPackage]):
-    kinds = ("work_package",)
+WorkPackageRule = DocumentRule[WorkPackage]
 
 
 class PackageFrontMatterMissing(WorkPackageRule):
@@ -184,15 +183,3 @@ class PackageDoneUnticked(WorkPackageRule):
         if boxes and not any(box.ticked for box in boxes):
             count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
             yield self.fault(boxes[0].span, f"the lane is {lane.value}, but {count}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    PackageFrontMatterMissing,
-    PackageFileMismatch,
-    PackageDependenciesText,
-    PackageLaneOld,
-    PackageDependencyContradiction,
-    PackageSubtaskUndescribed,
-    PackageSubtaskUnlisted,
-    PackageDoneUnticked,
-)

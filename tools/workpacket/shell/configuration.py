@@ -87,6 +87,6 @@ def lanes_here(root: str) -> LaneTable:
         return BUILT_IN
     if b"lanes" not in data:
         return BUILT_IN
-    from workpacket.shell.base.policy import lifecycle_of
+    from workpacket.shell.base import lifecycle_of
 
     return lifecycle_of(data).lanes

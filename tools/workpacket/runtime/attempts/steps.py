@@ -8,10 +8,6 @@ In a finished run nothing is written: a step that failed raises what it raised, 
 done again for its value alone, and any other one is refused.
 
 The log knows a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
-
-When a failed step is tried again: policy as data.
-
-A call as the log knows it: a key that is the same in every attempt, and a hash of each argument.
 """
 
 from __future__ import annotations
@@ -39,6 +35,7 @@ from workpacket.runtime.records.jcs import (
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
+from workpacket.value import Value
 
 T = TypeVar("T")
 
@@ -144,8 +141,7 @@ class Retry:
 ONCE = Retry()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Value):
     """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
 
     retry: Retry = ONCE

@@ -8,17 +8,6 @@ it. The tests compare every output with the `rfc8785` package.
 A result is kept as JSON text that gives back exactly the value that went in: it keeps the order of keys and the point
 of `1.0`, so that a resumed run sees what the first run saw; its address is the SHA-256 of those bytes. The *meaning* of
 a value is compared by `jcs_hash` instead, in which `1.0` and `1` are one number and the order of keys does not count.
-
-JSON text as quickly as the standard library can write it.
-
-`json.JSONEncoder.encode` builds a new C encoder for every call, which takes longer than encoding a small record. Here
-it is built once; where there is none (another Python), the plain encoder does the same.
-
-How a result is kept: as the JSON text that gives back exactly the value that went in.
-
-The stored text keeps the order of keys and the point of `1.0`, so that a resumed run sees what the first run saw; its
-address is the SHA-256 of those bytes. The *meaning* of a value is compared by `jcs_hash` instead, in which `1.0` and
-`1` are one number and the order of keys does not count.
 """
 
 from __future__ import annotations

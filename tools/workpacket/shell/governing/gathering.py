@@ -13,7 +13,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, REGISTRY_PATH, SPEC_POINTER
 from workpacket.problem import Problem
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes

@@ -17,7 +17,7 @@ def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
     missing = hidden(root)
     if missing is None:
         return list(findings)
-    from workpacket.model.reason_tables import integrity
+    from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 
-    rest = [finding for finding in findings if finding.code not in integrity.BY_CODE]
+    rest = [finding for finding in findings if finding.code not in LOG_BY_CODE]
     return [missing.problem, *rest]

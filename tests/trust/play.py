@@ -1,0 +1,350 @@
+"""Plays a case: steps in a small language, then what a required check says of each landing.
+
+README.md lists the steps. A case is refused if `check --base` or `approvals verify --base` refuses one of its landings,
+as a fresh checkout would show it; it is accepted if both accept every one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from shell.approvals.deciding import digest_of, drafted, revocation, written
+
+from lifecycle.governed import Quiet, Result
+from lifecycle.signed import NAME, OTHER, Signed
+from trust.stages import GATES, NO_WAIVER, PEOPLE, Stage, Stages, opened
+from workpacket.errors import WorkpacketError
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
+from workpacket.model.events import Actor, ChangedFile
+from workpacket.model.plan import digest
+
+LANDINGS: Final = ("merge", "squash", "rebase")
+SHORT: Final = {
+    "{P}": NAME,
+    "{Q}": OTHER,
+    "{PB}": f"wp/{NAME}",
+    "{PACKET}": f".GOV/task_packets/{NAME}.md",
+    "{STUB}": f".GOV/task_packets/stubs/{NAME}.md",
+    "{REFINEMENT}": f".GOV/refinements/{NAME}.md",
+    "{LOG}": f".GOV/log/{NAME}",
+    "{POLICY}": ".GOV/policy/policy.toml",
+    "{SIGNERS}": ".GOV/policy/allowed_signers",
+    "{REVOKED}": ".GOV/policy/revoked_keys",
+}
+
+
+class Broken(Exception):
+    """A case cannot be played: its data is wrong, not the product."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of a list. `how` are the landings that it is played with, in place of `{how}`."""
+
+    id: str
+    title: str
+    stage: str
+    steps: tuple[str, ...]
+    expect: str
+    how: tuple[str, ...] = ("merge",)
+    codes: tuple[str, ...] = ()
+    gates: str = "all"
+
+    def __post_init__(self) -> None:
+        assert self.expect in {"refused", "accepted", "as said"}, self
+
+
+@dataclass
+class Outcome:
+    """What came of it: for each landing whether it was accepted, and all codes of errors that were said."""
+
+    landings: list[bool] = field(default_factory=list)
+    codes: set[str] = field(default_factory=set)
+    unkept: list[str] = field(default_factory=list)
+    stopped: str = ""
+
+    def fits(self, case: Case) -> bool:
+        """Whether the product does what the case expects."""
+        if self.unkept:
+            return False
+        if case.expect == "as said":
+            return True
+        refused = not all(self.landings)
+        if case.expect == "accepted":
+            return not refused
+        return refused and (not case.codes or bool(self.codes & set(case.codes)))
+
+
+def read_cases(path: Path) -> list[Case]:
+    lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    cases = []
+    for line in lines:
+        value: dict[str, Any] = json.loads(line)
+        lists = {key: tuple(value.pop(key)) for key in ("steps", "how", "codes") if key in value}
+        cases.append(Case(**value, **lists))
+    return cases
+
+
+class Table:
+    """Where cases are played: the stages made once, a copy for each case."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stages = {
+            "all": Stages(folder / "stages", GATES),
+            "no waiver": Stages(folder / "stages-no-waiver", NO_WAIVER),
+            "none but activation": Stages(folder / "stages-few", {k: GATES[k] for k in ("activation", "policy")}),
+        }
+        self._count = 0
+
+    def play(self, case: Case, how: str) -> Outcome:
+        stage = self._stages[case.gates].stage(case.stage)
+        self._count += 1
+        folder = self._folder / f"case-{self._count}"
+        shutil.copytree(stage.folder, folder, symlinks=True)
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                world = World(opened(Stage(folder, stage.now, stage.looks), patch))
+                for step in case.steps:
+                    if not world.step(step.replace("{how}", how)):
+                        break
+                return world.outcome
+        finally:
+            shutil.rmtree(folder)
+
+
+class World:
+    """The repository of one case while it is played."""
+
+    def __init__(self, signed: Signed) -> None:
+        self.signed = signed
+        self.governed: Quiet = signed.governed  # type: ignore[assignment]  # `opened` makes a quiet one
+        self.root = self.governed.root
+        self.outcome = Outcome()
+        self._said: dict[str, str] = {}
+
+    def step(self, line: str) -> bool:
+        """Whether the case goes on: what the product refuses a person at once is a refusal like any other."""
+        for short, text in SHORT.items():
+            line = line.replace(short, text)
+        for name in sorted(self._said, key=len, reverse=True):
+            line = line.replace(f"${name}", self._said[name])
+        verb, *words = shlex.split(line)
+        try:
+            getattr(self, f"_{verb.replace('-', '_')}")(*[word.replace("\\n", "\n") for word in words])
+        except WorkpacketError as caught:
+            self.outcome.landings.append(False)
+            self.outcome.codes.add(caught.code)
+            self.outcome.stopped = f"{line}: {caught}"
+            return False
+        except (AssertionError, AttributeError, TypeError, OSError, subprocess.CalledProcessError) as caught:
+            said = caught.stderr if isinstance(caught, subprocess.CalledProcessError) else ""
+            raise Broken(f"{line}: {type(caught).__name__} {str(caught)[:600]} {said}") from caught
+        return True
+
+    # --- git ---
+
+    def _branch(self, name: str, start: str = "main") -> None:
+        self._git("switch", "--quiet", "--create", name, start)
+
+    def _on(self, name: str) -> None:
+        self._git("switch", "--quiet", name)
+
+    def _commit(self, message: str = "work") -> None:
+        self.governed.commit(message)
+
+    def _git(self, *words: str) -> None:
+        self.governed.git(*words)
+
+    def _let(self, name: str, kind: str, what: str) -> None:
+        """The commit of a revision, the digest of a file's bytes, or the file of an event."""
+        if kind == "rev":
+            self._said[name] = self.governed.git("rev-parse", what)
+        elif kind == "sha":
+            self._said[name] = digest((self.root / what).read_bytes())
+        elif kind == "line":
+            self._said[name] = self.signed.line_of(PEOPLE[what])
+        elif kind == "head":
+            self._said[name] = self.governed.state(what).heads[0]
+        elif kind == "last":
+            packet, _, event = what.partition(":")
+            self._said[name] = [one.id for one in self.governed.state(packet).history if one.type == event][-1]
+        else:
+            raise AssertionError(kind)
+
+    # --- files ---
+
+    def _write(self, path: str, text: str) -> None:
+        self.governed.write(path, text)
+
+    def _append(self, path: str, text: str) -> None:
+        before = self.governed.read(path) if (self.root / path).exists() else ""
+        self.governed.write(path, before + text)
+
+    def _replace(self, path: str, old: str, new: str) -> None:
+        self.governed.replace(path, old, new)
+
+    def _delete(self, path: str) -> None:
+        target = self.root / path
+        shutil.rmtree(target) if target.is_dir() and not target.is_symlink() else target.unlink()
+
+    def _rename(self, old: str, new: str) -> None:
+        (self.root / new).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / old).rename(self.root / new)
+
+    def _executable(self, path: str) -> None:
+        target = self.root / path
+        target.chmod(target.stat().st_mode | stat.S_IXUSR)
+
+    def _link(self, path: str, target: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).unlink(missing_ok=True)
+        os.symlink(target, self.root / path)
+
+    def _gitlink(self, path: str) -> None:
+        """A submodule's entry, committed with the rest by `commit-index`."""
+        self._git("update-index", "--add", "--cacheinfo", f"160000,{self.governed.git('rev-parse', 'HEAD')},{path}")
+
+    def _blob(self, path: str, codec: str) -> None:
+        """Put what the file says, in another encoding, into the index, as `working-tree-encoding` would convert it."""
+        data = (self.root / path).read_bytes().decode(codec).encode()
+        done = subprocess.run(
+            ["git", "hash-object", "-w", "--stdin", "--no-filters"],
+            cwd=self.root, input=data, capture_output=True, check=True,
+        )  # fmt: skip
+        self._git("update-index", "--add", "--cacheinfo", f"100644,{done.stdout.decode().strip()},{path}")
+
+    def _commit_index(self, message: str = "work") -> None:
+        self._git("commit", "--quiet", "--message", message)
+
+    # --- people, keys and commands ---
+
+    def _do(self, *words: str) -> None:
+        result = self.governed(*words)
+        if result.status != 0:
+            code = (re.findall(r"\(([a-z_]+)\)$", result.err, re.MULTILINE) or ["command_refused"])[0]
+            raise WorkpacketError(code, f"{words}: {result.err}")
+
+    def _try(self, *words: str) -> None:
+        """A command that the product may refuse some day."""
+        self.governed(*words)
+
+    def _must(self, status: str, *words: str) -> None:
+        """What the product is expected to answer: an exit status, or several with `|`."""
+        result: Result = self.governed(*words)
+        if str(result.status) not in status.split("|"):
+            self.outcome.unkept.append(f"{' '.join(words)}: {result.status}, expected {status}")
+
+    def _stub(self, name: str, scope: str) -> None:
+        self.governed.stub(name)
+        self.governed.replace(f".GOV/task_packets/stubs/{name}.md", "`src/`", f"`{scope}`")
+
+    def _driver(self) -> None:
+        """The merge driver that a clone configures once."""
+        self._git("config", "merge.workpacket.driver", f"{sys.executable} -m workpacket merge-driver %O %A %B %P %L")
+
+    def _refine(self, name: str) -> None:
+        self.governed.refine(name)
+
+    def _sign(self, name: str, who: str, gate: str, packet: str, *terms: str) -> None:
+        """Remembers the digest of the envelope."""
+        options = dict(term.split("=", 1) for term in terms)
+        decision = options.pop("decision", "approve")
+        key = self.signed._key(PEOPLE[who])
+        draft = drafted(self.root, key, self.governed.clock(), packet, gate, decision, terms=options)
+        self._said[name] = digest_of(written(self.root, key, self.governed.clock(), draft))
+
+    def _forge(self, name: str, who: str, by: str, gate: str, packet: str, *terms: str) -> None:
+        """An envelope that claims to be of `who`, signed with the key of `by`."""
+        before = set((self.root / ".GOV/attestations").glob("*"))
+        options = dict(term.split("=", 1) for term in terms)
+        self.signed.forged(self.signed.draft(gate, PEOPLE[who], name=packet, **options), PEOPLE[by])
+        (new,) = set((self.root / ".GOV/attestations").glob("*")) - before
+        self._said[name] = new.name.partition(".")[0]
+
+    def _revoke(self, who: str, envelope: str) -> None:
+        key = self.signed._key(PEOPLE[who])
+        written(self.root, key, self.governed.clock(), revocation(self.root, key, self.governed.clock(), envelope))
+
+    def _event(self, name: str, kind: str, packet: str, actor: str, data: str, *more: str) -> None:
+        """An event written by hand, well formed and rightly named; upon all heads, or `after=ID,ID`."""
+        options = dict(one.split("=", 1) for one in more)
+        state = self.governed.state(packet)
+        after = options.get("after", ",".join(state.heads)).split(",")
+        upon = [event for event in state.history if event.id in after]
+        at = options.get("at", f"{self.governed.clock().now}")
+        attest = tuple(filter(None, options.get("attest", "").split(",")))
+        subjects = [self._subject(path) for path in filter(None, options.get("subjects", "").split(","))]
+        writer = EventWriter(Actor(actor, "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
+        event = next_event(writer, packet, NewLogEvent(kind, json.loads(data), subjects, attest), after=upon)
+        self.governed.write(event.path, event.encode().decode())
+        self._said[name] = event.id
+
+    def _subject(self, path: str) -> ChangedFile:
+        """The file as it was at the last commit, and as it is."""
+        old = subprocess.run(["git", "show", f"HEAD:{path}"], cwd=self.root, capture_output=True, check=False)
+        return ChangedFile(
+            path, digest(old.stdout) if old.returncode == 0 else None, digest((self.root / path).read_bytes())
+        )
+
+    def _wait(self, days: str) -> None:
+        self.governed.clock.turn(days=float(days))
+
+    # --- landing ---
+
+    def _land(self, branch: str, how: str, base: str = "main") -> None:
+        """The branch arrives on the base as a host would do it, is judged, and stays there if it is accepted."""
+        before = self.governed.git("rev-parse", base)
+        tip = self.governed.git("rev-parse", branch)
+        self._git("checkout", "--quiet", "--detach", before)
+        if how == "merge":
+            self._git("merge", "--quiet", "--no-ff", "--message", f"Merge {branch}", tip)
+        elif how == "squash":
+            self._git("merge", "--quiet", "--squash", tip)
+            self._git("commit", "--quiet", "--allow-empty", "--message", f"Squash {branch}")
+        elif how == "ff":
+            self._git("merge", "--quiet", "--ff-only", tip)
+        elif how == "rebase":
+            self._git("checkout", "--quiet", "--detach", tip)
+            self._git("rebase", "--quiet", "--empty=keep", "--keep-empty", before)
+        else:
+            raise AssertionError(how)
+        self._judge(before)
+        if self.outcome.landings[-1]:
+            self._git("update-ref", f"refs/heads/{base}", "HEAD")
+        self._git("checkout", "--quiet", "--force", base)
+
+    def _judge(self, base: str) -> None:
+        """As a job does that has just checked out the commit."""
+        self._check_out_afresh()
+        accepted = True
+        for words in (("check", "--base", base), ("approvals", "verify", "--base", base)):
+            result = self.governed(*words, "--json")
+            accepted &= result.status == 0
+            with contextlib.suppress(json.JSONDecodeError):
+                self.outcome.codes |= codes_in(json.loads(result.out))
+        self.outcome.landings.append(accepted)
+
+    def _check_out_afresh(self) -> None:
+        for entry in self.root.iterdir():
+            if entry.name != ".git":
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        (self.root / ".git/index").unlink()
+        self._git("reset", "--quiet", "--hard")
+
+
+def codes_in(answer: dict[str, Any]) -> set[str]:
+    found = [one for one in answer.get("findings", ()) if one.get("severity", "error") == "error"]
+    return {one["code"] for one in found if "code" in one} | {answer[key] for key in ("code",) if answer.get(key)}

@@ -1,0 +1,350 @@
+"""The contract of a packet: all that a person approves, in one canonical form with one digest.
+
+A stub, the packet made of it and the light form say the same contract in other words of Markdown. So the contract is
+taken from fields and not from files: `docs/approvals/contract.md` says from which, what a text is, and what is free.
+
+A field owns every byte up to the next field, whatever Markdown makes of it. Nothing that is written into a field can
+hide from the digest that way: no nested list, no second paragraph, no comment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from workpacket.documents.document import SectionSpec
+from workpacket.documents.packet import Packet
+from workpacket.documents.refinement import LABELS, Refinement
+from workpacket.documents.structured import PlacedSection, StructuredDocument
+from workpacket.documents.stub import Stub
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.scope import is_pathlike, pattern_of
+from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.ids import find_ids
+from workpacket.text.blocks import LISTS, Block
+from workpacket.text.fields import Field, normal_key
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+CONTRACT_VERSION: Final = 1
+
+# What the writers of stubs and packets put where nothing was said.
+_NOTHING_SAID = frozenset({"", "TODO", "None known."})
+_BOX = lazy_pattern(r"\[[ xX]\](?=\s|\Z)")
+_LABEL_END = lazy_pattern(r"[*_`]*\s*(?:\([^()\n]*\)|\[[^\[\]\n]*\])?\s*[*_`]*:[*_`]*")
+_ASIDE = lazy_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
+_DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
+
+
+class ContractUnreadable(ValueError):
+    """A document says one part of the contract twice, or not in a way that has one meaning."""
+
+
+class Pinned(Value):
+    """A file that the contract holds fast."""
+
+    path: str
+    sha256: str
+
+
+class Demand(Value):
+    """What is to prove a criterion; `exempt` says why nothing is."""
+
+    criterion: str
+    command: str
+    tests: tuple[str, ...]
+    paths: tuple[str, ...]
+    exempt: str | None
+
+
+class Contract(Value):
+    packet: str
+    title: str
+    what: str
+    why: str
+    criteria: tuple[str, ...]
+    scope: tuple[str, ...]
+    out_of_scope: tuple[str, ...]
+    risk: str
+    dependencies: tuple[str, ...]
+    refinement: Pinned | None
+    spec: Pinned | None
+    evidence: tuple[Demand, ...]
+
+    def json(self) -> dict[str, Json]:
+        return {
+            "v": CONTRACT_VERSION,
+            "packet": self.packet,
+            "title": self.title,
+            "what": self.what,
+            "why": self.why,
+            "criteria": list(self.criteria),
+            "scope": list(self.scope),
+            "out_of_scope": list(self.out_of_scope),
+            "risk": self.risk,
+            "dependencies": list(self.dependencies),
+            "refinement": _pinned_json(self.refinement),
+            "spec": _pinned_json(self.spec),
+            "evidence": [_demand_json(demand) for demand in self.evidence],
+        }
+
+    def encode(self) -> bytes:
+        """What the digest is of; `contract WP --canonical` prints exactly this."""
+        return canonical_bytes(self.json())
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.encode()).hexdigest()
+
+
+def _pinned_json(pinned: Pinned | None) -> Json:
+    return None if pinned is None else {"path": pinned.path, "sha256": pinned.sha256}
+
+
+def _demand_json(demand: Demand) -> Json:
+    return {
+        "criterion": demand.criterion,
+        "command": demand.command,
+        "tests": list(demand.tests),
+        "paths": list(demand.paths),
+        "exempt": demand.exempt,
+    }
+
+
+def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contract:
+    """The contract that a stub or a packet states, together with its refinement."""
+    if document.faults or (refinement is not None and refinement.faults):
+        raise ContractUnreadable("the Markdown cannot be read")
+    parts = _Parts(document)
+    packet = isinstance(document, Packet)
+    what = parts.prose("scope" if packet else "intent", "what")
+    criteria, evidence = _criteria(parts.criteria())
+    return Contract(
+        packet=document.own_id,
+        title=what,
+        what=what,
+        why=parts.prose("scope" if packet else "intent", "why"),
+        criteria=criteria,
+        scope=_scope(parts, packet=packet),
+        out_of_scope=_set(parts.entries("scope", "out_of_scope")),
+        risk=_risk(parts),
+        dependencies=_dependencies(document),
+        refinement=_refinement(refinement),
+        spec=_specification(refinement),
+        evidence=evidence,
+    )
+
+
+def normal_text(source: str) -> str:
+    """A text as it is compared: in NFC, every run of white space one blank."""
+    return " ".join(unicodedata.normalize("NFC", source).split())
+
+
+class _Entry(Value):
+    """One item, or what comes before the first item; `depth` is 0 there and in a list that is in no other."""
+
+    depth: int
+    text: str
+
+
+class _Parts:
+    """The parts of a document by section and field; each field with all that is below it."""
+
+    def __init__(self, document: StructuredDocument) -> None:
+        self._source = document.source
+        self._sections: dict[str, PlacedSection] = {}
+        self._starts = sorted(placed.section.start for placed in document.placed)
+        for placed in document.placed:
+            if placed.spec.key in self._sections and placed.spec.key in _COVERED:
+                raise ContractUnreadable(f"the section {placed.spec.heading} appears twice")
+            self._sections.setdefault(placed.spec.key, placed)
+
+    def prose(self, section: str, field: str) -> str:
+        entries = self.entries(section, field)
+        text = " ".join(entry.text for entry in entries)
+        return "" if text in _NOTHING_SAID else text
+
+    def criteria(self) -> list[_Entry]:
+        """From where the present packet, the older one or the stub has them; two places at once are an error."""
+        found = [self.entries("quality_gate", "done_means"), *map(self.section, ("done_means", "acceptance_criteria"))]
+        said = [entries for entries in found if entries]
+        if len(said) > 1:
+            raise ContractUnreadable("the criteria appear in two places")
+        return said[0] if said else []
+
+    def section(self, key: str) -> list[_Entry]:
+        """All that is below a heading."""
+        placed = self._sections.get(key)
+        if placed is None:
+            return []
+        return [*self._heading_aside(placed), *self._entries(placed, placed.section.title_span[1], self._end(placed))]
+
+    def entries(self, section: str, key: str) -> list[_Entry]:
+        """All that is in a field."""
+        placed = self._sections.get(section)
+        if placed is None:
+            return []
+        fields = [field for field in placed.fields if _key_of(field, placed.spec) == key]
+        if len(fields) > 1:
+            raise ContractUnreadable(f"the field {fields[0].key} of {placed.spec.heading} appears twice")
+        if not fields:
+            return []
+        aside = [_Entry(0, normal_text(match)) for match in _ASIDE.findall(fields[0].key)]
+        start, end = self._value_start(fields[0]), self._field_end(placed, fields[0])
+        return [*self._heading_aside(placed), *aside, *self._entries(placed, start, end)]
+
+    def _heading_aside(self, placed: PlacedSection) -> list[_Entry]:
+        """Words behind the name of a section that its layout does not have: `SCOPE (an example only)`."""
+        usual = _ASIDE.findall(placed.spec.heading)
+        return [_Entry(0, normal_text(aside)) for aside in _ASIDE.findall(placed.section.title) if aside not in usual]
+
+    def _end(self, placed: PlacedSection) -> int:
+        later = (start for start in self._starts if start > placed.section.start)
+        return min(placed.section.end, next(later, placed.section.end))
+
+    def _field_end(self, placed: PlacedSection, field: Field) -> int:
+        later = [other.key_span[0] for other in placed.fields if other.key_span[0] > field.key_span[0]]
+        if not later:
+            return self._end(placed)
+        line, _ = self._source.line_and_column(min(later))
+        return self._source.line_starts[line - 1]
+
+    def _value_start(self, field: Field) -> int:
+        if field.value and field.value_span[0] >= field.key_span[1]:
+            match = _LABEL_END.match(self._source.text, field.key_span[1], field.value_span[0])
+            return match.end() if match is not None else field.key_span[1]
+        match = _LABEL_END.match(self._source.text, field.key_span[1])
+        return match.end() if match is not None else field.key_span[1]
+
+    def _entries(self, placed: PlacedSection, start: int, end: int) -> list[_Entry]:
+        blocks = [block for section in placed.section.walk() for block in section.blocks]
+        items = [(depth, item) for depth, item in _items(blocks, 0) if start <= item.start < end]
+        cuts = [item.start for _, item in items]
+        found = [_Entry(0, self._text(start, cuts[0] if cuts else end))]
+        least = min((depth for depth, _ in items), default=0)
+        for index, (depth, item) in enumerate(items):
+            stop = cuts[index + 1] if index + 1 < len(cuts) else end
+            found.append(_Entry(depth - least, self._text(item.content_start, stop)))
+        kept = [entry for entry in found if entry.text]
+        return [] if all(entry.text in _NOTHING_SAID for entry in kept) else kept
+
+    def _text(self, start: int, end: int) -> str:
+        text = self._source.text[start:end].strip()
+        return normal_text(_BOX.sub("", text, count=1) if text.startswith("[") else text)
+
+
+_COVERED: Final = frozenset(
+    {"intent", "scope", "quality_gate", "done_means", "acceptance_criteria", "metadata", "dependencies"}
+)
+
+
+def _key_of(field: Field, spec: SectionSpec) -> str:
+    known = spec.field(field.name)
+    return known.key if known is not None else field.name
+
+
+def _items(blocks: Iterable[Block], depth: int) -> Iterator[tuple[int, Block]]:
+    """The items of lists and of the lists in them, in the order of the text."""
+    for block in blocks:
+        if block.kind in LISTS:
+            for item in block.children:
+                yield depth, item
+                yield from _items(item.children, depth + 1)
+
+
+def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand, ...]]:
+    """The criteria, and what is to prove those below which it is said."""
+    criteria: list[str] = []
+    demands: dict[int, dict[str, str]] = {}
+    for entry in entries:
+        match = _DEMAND.match(entry.text) if entry.depth else None
+        if match is None or not criteria:
+            criteria.append(entry.text)
+            continue
+        said = demands.setdefault(len(criteria) - 1, {})
+        if match[1] in said:
+            raise ContractUnreadable(f"{match[1]} appears twice below {criteria[-1]!r}")
+        said[match[1]] = match[2]
+    return tuple(criteria), tuple(_demand(criteria[index], said) for index, said in demands.items())
+
+
+def _demand(criterion: str, said: Mapping[str, str]) -> Demand:
+    return Demand(
+        criterion=criterion,
+        command=_unquoted(said.get("PROVED_BY", "")),
+        tests=_listed(said.get("TESTS", "")),
+        paths=_listed(said.get("PATHS", "")),
+        exempt=said.get("EXEMPT"),
+    )
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1] else text
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(sorted({_unquoted(part.strip()) for part in text.split(",")} - {""}))
+
+
+def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
+    """Paths and words. A packet has the paths of its stub apart, beside the entries from which they were taken."""
+    if not packet:
+        return _set(_with_paths(parts.entries("scope", "in_scope")))
+    paths = [_Entry(0, pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
+    return _set([*paths, *_with_paths(parts.entries("scope", "scope_of_stub"))])
+
+
+def _with_paths(entries: Iterable[_Entry]) -> Iterator[_Entry]:
+    for entry in entries:
+        pattern = pattern_of(entry.text) if is_pathlike(entry.text) else ""
+        if pattern:
+            yield _Entry(0, pattern)
+        if entry.text not in {pattern, f"`{pattern}`", f"./{pattern}", f"`./{pattern}`"}:
+            yield entry
+
+
+def _set(entries: Iterable[_Entry]) -> tuple[str, ...]:
+    return tuple(sorted({entry.text for entry in entries}))
+
+
+def _risk(parts: _Parts) -> str:
+    places = (("metadata", "risk_tier"), ("quality_gate", "risk_tier"), ("risk_tier", "level"))
+    said = {text for place in places if (text := parts.prose(*place))}
+    if len(said) > 1:
+        raise ContractUnreadable("the risk appears in two places, and they differ")
+    return next(iter(said), "")
+
+
+def _dependencies(document: Stub | Packet) -> tuple[str, ...]:
+    named = {str(name) for text in document.dependency_texts() for name, _, _ in find_ids(text.value)}
+    return tuple(sorted(named - {document.own_id}))
+
+
+def _refinement(refinement: Refinement | None) -> Pinned | None:
+    if refinement is None:
+        return None
+    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement.source).encode()).hexdigest())
+
+
+def _unsigned(source: Source) -> str:
+    """The refinement before anybody decided: the values of its three USER fields left out, its line ends LF."""
+    placed = Refinement(source).placed_section("metadata")
+    names = [normal_key(label) for label in LABELS]
+    fields = [field for field in placed.fields if field.name in names] if placed is not None else []
+    if len({field.name for field in fields}) < len(fields):
+        raise ContractUnreadable("a USER field of the refinement appears twice")
+    kept, end = [], 0
+    for field in sorted(fields, key=lambda field: field.value_span):
+        kept.append(source.text[end : field.value_span[0]].rstrip(" \t"))
+        end = field.value_span[1]
+    text = "".join([*kept, source.text[end:]])
+    return text.replace("\r\n", "\n")
+
+
+def _specification(refinement: Refinement | None) -> Pinned | None:
+    if refinement is None or not refinement.spec_path:
+        return None
+    digest = refinement.text_at("metadata", "spec_target_sha256") or refinement.spec_digest
+    return Pinned(refinement.spec_path, digest.value.lower() if digest is not None else "")
