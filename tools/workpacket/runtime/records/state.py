@@ -98,6 +98,8 @@ class EffectRecord(NamedTuple):
         }  # fmt: skip
         if self.args is not None:
             facts["args"] = dict(self.args)
+        if self.opaque:
+            facts["opaque"] = list(self.opaque)
         return facts | ({"target_hash": self.target_hash} if self.target_hash else {})
 
     @property
