@@ -11,7 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from trust.move_model import FORKED, Move, _History, objections
+from trust.move_model import FORKED, History, Move, objections
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
@@ -38,7 +38,12 @@ BEGINNINGS["MERGE_PENDING"] = (
 TRIED: dict[str, tuple[tuple[str, str, str], ...]] = {
     "READY_FOR_DEV": (("claimed", "IN_PROGRESS", "ann"), ("claimed", "IN_PROGRESS", "bob"), ("blocked", "BLOCKED", "")),
     "IN_PROGRESS": (("submitted", "IN_REVIEW", ""), ("released", "READY_FOR_DEV", ""), ("blocked", "BLOCKED", "")),
-    "IN_REVIEW": (("PASS", "MERGE_PENDING", ""), ("FAIL", "FAIL", ""), ("blocked", "BLOCKED", "")),
+    "IN_REVIEW": (
+        ("PASS", "MERGE_PENDING", ""),
+        ("FAIL", "FAIL", ""),
+        ("CHANGES", "IN_PROGRESS", ""),
+        ("blocked", "BLOCKED", ""),
+    ),
     "MERGE_PENDING": (("merged", "VALIDATED", ""), ("reopened", "IN_PROGRESS", ""), ("blocked", "BLOCKED", "")),
     "BLOCKED": tuple(("unblocked", lane, "") for lane in ("READY_FOR_DEV", "IN_REVIEW", "VALIDATED")),
     "FAIL": (("claimed", "IN_PROGRESS", "ann"), ("abandoned", "ABANDONED", "")),
@@ -60,7 +65,7 @@ def _longer(moves: tuple[Move, ...], old: int) -> Iterator[tuple[Move, ...]]:
         yield moves
     if len(moves) - old == MOST_MOVES:
         return
-    history = _History(moves)
+    history = History(moves)
     for parents in _parents(history, old):
         view = history.view(parents)
         lane = history.lane(view)
@@ -70,7 +75,7 @@ def _longer(moves: tuple[Move, ...], old: int) -> Iterator[tuple[Move, ...]]:
                 yield from _longer((*moves, move), old)
 
 
-def _parents(history: _History, old: int) -> Iterator[tuple[int, ...]]:
+def _parents(history: History, old: int) -> Iterator[tuple[int, ...]]:
     """Sets of moves none of which has seen another, none of them older than the last that all begin with."""
     places = range(old - 1, len(history.moves))
     for count in range(1, MOST_BRANCHES + 1):
@@ -80,7 +85,7 @@ def _parents(history: _History, old: int) -> Iterator[tuple[int, ...]]:
 
 
 def _branches(moves: tuple[Move, ...]) -> int:
-    return len(_History(moves).latest(frozenset(range(len(moves)))))
+    return len(History(moves).latest(frozenset(range(len(moves)))))
 
 
 def _moves(lane: str, parents: tuple[int, ...]) -> Iterator[Move]:
@@ -89,16 +94,16 @@ def _moves(lane: str, parents: tuple[int, ...]) -> Iterator[Move]:
         yield Move("verdict.given" if verdict else kind, lane, target, parents, verdict, holder, signed=bool(verdict))
 
 
-def _settlements(history: _History, view: frozenset[int], parents: tuple[int, ...]) -> Iterator[Move]:
+def _settlements(history: History, view: frozenset[int], parents: tuple[int, ...]) -> Iterator[Move]:
     """In each lane of the latest moves and one of none; of all of them, of one less, of one more; with inventions."""
     latest = tuple(sorted(history.latest(view)))
     targets = sorted({history.moves[at].target for at in latest})
     for target in targets:
-        came = "VALIDATED" if target == "BLOCKED" else ""
+        said = {"VALIDATED", *history.block_origins(latest)} if target == "BLOCKED" else set()
         yield Move("fork.resolved", FORKED, target, parents, moves=latest)
         yield Move("fork.resolved", FORKED, target, parents, moves=latest, signed=True)
-        if came:
-            yield Move("fork.resolved", FORKED, target, parents, moves=latest, came_from=came)
+        for lane in sorted(said):
+            yield Move("fork.resolved", FORKED, target, parents, moves=latest, came_from=lane)
         if len(latest) > 2:
             yield Move("fork.resolved", FORKED, target, parents, moves=latest[:2])
     older = max(view - set(latest))

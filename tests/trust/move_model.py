@@ -47,7 +47,7 @@ class Move:
     signed: bool = False
 
 
-class _History:
+class History:
     def __init__(self, moves: Sequence[Move]) -> None:
         self.moves = moves
         self._seen: list[frozenset[int]] = []
@@ -107,7 +107,7 @@ class _History:
 
 def objections(moves: Sequence[Move], base: frozenset[int]) -> list[str]:
     """What is wrong with a history whose moves in `base` stand on the base already; [] if it may land."""
-    history = _History(moves)
+    history = History(moves)
     found = [
         f"{at}: {said}" for at in range(len(moves)) if at not in base for said in _objections_to(history, at, base)
     ]
@@ -116,7 +116,7 @@ def objections(moves: Sequence[Move], base: frozenset[int]) -> list[str]:
     return found
 
 
-def _objections_to(history: _History, at: int, base: frozenset[int]) -> Iterator[str]:
+def _objections_to(history: History, at: int, base: frozenset[int]) -> Iterator[str]:
     move, view = history.moves[at], history.seen(at)
     lane = history.lane(view)
     if not base <= view:
@@ -137,7 +137,7 @@ def _objections_to(history: _History, at: int, base: frozenset[int]) -> Iterator
             yield "rule 1: the table has no such row"
 
 
-def _settlement(history: _History, move: Move, view: frozenset[int]) -> Iterator[str]:
+def _settlement(history: History, move: Move, view: frozenset[int]) -> Iterator[str]:
     latest = history.latest(view)
     if history.lane(view) != FORKED:
         yield "rule 3: there is no fork to settle"
@@ -160,7 +160,7 @@ def _settlement(history: _History, move: Move, view: frozenset[int]) -> Iterator
         yield "rule 4: it drops a signed verdict without an approval"
 
 
-def _dropped(history: _History, move: Move, latest: frozenset[int]) -> Iterator[int]:
+def _dropped(history: History, move: Move, latest: frozenset[int]) -> Iterator[int]:
     if len(latest) < 2:
         return
     for tip, branch in history.since(latest):
