@@ -187,3 +187,7 @@ FREE_PLACES = {
     *("SKELETON", "END_TO_END_CLOSURE_PLAN", "IMPLEMENTATION", "HYGIENE", "VALIDATION", "STATUS_HANDOFF"),
     *("EVIDENCE_MAPPING", "EVIDENCE", "VALIDATION_REPORTS", ""),
 }
+
+
+def test_markdown_that_cannot_be_read_has_no_contract() -> None:
+    assert digest_of(PACKET_PATH, "> " * 5000 + "- What: Read\n") == ""
