@@ -82,6 +82,11 @@ bench *arguments:
 bench-quick *arguments:
     @python -m bench.quick "$@"
 
+[doc('Run the next part of the long proofs with their whole numbers; .ci/nightly --help')]
+[group('proof')]
+nightly *arguments:
+    @python -m bench.nightly "$@"
+
 [doc('Prove crash safety: kills, lost writes, full disks')]
 [group('proof')]
 proof *arguments:

@@ -72,13 +72,13 @@ def corpus(session: nox.Session) -> None:
     """The tests that need real documents, which WORKPACKET_CORPUS points at."""
     if "WORKPACKET_CORPUS" not in os.environ:
         session.skip("WORKPACKET_CORPUS is not set")
-    run_tests(session, "tests/corpus", *session.posargs)
+    run_tests(session, "tests/corpora/real", *session.posargs)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The tests of the documentation: links, generated pages, the picture, and every page that a test types."""
-    pages = [path for path in ROOT.glob("tests/*/test_*.py") if path.stem.endswith(("_page", "tutorial", "by_hand"))]
+    pages = [path for path in ROOT.glob("tests/**/test_*.py") if path.stem.endswith(("_page", "tutorial", "by_hand"))]
     typed = sorted(str(path.relative_to(ROOT)) for path in pages)
     run_tests(session, "tests/docs", "tests/tour", *typed, *session.posargs)
 
@@ -95,7 +95,7 @@ def langgraph(session: nox.Session) -> None:
     if "WORKPACKET_SUITES" not in os.environ and "CI" not in os.environ:
         session.skip("WORKPACKET_SUITES is not set")
     session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)
-    session.run("pytest", "tests/langgraph_suite", *session.posargs)
+    session.run("pytest", "tests/corpora/langgraph_suite", *session.posargs)
 
 
 @nox.session
@@ -137,7 +137,7 @@ def coverage(session: nox.Session) -> None:
     """Every branch of what reads and judges approvals is taken by a test."""
     install(session)
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
-    tests = ("tests/approvals", "tests/attacks", "tests/lifecycle/test_log_checkpoints.py")
+    tests = ("tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py")
     session.run("coverage", "run", "-m", "pytest", "--quiet", *tests, env=measured)
     session.run("coverage", "combine", "--quiet", env=measured)
     whole = ("--include=tools/workpacket/approvals/*", "--fail-under=100")

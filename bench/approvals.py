@@ -17,7 +17,7 @@ from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
 from workpacket.shell.approvals.decisions import Wish, draft_decision, write_decision
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.own_key import find_key, sign
+from workpacket.shell.keys import find_key, sign
 from workpacket.shell.moment import moment
 
 WP = "WP-1-Parser-v1"

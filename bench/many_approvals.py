@@ -16,12 +16,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.trees import board_text, packet_text, registry_text, stub_text
+from workpacket.approvals.encodings import read_instant, string, write_instant
 from workpacket.approvals.envelope import pae, write_envelope
-from workpacket.approvals.instants import read_instant, write_instant
 from workpacket.approvals.keys import PublicKey, read_key_blob
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import RepositoryName, Statement, Subject
-from workpacket.approvals.wire import string
 from workpacket.documents.refinement import RefinementText, render_refinement
 from workpacket.documents.stub import Stub
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event

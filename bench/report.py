@@ -34,6 +34,10 @@ def conditions(arguments: Sequence[str], sources: Path, module: str = "bench") -
     }
 
 
+def at_the_end() -> Conditions:
+    return {"load at the end": _load(), "ended": _now()}
+
+
 def print_conditions(found: Conditions) -> None:
     for name, value in found.items():
         shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, Mapping) else value
@@ -88,7 +92,7 @@ def result_name(text: str) -> str:
 
 def save(path: Path, found: Conditions, rows: Sequence[Mapping[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = {**found, "load at the end": _load(), "ended": _now(), "rows": rows}
+    whole = {**found, **at_the_end(), "rows": rows}
     path.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
 
 

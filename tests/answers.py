@@ -17,7 +17,7 @@ from referencing import Registry, Resource
 
 from workpacket.cli.commands import COMMANDS
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report import json_report
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
@@ -81,7 +81,7 @@ def missing(command: str) -> str:
 _render = json_report.render_envelope
 
 
-def _watched(command: str, exit_code: int, findings: Iterable[Finding], data: Mapping[str, Json]) -> str:
+def _watched(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
     text = _render(command, exit_code, findings, data)
     answer = json.loads(text)
     if any(name == answer["command"] for name, _, _ in COMMANDS):

@@ -26,7 +26,7 @@ JUST = os.path.join(BIN, "just" + SUFFIX)
 PYTHON = os.path.join(BIN, "python" + SUFFIX)
 
 # Recipes that sign with throw-away keys, or compare our verifier with OpenSSH's.
-SIGNING_RECIPES = frozenset(["test", "test-all", "tour", "proof", "fuzz", "bench", "bench-quick", "ci"])
+SIGNING_RECIPES = frozenset(["test", "test-all", "tour", "proof", "fuzz", "bench", "bench-quick", "nightly", "ci"])
 
 
 def main(arguments: "list[str]") -> None:

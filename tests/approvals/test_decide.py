@@ -1,4 +1,4 @@
-"""Counting: persons, noes, revocations. The corpus in tests/attacks judges the rules about single envelopes."""
+"""Counting: persons, noes, revocations. The corpus in tests/corpora/attacks judges the rules about single envelopes."""
 
 from __future__ import annotations
 

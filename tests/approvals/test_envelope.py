@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.approvals.envelope import PAYLOAD_TYPE, Envelope, pae, read_envelope, write_envelope
-from workpacket.approvals.refusal import Refusal
 from workpacket.model.layout import ENVELOPE_SUFFIX
+from workpacket.problem import Problem
 
 KEY_ID = "SHA256:" + "A" * 43
 NAME, DATA = write_envelope(b"payload", KEY_ID, b"signature")
@@ -24,7 +24,7 @@ def named(data: bytes) -> tuple[str, bytes]:
 
 def code_of(data: bytes) -> str:
     refusal = read_envelope(*named(data))
-    assert isinstance(refusal, Refusal), refusal
+    assert isinstance(refusal, Problem), refusal
     assert refusal.path == named(data)[0]
     return refusal.code
 
@@ -53,7 +53,7 @@ def test_the_encoding_that_is_signed_is_that_of_the_dsse_protocol() -> None:
 )
 def test_another_name_is_refused(name: str) -> None:
     refusal = read_envelope(name, DATA)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert (refusal.code, refusal.path) == ("envelope_renamed", name)
 
 
@@ -115,7 +115,7 @@ def test_only_the_closed_canonical_form_is_read(data: bytes, code: str) -> None:
 )
 def test_a_complaint_names_the_field(data: bytes, message: str) -> None:
     refusal = read_envelope(*named(data))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.message == message
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.json_input import LARGEST_BYTES, load_json
-from workpacket.approvals.refusal import RefusalError
+from workpacket.approvals.fields import LARGEST_BYTES, load_json
+from workpacket.errors import WorkpacketError
 
 
 def refused(data: bytes) -> tuple[str, str]:
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(WorkpacketError) as caught:
         load_json(data)
     return caught.value.code, caught.value.message
 

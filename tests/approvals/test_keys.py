@@ -9,7 +9,7 @@ import pytest
 
 from softkeys import KINDS, make_key, minimal, packed, shared_key
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers, read_key_blob, read_key_fields
-from workpacket.approvals.refusal import RefusalError
+from workpacket.errors import WorkpacketError
 
 P = 2**255 - 19
 # The eighth roots, as the curve's arithmetic gives them: points that eight times give the neutral element.
@@ -18,7 +18,7 @@ ORDER_EIGHT_TOO = "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac0
 
 
 def code_of(blob: bytes) -> str:
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(WorkpacketError) as caught:
         read_key_blob(blob)
     return caught.value.code
 
@@ -137,7 +137,7 @@ def test_bytes_behind_the_key_and_bytes_missing_are_malformed(kind: str) -> None
 def test_a_line_whose_kind_is_not_that_of_its_key_is_refused() -> None:
     kind, encoded = shared_key("ssh-ed25519").public_line.split()
     assert read_key_fields(kind, encoded) == shared_key("ssh-ed25519").public
-    with pytest.raises(RefusalError, match="the line says ssh-rsa, the key in it is of kind ssh-ed25519") as caught:
+    with pytest.raises(WorkpacketError, match="the line says ssh-rsa, the key in it is of kind ssh-ed25519") as caught:
         read_key_fields("ssh-rsa", encoded)
     assert caught.value.code == "key_malformed"
 
@@ -146,6 +146,6 @@ def test_a_line_whose_kind_is_not_that_of_its_key_is_refused() -> None:
 def test_a_line_with_another_spelling_of_base64_is_refused(spoil: object) -> None:
     assert callable(spoil)
     kind, encoded = shared_key("ssh-ed25519").public_line.split()
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(WorkpacketError) as caught:
         read_key_fields(kind, spoil(encoded))
     assert caught.value.code == "key_malformed"

@@ -8,7 +8,7 @@ import pytest
 
 from workpacket.approvals.facts import LegacyUse
 from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
-from workpacket.approvals.refusal import Refusal
+from workpacket.problem import Problem
 from workpacket.value import replace
 
 RECORDED = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -34,13 +34,13 @@ MALFORMED = (
 @pytest.mark.parametrize("token", MALFORMED)
 def test_another_form_is_malformed(token: str) -> None:
     refusal = read_token(token)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.code == "legacy_malformed"
 
 
 def test_a_long_text_is_not_repeated_in_full() -> None:
     refusal = read_token("x" * 10_000)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert len(refusal.message) < 150
 
 
@@ -51,7 +51,7 @@ def test_a_date_that_does_not_exist_is_refused(digits: str) -> None:
 
 def test_a_leap_day_exists_in_a_leap_year() -> None:
     assert isinstance(read_token("ana290220281200"), LegacyToken)
-    assert isinstance(read_token("ana290220261200"), Refusal)
+    assert isinstance(read_token("ana290220261200"), Problem)
 
 
 def test_a_token_recorded_when_it_says_counts() -> None:

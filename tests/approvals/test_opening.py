@@ -5,7 +5,7 @@ from __future__ import annotations
 from approvals.gates import envelope, key_of, statement
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.opening import EnvelopeFile, Parts
-from workpacket.approvals.refusal import Refusal
+from workpacket.problem import Problem
 
 ALICE = key_of("alice@example.org")
 
@@ -32,7 +32,7 @@ def test_a_signature_that_cannot_be_read_is_told_of_once_and_what_is_said_is_rea
 
 def test_a_signature_over_something_else_is_broken() -> None:
     broken = parts_of(statement().payload(), ALICE.sign(b"something else")).broken
-    assert isinstance(broken, Refusal)
+    assert isinstance(broken, Problem)
     assert broken.code == "signature_invalid"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workpacket.approvals.policy import LEGACY_WORDS, GatePolicy, Policy, policy_from_toml, read_policy
-from workpacket.approvals.refusal import Refusal
+from workpacket.problem import Problem
 
 GATE = {"roles": ["approver"], "threshold": 1, "separation": ["author"]}
 TABLE: dict[str, Any] = {
@@ -240,4 +240,4 @@ def test_what_is_no_policy_is_refused(data: bytes, complaint: str) -> None:
     assert isinstance(refusals, tuple)
     assert [(refusal.code, refusal.path) for refusal in refusals] == [("policy_malformed", "p")]
     assert complaint in refusals[0].message
-    assert isinstance(refusals[0], Refusal)
+    assert isinstance(refusals[0], Problem)

@@ -7,7 +7,7 @@ import hashlib
 from approvals.gates import POLICY, SIGNERS, envelope, facts, key_of
 from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy_files import Trusted, read_policy_files, subjects_of_change
+from workpacket.approvals.policy import Trusted, read_policy_files, subjects_of_change
 from workpacket.approvals.statement import Subject
 
 

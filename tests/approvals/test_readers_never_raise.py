@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 
 from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
 from softkeys import KINDS, packed, shared_key
-from workpacket.approvals.allowed_signers import Signers, read_allowed_signers
+from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import Envelope, read_envelope
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import Policy, policy_from_toml
-from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.revoked_keys import read_revoked_keys
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
 from workpacket.approvals.statement import Statement, read_statement
 from workpacket.approvals.trust import Pin, read_pin
 from workpacket.model.layout import ENVELOPE_SUFFIX
+from workpacket.problem import Problem
 
 
 @cache
@@ -43,22 +42,22 @@ def damaged(draw: st.DrawFn) -> bytes:
 @given(damaged())
 def test_every_reader_answers_with_its_value_or_with_refusals(data: bytes) -> None:
     name = hashlib.sha256(data).hexdigest() + ENVELOPE_SUFFIX
-    assert isinstance(read_envelope(name, data), Envelope | Refusal)
-    assert isinstance(read_statement(data), Statement | Refusal)
+    assert isinstance(read_envelope(name, data), Envelope | Problem)
+    assert isinstance(read_statement(data), Statement | Problem)
     assert isinstance(read_allowed_signers(data), Signers | tuple)
     assert isinstance(read_revoked_keys(data), frozenset | tuple)
     assert isinstance(policy_from_toml(data), Policy | tuple)
-    assert isinstance(read_pin(data), Pin | Refusal)
-    assert isinstance(unarmor(data.decode("latin-1")), bytes | Refusal)
+    assert isinstance(read_pin(data), Pin | Problem)
+    assert isinstance(unarmor(data.decode("latin-1")), bytes | Problem)
 
 
 @given(damaged(), st.binary(max_size=3))
 def test_every_signature_is_judged(data: bytes, message: bytes) -> None:
     signature = read_signature(data)
     if isinstance(signature, SshSignature):
-        assert isinstance(check_signature(signature, message), Refusal | None)
+        assert isinstance(check_signature(signature, message), Problem | None)
     else:
-        assert isinstance(signature, Refusal)
+        assert isinstance(signature, Problem)
 
 
 @given(damaged(), damaged(), damaged(), damaged())
@@ -87,5 +86,5 @@ def test_no_message_repeats_an_endless_text() -> None:
         read_signature(key.sign(b"", key_blob=packed(endless))),
     ]
     for refusal in refusals:
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, Problem)
         assert len(refusal.message) < 1000

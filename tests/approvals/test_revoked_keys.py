@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softkeys import shared_key
-from workpacket.approvals.revoked_keys import read_revoked_keys
+from workpacket.approvals.allowed_signers import read_revoked_keys
 
 KEY = shared_key("ssh-ed25519")
 

@@ -11,7 +11,6 @@ import pytest
 from softkeys import KINDS, TOUCHED, VERIFIED, SoftKey, make_key, minimal, packed, shared_key
 from workpacket.approvals.keys import CurvePoint, PublicKey, RsaNumbers
 from workpacket.approvals.primitives import ecdsa_holds, rsa_holds
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import (
     CHECKPOINT_NAMESPACE,
     NAMESPACE,
@@ -22,6 +21,7 @@ from workpacket.approvals.sshsig import (
     read_signature,
     unarmor,
 )
+from workpacket.problem import Problem
 
 MESSAGE = b"the message"
 FIDO_KINDS = [kind for kind in KINDS if kind.startswith("sk-")]
@@ -30,7 +30,7 @@ FIDO_KINDS = [kind for kind in KINDS if kind.startswith("sk-")]
 def judge(blob: bytes, message: bytes = MESSAGE) -> str:
     """Empty, or the code of the refusal."""
     signature = read_signature(blob)
-    refusal = signature if isinstance(signature, Refusal) else check_signature(signature, message)
+    refusal = signature if isinstance(signature, Problem) else check_signature(signature, message)
     return "" if refusal is None else refusal.code
 
 
@@ -98,13 +98,13 @@ def test_approvals_and_checkpoints_have_namespaces_of_their_own_by_which_others_
 
 def test_a_long_namespace_is_not_repeated_in_full() -> None:
     refusal = read_signature(shared_key("ssh-ed25519").sign(MESSAGE, namespace="n" * 1000))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.message == f"the signature was made for '{'n' * 80}', not for '{NAMESPACE}'"
 
 
 def test_a_namespace_is_shown_safely() -> None:
     refusal = read_signature(shared_key("ssh-ed25519").sign(MESSAGE, namespace="é\0"))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.message == "the signature was made for '\\\\xc3\\\\xa9\\x00', not for 'workpacket-approval@v1'"
 
 
@@ -250,7 +250,7 @@ GOOD = armor(b"some bytes that are more than one line of base64 can hold, which 
 )
 def test_other_armor_is_refused(text: str) -> None:
     refusal = unarmor(text)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.code == "sshsig_malformed"
 
 

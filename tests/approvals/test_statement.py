@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import statement
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,
@@ -24,6 +23,7 @@ from workpacket.approvals.statement import (
     read_statement,
 )
 from workpacket.model.canonical import NotCanonical
+from workpacket.problem import Problem
 
 HEX64 = st.text("0123456789abcdef", min_size=64, max_size=64)
 HEX40 = st.text("0123456789abcdef", min_size=40, max_size=40)
@@ -104,7 +104,7 @@ def changed(path: str, value: Any) -> bytes:
 
 def message_of(payload: bytes, code: str = "statement_malformed") -> str:
     refusal = read_statement(payload)
-    assert isinstance(refusal, Refusal), refusal
+    assert isinstance(refusal, Problem), refusal
     assert refusal.code == code
     return refusal.message
 

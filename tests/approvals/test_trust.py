@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.problem import Problem
 from workpacket.value import replace
 
 PINNED = Pin("1" * 40, "a" * 40, "5" * 64)
@@ -36,14 +36,14 @@ def test_the_file_is_one_line_of_json() -> None:
 )
 def test_a_file_that_cannot_be_read_is_refused(change: tuple[str, str], complaint: str) -> None:
     refusal = read_pin(PINNED.to_bytes().decode().replace(*change).encode(), "trust.json")
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert (refusal.code, refusal.path) == ("trust_file_malformed", "trust.json")
     assert refusal.message == complaint
 
 
 def test_all_faults_of_the_file_are_named_at_once() -> None:
     refusal = read_pin(b'{"v":1,"base":"","rootCommit":""}', "trust.json")
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.message == "rootCommit is not a commit; base is not a commit; policy is missing"
 
 
@@ -61,7 +61,7 @@ def test_an_older_base_with_the_same_policy_is_believed_and_the_memory_kept() ->
 
 def test_an_older_base_with_another_policy_is_a_rollback() -> None:
     refusal = judge_base(PINNED, SEEN, pinned_is_ancestor=False)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.code == "policy_rolled_back"
     assert PINNED.base in refusal.message
     assert SEEN.base in refusal.message
@@ -70,5 +70,5 @@ def test_an_older_base_with_another_policy_is_a_rollback() -> None:
 @pytest.mark.parametrize("pinned_is_ancestor", [True, False])
 def test_the_memory_of_another_repository_says_nothing(pinned_is_ancestor: bool) -> None:
     refusal = judge_base(PINNED, replace(PINNED, root_commit="2" * 40), pinned_is_ancestor=pinned_is_ancestor)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.code == "trust_file_foreign"

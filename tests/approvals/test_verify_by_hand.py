@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attacks.case_files import CORPUS
+from corpora.attacks.case_files import CORPUS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "approvals" / "verify-by-hand.md"
 REFINEMENT = "tree/.GOV/refinements/WP-7-Fuel-Gauge-v2.md"

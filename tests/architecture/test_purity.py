@@ -65,7 +65,7 @@ LEFT_ALONE = (
     "import tomllib\ntomllib.loads('')",
     "import yaml\nyaml.safe_load('')",
     "import sys\nsys.intern('x')",
-    "from workpacket.model.findings import Finding",
+    "from workpacket.problem import Problem",
     "def at(facts):\n    return facts.now",
     "def at(facts):\n    return facts.today()",
     "text = 'open(1)'  # print",

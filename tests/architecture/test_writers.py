@@ -18,15 +18,14 @@ WRITERS = {
     "cli/new_file.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
-    "shell/checking/cache.py": "the cache, in the git directory",
+    "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
-    "shell/keys/key_doctor.py": "keys that it tries to sign with, in a temporary folder",
+    "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",
     "shell/transactions/locks.py": "the lock, in the git directory",
     "shell/governing/merge_driver.py": "three versions of a text for git to merge, in a temporary folder",
-    "shell/keys/own_key.py": "the person's own key, in the person's own folder",
     "shell/transactions/storage.py": "what the transaction asks for: the only way to a governed file",
     "shell/transactions/storage_windows.py": "the same on Windows",
-    "shell/base/policy.py": "the policy last seen, in the user's own folder, outside of the repository",
+    "shell/base.py": "the policy last seen, in the user's own folder, outside of the repository",
 }
 # The runtime keeps its own store, which is not governed.
 OTHERS = ("runtime/",)

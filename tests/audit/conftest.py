@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.conftest import beginning, story  # noqa: F401 - fixtures of signed approvals, used by name
 from audit.audited import Audited, build
+from shell.approvals.conftest import beginning, story  # noqa: F401 - fixtures of signed approvals, used by name
 
 
 @pytest.fixture(scope="session")

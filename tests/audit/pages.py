@@ -10,12 +10,12 @@ from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.plan import Moment
+from workpacket.problem import Location, Problem
 from workpacket.report.audit_page import PageFiles, render_audit_page
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.audit.page_files import page_file
+from workpacket.shell.audit import page_file
 from workpacket.text.source import Source
 
 NOW = "2026-03-01T00:00:00Z"
@@ -73,12 +73,12 @@ def packet(name: str, what: str = "Work") -> PacketFacts:
 def hostile_audit() -> Audit:
     """Every place that a stranger can write to holds every attack."""
     packets: dict[str, PacketFacts] = {}
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     decisions: dict[str, list[SignedDecision]] = {}
     for number, attack in enumerate(ATTACKS):
         name = f"WP-1-Attack{number}-v1"
         packets[name] = packet(name, attack)
-        findings.append(Finding("run_zombie", "error", f".GOV/log/{name}/{attack}", 1, 1, attack, hint=attack))
+        findings.append(Problem("run_zombie", attack, Location(f".GOV/log/{name}/{attack}", 1, 1), attack))
         decisions[name] = [
             SignedDecision(attack, "approve", attack, attack, attack, NOW, NOW, attack, attack, ((attack, attack),))
         ]

@@ -10,7 +10,7 @@ from audit.audited import DONE, SPEC, STUB, STUCK, WORKED, Audited
 from git.scratch import git
 from workpacket.ledger.log import NewLogEvent
 from workpacket.model.canonical import Json
-from workpacket.rules.evidence import ran_nothing
+from workpacket.rules.packet import ran_nothing
 
 REFINEMENT = f".GOV/refinements/{WORKED}.md"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from approving.story import Story
 from architecture.source_tree import ROOT
 from audit.audited import BOARD, DONE, LOG, REGISTRY, REPORT, SPEC, STUB, WORKED, Audited
+from shell.approvals.story import Story
 from workpacket.ledger.log import NewLogEvent
 
 Place = tuple[str, int]

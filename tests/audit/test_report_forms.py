@@ -16,8 +16,8 @@ from audit.pages import ATTACKS, audit_of, hostile_audit, hostile_page, many_pac
 from audit.test_planted_faults import FAULTS
 from git.scratch import git
 from workpacket.audit.overview import board_history, lane_order
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN
+from workpacket.problem import Location, Problem
 from workpacket.report.audit_data import audit_json
 from workpacket.report.audit_text import render_audit_markdown, render_audit_text
 from workpacket.report.catalogue import catalogue
@@ -201,13 +201,13 @@ def test_every_code_that_the_page_names_is_one() -> None:
 
 def test_what_is_not_shown_is_counted_and_what_is_in_no_packet_is_said() -> None:
     for count, last in ((20, "row 19"), (21, "and 1 more")):
-        findings = [Finding("stub_without_row", "error", "board.md", line, 1, f"row {line}") for line in range(count)]
+        findings = [Problem("stub_without_row", f"row {line}", Location("board.md", line, 1)) for line in range(count)]
         lines = render_audit_text(audit_of({}, findings=findings), catalogue()).splitlines()
         assert lines[0] == f"{count} errors."
         assert next(line for line in reversed(lines) if line.startswith("  ")).endswith(last)
     name = "WP-1-Part-v1"
-    own = [Finding("run_zombie", "error", f".GOV/log/{name}/x.json", 1, 1, "it runs")]
-    other = [Finding("stub_without_row", "warning", "board.md", 1, 1, "a row")]
+    own = [Problem("run_zombie", "it runs", Location(f".GOV/log/{name}/x.json", 1, 1))]
+    other = [Problem("stub_without_row", "a row", Location("board.md", 1, 1), severity="warning")]
     for found, told in (
         (own, "1 error in 1 packet."),
         (own + other, "1 error and 1 warning in 1 packet and other files."),

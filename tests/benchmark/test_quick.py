@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench import quick
+from bench.intervals import FEWEST
 from bench.rows import Row
 
 from benchmark.programs import IMPOSSIBLE, PYTHON, WORK, write_package
@@ -22,6 +23,12 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_package(folder, 0.02)
     assert run(folder, "--land") == 0
     return folder
+
+
+@pytest.fixture(autouse=True)
+def fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row here is near the border, so that as few rounds as make an interval tell as much as fifteen."""
+    monkeypatch.setattr(quick, "ROUNDS", FEWEST)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from workpacket.bridges.commit_checkpoints import CommitBridge, CommitSelection,
 from workpacket.bridges.foreign import Foreign, bridge_named
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.state import Milestones, Reached
+from workpacket.runtime.records.state import Milestones, ReachedMilestone
 
 RUN = "work@00000001"
 SPECIFIC = f"chore(runr): checkpoint {RUN} milestone "
@@ -146,7 +146,7 @@ def test_a_sidecar_against_its_commit_or_against_the_log_is_a_conflict(repositor
     sidecar(repository, head, 99)
     assert "its commit says milestone 3" in select(repository).conflicts[0]
     plain = commit(repository.root, "plain", a="2")
-    known = Milestones(reached={3: Reached("c", 3, head, "", True, 5)})
+    known = Milestones(reached={3: ReachedMilestone("c", 3, head, "", True, 5)})
     sidecar(repository, head, 3)
     sidecar(repository, plain, 99)
     assert "does not know" in select(repository, known).conflicts[0]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
 from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.cli.main import main
+from workpacket.problem import Problem
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.step import load_checkpoint
-from workpacket.text.source import Fault
 
 
 class Place:
@@ -143,7 +143,7 @@ def test_keys_that_nobody_knows_come_back_as_they_were(form: str, more: dict[str
 @given(data=st.binary(max_size=200))
 def test_no_bytes_make_a_reader_raise(form: str, data: bytes) -> None:
     read = bridge_named(form).read("file", data)
-    assert all(isinstance(one, Fault) for one in read) or not any(isinstance(one, Fault) for one in read)
+    assert all(isinstance(one, Problem) for one in read) or not any(isinstance(one, Problem) for one in read)
 
 
 @pytest.mark.parametrize("form", ["session", "step"])
@@ -152,7 +152,7 @@ def test_a_file_that_was_cut_off_is_refused_whole(form: str) -> None:
     for cut in range(1, len(data) - 1, 97):
         read = bridge_named(form).read("file", data[:cut])
         whole = data[:cut].rstrip().endswith(b"}") and form == "step"
-        assert isinstance(read[0], Fault) != whole
+        assert isinstance(read[0], Problem) != whole
 
 
 @pytest.mark.parametrize("form", ["batch", "role"])
@@ -163,7 +163,9 @@ def test_a_file_cut_off_where_its_form_lets_it_end_is_seen_once_the_log_knows_mo
     """
     data = SAMPLES[form]
     assert place("import", form, place.write(data))[0] == 0
-    refused = [cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Fault)]
+    refused = [
+        cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Problem)
+    ]
     assert len(refused) > len(data) // 3
     for cut in sorted(set(range(1, len(data), 7)) - set(refused)):
         status, said = place("import", form, place.write(data[:cut], "cut"))
@@ -192,11 +194,11 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("step", lines({**STEP_EVENT, "retry_token": 7}), "retry_token: it must be a UUID"),
         ("step", b"\xff\n", "file:1:1"),
         ("step", b"\n", "no step checkpoint is in it"),
-        ("session", b"[]", "an artifact is a JSON object"),
+        ("session", b"[]", "the document must be a mapping, not a list"),
         ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: it is not that of the content"),
-        ("session", artifact(schema_version=2), "schema_version: it must be 1"),
-        ("session", artifact(kind="sometimes"), "kind: it must be one of periodic"),
-        ("session", b'{"schema_version": 1, "kind": "periodic"}', "session_id: it is missing"),
+        ("session", artifact(schema_version=2), "`schema_version` must be 1, not 2"),
+        ("session", artifact(kind="sometimes"), "`kind` must be periodic, event_triggered"),
+        ("session", b'{"schema_version": 1, "kind": "periodic"}', "`session_id` is missing"),
         ("session", b'{"a": 1, "a": 2}', "file:1:10"),
         ("batch", b"tasks: []\n", "here is no mapping `checkpoint`"),
         ("batch", BATCH.replace(b"  branch: main", b"  branch: [main"), "file:"),

@@ -13,7 +13,7 @@ from bridges.test_import_and_export import Place, place
 from runtime.worlds import World
 from workpacket.bridges.checkpoint_files import SNAPSHOT_VERSION, RunStateBridge
 from workpacket.bridges.foreign import Foreign
-from workpacket.text.source import Fault
+from workpacket.problem import Problem
 
 __all__ = ["place"]
 
@@ -37,9 +37,9 @@ def read(data: bytes, path: str = "state.json") -> Foreign:
     return found
 
 
-def fault(data: bytes, path: str = "state.json") -> Fault:
+def fault(data: bytes, path: str = "state.json") -> Problem:
     (found,) = RunStateBridge().read(path, data)
-    assert isinstance(found, Fault), found
+    assert isinstance(found, Problem), found
     return found
 
 
@@ -63,30 +63,36 @@ def test_a_newer_version_is_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", [1, "1", "1.0", "v1.0.0", "0.9.0", "01.0.0", ""])
 def test_what_is_no_version_that_ever_was_is_malformed(version: object) -> None:
-    assert fault(run_state(schema_version=version)).message.startswith("schema_version: it must be")
+    message = fault(run_state(schema_version=version)).message
+    assert message.startswith("`schema_version`")
+    assert "must be `1.0.0` or empty" in message
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "value", "named", "wrong"),
     [
-        ("run_id", ""), ("run_id", 7), ("phase", "verify"), ("milestone_index", -1), ("milestone_index", True),
-        ("milestones", [{"goal": "x", "risk_level": "enormous"}]), ("milestones", [{"risk_level": "low"}]),
-        ("milestones", [{"goal": "x", "done_checks": "all"}]), ("scope_lock", {"allowlist": "src"}),
-        ("checkpoint_commit_sha", "HEAD"), ("retries", "many"), ("started_at", "yesterday"), ("stop_reason", 1),
-        ("last_verification_evidence", {"commands_run": [{"command": "x", "exit_code": "0"}]}),
+        ("run_id", "", "run_id", ""), ("run_id", 7, "run_id", 7), ("phase", "verify", "phase", "verify"),
+        ("milestone_index", -1, "milestone_index", -1), ("milestone_index", True, "milestone_index", True),
+        ("milestones", [{"goal": "x", "risk_level": "enormous"}], "risk_level", "enormous"),
+        ("milestones", [{"risk_level": "low"}], "goal", {"risk_level": "low"}),
+        ("milestones", [{"goal": "x", "done_checks": "all"}], "done_checks", "all"),
+        ("scope_lock", {"allowlist": "src"}, "allowlist", "src"),
+        ("checkpoint_commit_sha", "HEAD", "checkpoint_commit_sha", "HEAD"), ("retries", "many", "retries", "many"),
+        ("started_at", "yesterday", "started_at", "yesterday"), ("stop_reason", 1, "stop_reason", 1),
+        ("last_verification_evidence", {"commands_run": [{"command": "x", "exit_code": "0"}]}, "exit_code", "0"),
     ],
 )  # fmt: skip
-def test_a_field_that_does_not_fit_is_named_where_it_stands(field: str, value: object) -> None:
+def test_a_field_that_does_not_fit_is_named_where_it_is(field: str, value: object, named: str, wrong: object) -> None:
     data = run_state(**{field: value})
     found = fault(data)
     assert found.code == "checkpoint_malformed"
-    assert found.message.startswith(field)
-    assert data.decode()[: found.start].rstrip().endswith(":")
+    assert f"`{named}`" in found.message
+    assert json.loads(data.decode()[found.start : found.end]) == wrong
 
 
 def test_run_and_phase_have_to_be_there() -> None:
     found = RunStateBridge().read("state.json", b"{}")
-    assert [one.message for one in found if isinstance(one, Fault)] == ["run_id: it is missing", "phase: it is missing"]
+    assert [one.message for one in found if isinstance(one, Problem)] == ["`run_id` is missing", "`phase` is missing"]
 
 
 def test_a_timeline_is_carried_over_line_by_line(place: Place) -> None:
@@ -109,8 +115,11 @@ def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None
     [
         ((EVENTS[0], EVENTS[2]), "seq: 1 stands before it"),
         ((EVENTS[0], EVENTS[0]), "seq: 1 stands before it"),
-        (({**EVENTS[0], "timestamp": "now"},), "timestamp: it must be a time (RFC 3339)"),
-        (({**EVENTS[0], "payload": 1},), "payload: it must be a mapping"),
+        (
+            ({**EVENTS[0], "timestamp": "now"},),
+            "`timestamp` is not a valid RFC 3339 date and time: `now` (is not written YYYY-MM-DDThh:mm:ssZ)",
+        ),
+        (({**EVENTS[0], "payload": 1},), "`payload` must be a mapping or empty, not 1"),
     ],
     ids=["gap", "twice", "time", "payload"],
 )
@@ -123,7 +132,7 @@ def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any]
 
 def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
     assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
-    assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Fault)
+    assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Problem)
 
 
 def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:

@@ -19,7 +19,6 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from answers import ANSWERS, form_of, forms_of, load, missing, path_of
-from approving.story import ALICE, WP, Story, begin
 from bridges.samples import SAMPLES, STEP_EVENT, lines
 from bridges.scopes import scoped
 from cli.commands import Result
@@ -28,6 +27,7 @@ from git.scratch import git, make_repository
 from lifecycle.governed import GATE, STAGING, TOKENS_COUNT, Governed, govern
 from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
+from shell.approvals.story import ALICE, WP, Story, begin
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
 from workpacket.cli.list_command import WORK_KINDS

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
-from workpacket.cli import cached_output
+from workpacket.shell import cache
 
 OLD = STUB.replace("2026-03-01T00:00:00Z", "2026-03-01")
 
@@ -241,7 +241,7 @@ class TestCache:
     @pytest.fixture(autouse=True)
     def at_rest(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Files written by a test count as being at rest: only their ctime would say otherwise."""
-        monkeypatch.setattr(cached_output, "RACY_NS", -(10**18))
+        monkeypatch.setattr(cache, "RACY_NS", -(10**18))
 
     def computed(self, commands: Commands, monkeypatch: pytest.MonkeyPatch, *words: str) -> bool:
         """Whether the command had to compute its output."""
@@ -288,7 +288,7 @@ class TestCache:
     def test_a_file_that_may_still_be_written_to_is_looked_at_again(
         self, commands: Commands, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(cached_output, "RACY_NS", 10**18)
+        monkeypatch.setattr(cache, "RACY_NS", 10**18)
         commands.write(STUB_PATH, OLD)
         commands("check", STUB_PATH)
         assert self.computed(commands, monkeypatch, "check", STUB_PATH)

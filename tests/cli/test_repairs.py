@@ -11,11 +11,10 @@ import pytest
 from cli.commands import STUB, STUB_PATH, Commands
 from rules.canonical import PACKET
 from workpacket.documents.document import Document
-from workpacket.model.findings import Edit, Fix
+from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.rules.by_kind import rules_for
 from workpacket.rules.text import NoFinalNewline
 from workpacket.shell.checking import examining
-from workpacket.text.source import Fault
 
 PACKET_PATH = ".GOV/task_packets/WP-1-Parser-v1.md"
 DAMAGED = STUB.replace("- WP_ID: WP-1-Parser-v1\n", "- WP_ID: WP-1-Parser-v1\n  - damage here\n")
@@ -33,7 +32,7 @@ class Damaging(NoFinalNewline):
     def code(cls) -> str:
         return NoFinalNewline.code()
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         at = text.find("  - damage here\n")
         if at >= 0:
@@ -44,7 +43,7 @@ class Damaging(NoFinalNewline):
                 "next": (Edit(at, at + 30, ""),),
                 "fence": (Edit(at, at + 3, "  ```"),),
             }[self.reach]
-            yield Fault(self.code(), at, at + 15, "damage", fix=Fix(fix, safe=True))
+            yield Problem(self.code(), "damage", Location.span(at, at + 15), fix=Fix(fix, safe=True))
 
 
 @pytest.fixture(params=["overlapping", "outside", "backwards", "next", "fence"])

@@ -170,6 +170,7 @@ def test_a_step_that_is_told_to_end_stops_its_program(place: Place) -> None:
 # ---- looking -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.on_disk
 def test_a_place_without_runs_is_looked_at_and_left_as_it_is(place: Place) -> None:
     assert place("runs", "list").stdout == "no runs\n"
     assert place("resume").stdout == "nothing is unfinished\n"
@@ -278,6 +279,7 @@ def test_a_store_that_cannot_be_written_is_named(place: Place) -> None:
     assert (refused.returncode, "(store_read_only)" in refused.stderr) == (54, True), refused.stderr
 
 
+@pytest.mark.on_disk
 def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = Place(tmp_path, capsys)
     place.start("nightly")
@@ -289,6 +291,7 @@ def test_the_doctor_finds_a_store_that_git_would_commit(tmp_path: Path, capsys: 
     assert place("doctor").returncode == 0
 
 
+@pytest.mark.on_disk
 def test_the_doctor_finds_a_secret_that_was_stored(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     run = place.start("nightly")
     place("run", "step", run, "a", "--result", '"correct-horse-battery-staple-9137"')

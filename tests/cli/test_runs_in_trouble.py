@@ -162,6 +162,7 @@ def test_a_newer_store_is_named_for_every_command_that_writes(place: Place) -> N
     assert place("run", "checkpoint", run).returncode == 0
 
 
+@pytest.mark.on_disk
 def test_an_older_copy_of_the_store_is_named_and_can_be_accepted(place: Place) -> None:
     run = place.start("nightly")
     older = store_of(place).read_bytes()
@@ -243,6 +244,7 @@ def test_commands_at_the_same_time_with_one_handle_lose_nothing(place: Place) ->
     assert place("runs", "verify").returncode == 0
 
 
+@pytest.mark.on_disk
 def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place) -> None:
     run = place.start("nightly")
     zombie = program(place, "run", "step", run, "late", "--owner", str(os.getpid()), "--", *AT_WORK, code=SHORT_LEASE)

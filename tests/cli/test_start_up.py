@@ -57,7 +57,7 @@ def test_help_and_version_import_nothing_heavy(commands: Commands, words: list[s
 
 def test_a_check_of_what_has_not_changed_imports_nothing_heavy(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
-    script = "import workpacket.cli.cached_output as r, sys; r.RACY_NS = -10**18\n"
+    script = "import workpacket.shell.cache as r, sys; r.RACY_NS = -10**18\n"
     script += "from workpacket.cli.main import main\nsys.exit(main(['check', sys.argv[1]]))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     first = [sys.executable, "-c", script, STUB_PATH]

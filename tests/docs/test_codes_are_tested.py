@@ -19,7 +19,7 @@ NOT_YET = {
 def untested() -> set[str]:
     own = TESTS / "docs" / "test_codes_are_tested.py"
     texts = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py") if path != own]
-    texts += [path.read_text(encoding="utf-8") for path in (TESTS / "attacks").rglob("expected.json")]
+    texts += [path.read_text(encoding="utf-8") for path in (TESTS / "corpora" / "attacks").rglob("expected.json")]
     everything = "\n".join(texts)
     cases = {path.name for path in (TESTS / "rules" / "cases").iterdir()}
     return {code for code in catalogue() if code not in cases and code not in everything}

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.test_tutorial import environment_of
 from architecture.source_tree import ROOT
+from shell.approvals.test_tutorial import environment_of
 
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

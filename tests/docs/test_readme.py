@@ -7,9 +7,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from approving.newcomer import newcomer_in
-from approving.test_tutorial import environment_of
 from architecture.source_tree import ROOT
+from shell.approvals.newcomer import newcomer_in
+from shell.approvals.test_tutorial import environment_of
 from workpacket.cli.commands import COMMANDS
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from approving.test_tutorial import environment_of
 from architecture.source_tree import ROOT
 from guided_tour.terminal import at_terminal
+from shell.approvals.test_tutorial import environment_of
 
 PAGES = ("orchestrator", "ci", "maintainer")
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from approving.test_tutorial import environment_of
 from architecture.source_tree import ROOT
 from docs.workflow_rules import faults
+from shell.approvals.test_tutorial import environment_of
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
 

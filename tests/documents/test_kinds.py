@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import pytest
@@ -21,25 +22,33 @@ from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 
 BY_NAME = {kind.name: kind for kind in KINDS}
+READING = "KINDS in tools/workpacket/documents/reading.py"
+RULES = "tools/workpacket/rules"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_kind_has_a_reader_of_its_name(kind: DocumentKind) -> None:
-    module = importlib.import_module(f"workpacket.documents.{kind.module or kind.name}")
-    reader = getattr(module, kind.reader)
+    name = kind.module or kind.name
+    there = find_spec(f"workpacket.documents.{name}") is not None
+    assert there, f"write its reader in tools/workpacket/documents/{name}.py, or name its module in {READING}"
+    reader = getattr(importlib.import_module(f"workpacket.documents.{name}"), kind.reader, None)
+    assert reader is not None, f"write the class {kind.reader} in tools/workpacket/documents/{name}.py"
     assert issubclass(reader, Document)
-    assert reader.kind == kind.name
+    assert reader.kind == kind.name, f"write `kind` in {kind.reader}, or correct its name in {READING}"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_kind_has_a_schema_with_examples(kind: DocumentKind) -> None:
-    schema = json.loads((ROOT / "schemas" / f"{kind.name}.schema.json").read_bytes())
-    assert schema["title"]
-    assert schema["description"]
-    assert schema["examples"]
+    path = ROOT / "schemas" / f"{kind.name}.schema.json"
+    assert path.is_file(), f"write schemas/{path.name} (see schemas/README.md)"
+    schema = json.loads(path.read_bytes())
+    missing = [key for key in ("title", "description", "examples") if not schema.get(key)]
+    assert missing == [], f"write them in schemas/{path.name}"
 
 
-# What a JSON Schema alone says, and what only points to another file.
+# Modules of rules that are about several kinds.
+SHARED_RULES = {"structured", "fields", "identity", "scope_paths"}
+# A kind may be in these lists, with its reason. What a JSON Schema alone says, and what only points to another file.
 WITHOUT_RULES = {"spec_pointer", "batch_dependencies", "batch_validation"}
 # Nothing else in the repository needs to know what they hold.
 WITHOUT_SUMMARY = {"policy", "commit_sidecar"}
@@ -49,11 +58,13 @@ WITHOUT_SUMMARY = {"policy", "commit_sidecar"}
 def test_a_kind_names_the_modules_of_its_rules_and_no_others(kind: DocumentKind) -> None:
     reader = reader_of(kind.name)
     wanted = {rule for rule in all_rules() if judges(rule, reader)}
-    where = "tools/workpacket/documents/reading.py, KINDS"
-    assert set(rules_for(kind.name)) == wanted, f"name the modules of these rules in {where}"
+    unnamed = {rule.__module__.rpartition(".")[2] for rule in wanted - set(rules_for(kind.name))}
+    assert unnamed == set(), f"rules of these modules apply to {reader.__name__}: name them in its line of {READING}"
     useless = [name for name in kind.rules if wanted.isdisjoint(rules_in(name))]
-    assert useless == [], f"no rule of these modules is about {kind.name}: {where}"
-    assert kind.rules or kind.name in WITHOUT_RULES, f"write rules for it, and name their module in {where}"
+    assert useless == [], f"no rule of these modules is about {kind.name}: take them out of its line of {READING}"
+    own = set(kind.rules) - SHARED_RULES
+    where = f"{RULES}/{kind.name}.py"
+    assert own or kind.name in WITHOUT_RULES, f"write rules for it in {where}, and name that module in {READING}"
 
 
 def judges(rule: type[Rule], reader: type[Document]) -> bool:
@@ -77,13 +88,16 @@ def test_every_rule_of_the_package_is_run() -> None:
     assert len(listed) == len(set(listed))
     for rule in concrete_rules():
         module = rule.__module__.rpartition(".")[2]
-        assert rule in listed, f"add {rule.__name__} to RULES in rules/{module}.py, and {module} to ACROSS or a kind"
+        where = "ACROSS in tools/workpacket/rules/by_kind.py, or in KINDS in tools/workpacket/documents/reading.py"
+        assert rule in listed, f"{rule.__name__} is not run: name its module, {module}, in {where}"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_is_compared_across_files_has_a_summary(kind: DocumentKind) -> None:
     own_summary = reader_of(kind.name).summary is not Document.summary
-    assert own_summary is (kind.name not in WITHOUT_SUMMARY), f"write `summary` in its reader, {kind.reader}"
+    where = f"tools/workpacket/documents/{kind.module or kind.name}.py"
+    said = f"write `summary` of {kind.reader} in {where}, typed in summary.py, or correct WITHOUT_SUMMARY here"
+    assert own_summary is (kind.name not in WITHOUT_SUMMARY), said
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -93,7 +107,9 @@ def test_a_kind_has_a_draft_07_twin(kind: DocumentKind) -> None:
 
 
 def test_every_place_is_of_a_known_kind_and_every_kind_has_a_place() -> None:
-    assert {kind for _, kind in PLACES} == set(BY_NAME)
+    placed = {kind for _, kind in PLACES}
+    assert placed - set(BY_NAME) == set(), f"write a line for each in {READING}"
+    assert set(BY_NAME) - placed == set(), "write a place for each in PLACES in tools/workpacket/documents/places.py"
 
 
 def test_every_place_lies_in_a_folder_that_is_searched() -> None:

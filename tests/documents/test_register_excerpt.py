@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.real_files import corpus
+from corpora.real.real_files import corpus
 from workpacket.documents import register_table
 from workpacket.documents.register_table import Excerpt, board_excerpt, registry_excerpt
 from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.projections import InForce, Placement, board_edits, registry_edits
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import LANES
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 

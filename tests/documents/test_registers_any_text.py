@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workpacket.documents.reading import read_document
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.by_kind import all_rules
-from workpacket.rules.engine import examine, placed_finding
+from workpacket.rules.engine import examine
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.rule import DocumentRule
 from workpacket.shell.shipped_schemas import schemas
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 KINDS = ("task_board", "registry", "signature_audit", "orchestrator_gates", "validator_gates")
 OWN_RULES = tuple(
@@ -46,7 +47,7 @@ JSON_TEXTS = st.recursive(
 ).map(json.dumps)
 
 
-def all_faults(kind: str, source: Source) -> list[Fault]:
+def all_faults(kind: str, source: Source) -> list[Problem]:
     document = read_document(kind, source)
     for node in document.root.walk() if document.root is not None else ():
         assert 0 <= node.start <= node.end <= len(source.text)
@@ -70,7 +71,7 @@ def test_any_text_is_a_document_with_faults(kind: str, text: str) -> None:
 def test_fixes_come_to_rest_and_keep_every_word_that_they_are_not_about(kind: str, text: str, unsafe: bool) -> None:
     source = Source("x/register.md", text)
     for _ in range(6):
-        findings = [placed_finding(source, fault) for fault in all_faults(kind, source)]
+        findings = [source.placed(fault) for fault in all_faults(kind, source)]
         try:
             repaired = repair(source, kind, findings, unsafe=unsafe).source
         except RepairRefused:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.documents.task_board import BoardEntry, BoardSection, TaskBoard
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 

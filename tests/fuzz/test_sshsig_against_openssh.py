@@ -20,9 +20,9 @@ import pytest
 from hypothesis import settings
 
 from softkeys import KINDS, TOUCHED, SoftKey, make_key, minimal, packed, shared_key
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.encodings import Reader, WireFault
 from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature
-from workpacket.approvals.wire import Reader, WireFault
+from workpacket.problem import Problem
 
 SAMPLE = 20  # one in so many refusals is put to ssh-keygen
 
@@ -172,7 +172,7 @@ def mutant(rng: random.Random, keys: dict[str, SoftKey], originals: dict[str, by
 def our_code(blob: bytes) -> str:
     """Empty if we accept."""
     signature = read_signature(blob)
-    refusal = signature if isinstance(signature, Refusal) else check_signature(signature, MESSAGE)
+    refusal = signature if isinstance(signature, Problem) else check_signature(signature, MESSAGE)
     return "" if refusal is None else refusal.code
 
 

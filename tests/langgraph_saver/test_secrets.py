@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph_saver.worlds import SETTINGS, on, put, require_sound, stored_bytes, thread, values
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.langgraph import WorkpacketSaver
-from workpacket.runtime.langgraph.reader import Cleaner
+from workpacket.runtime.langgraph.reader import StateCleaner
 from workpacket.runtime.stores.contract import Store
 
 TOKEN = "ghp_" + "a1B2" * 10
@@ -73,7 +73,7 @@ def test_a_secret_that_grows_out_of_what_was_kept_is_found(store: Store, cut: in
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_what_is_searched_in_parts_is_what_is_searched_whole(data: st.DataObject) -> None:
-    cleaner = Cleaner(SETTINGS.redactor)
+    cleaner = StateCleaner(SETTINGS.redactor)
     pieces = st.lists(
         st.sampled_from(
             [

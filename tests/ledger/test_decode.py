@@ -15,8 +15,8 @@ from workpacket.ledger.log import EventWriter, Format, NewLogEvent, decode_event
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
-from workpacket.model.findings import Finding
 from workpacket.model.layout import LARGEST_EVENT
+from workpacket.problem import Problem
 
 FOLDER = f".GOV/log/{PACKET}"
 
@@ -28,7 +28,7 @@ def event() -> LogEvent:
 def reading(data: bytes, *, folder: str = FOLDER) -> tuple[str, str]:
     """The code and the message for a rightly named file with these bytes."""
     found = decode_event(folder, f"{hashlib.sha256(data).hexdigest()}.json", data)
-    assert isinstance(found, Finding), found
+    assert isinstance(found, Problem), found
     assert (found.severity, found.line, found.path) == ("error", 0, f"{folder}/{hashlib.sha256(data).hexdigest()}.json")
     assert found.hint
     return found.code, found.message
@@ -78,7 +78,7 @@ def test_any_flipped_bit_is_found() -> None:
             flipped = bytearray(data)
             flipped[position] ^= 1 << bit
             found = decode_event(FOLDER, f"{original.id}.json", bytes(flipped))
-            assert isinstance(found, Finding)
+            assert isinstance(found, Problem)
             assert found.code == "event_edited"
 
 
@@ -86,14 +86,14 @@ def test_any_truncation_is_found_under_either_name() -> None:
     original = event()
     data = original.encode()
     for length in range(len(data)):
-        assert isinstance(decode_event(FOLDER, f"{original.id}.json", data[:length]), Finding)
+        assert isinstance(decode_event(FOLDER, f"{original.id}.json", data[:length]), Problem)
         assert reading(data[:length])[0] == "event_not_canonical"
 
 
 def test_changed_line_ends_are_told_from_an_edit() -> None:
     original = event()
     found = decode_event(FOLDER, f"{original.id}.json", original.encode().replace(b"\n", b"\r\n"))
-    assert isinstance(found, Finding)
+    assert isinstance(found, Problem)
     assert (found.code, ".gitattributes" in found.hint) == ("event_line_ends", True)
 
 
@@ -102,7 +102,7 @@ def test_exchanged_names_are_told_from_an_edit() -> None:
     story.tell("created", "activated")
     first, second = story.files()
     found = decode_event(FOLDER, first, story.files()[second], names=story.files())
-    assert isinstance(found, Finding)
+    assert isinstance(found, Problem)
     assert found.code == "event_names_swapped"
 
 
@@ -218,7 +218,7 @@ def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
     assert (found.tool, f"{found.id}.json") == ("workpacket test!!", name)
     name, data = rewritten(event(), v=-2)
     without_way = decode_event(FOLDER, name, data, form=form)
-    assert isinstance(without_way, Finding)
+    assert isinstance(without_way, Problem)
     assert without_way.code == "event_malformed"
 
 

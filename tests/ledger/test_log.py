@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ledger.stories import PACKET, A, B, Story, files_of, rewritten
 from workpacket.ledger.log import Log, read_log
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 
 
 def codes(log: Log) -> list[str]:
     return sorted(finding.code for finding in log.findings)
 
 
-def only(log: Log) -> Finding:
+def only(log: Log) -> Problem:
     (finding,) = log.findings
     return finding
 

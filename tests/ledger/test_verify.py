@@ -18,9 +18,9 @@ from workpacket.ledger.log import Log, NewLogEvent
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.plan import digest
+from workpacket.problem import Problem
 
 OTHER = "WP-2-Stove-v1"
 
@@ -62,7 +62,7 @@ def rows(happening: NewLogEvent) -> list[Any]:
     return listed
 
 
-def codes(findings: list[Finding]) -> list[str]:
+def codes(findings: list[Problem]) -> list[str]:
     return [finding.code for finding in findings]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from approving.deciding import digest_of, drafted, revocation, written
 from lifecycle.governed import Governed
 from shell.agents import make_key_file
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 from workpacket.approvals.envelope import write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
 from workpacket.shell.approvals.decisions import StatementDraft
-from workpacket.shell.keys.own_key import find_key, sign, signers_line
+from workpacket.shell.keys import find_key, sign, signers_line
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 REFINEMENT = f".GOV/refinements/{NAME}.md"

@@ -17,8 +17,8 @@ from workpacket.lifecycle.transitions import table_faults, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN, WAY, AddedLane
 from workpacket.model.layout import POLICY_PATH
-from workpacket.shell.base.policy import lifecycle_of
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.base import lifecycle_of
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.tree import find_documents
 

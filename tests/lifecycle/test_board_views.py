@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from approving.test_tutorial import environment_of
 from guided_tour.terminal import at_terminal
 from lifecycle.governed import Governed
+from shell.approvals.test_tutorial import environment_of
 
 NAME = "WP-1-Greeting-v1"
 

@@ -23,11 +23,10 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.plan import Plan
 from workpacket.report.catalogue import catalogue
-from workpacket.shell.transactions.journal import write_file
+from workpacket.shell.transactions.journal import open_workspace, write_file
 from workpacket.shell.transactions.recovery import finish_pending
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.transactions.transaction import Transaction
-from workpacket.shell.transactions.workspace import open_workspace
 
 NAME, NEXT = "WP-1-Greeting-v1", "WP-1-Greeting-v2"
 REPOSITORY = Repository(Path("work"), Path("git"), Path("git"))

@@ -180,6 +180,35 @@ def test_what_cannot_be_run_proves_nothing_and_is_not_recorded(at_work: Governed
     assert at_work.files() == before
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{outside}:1",
+        "../outside:1",
+        ".git/config:1",
+        "left-out.txt:1",
+        "link:1",
+        "linked.py:1",
+        "src/../src/greet.py:1",
+    ],
+)
+def test_a_place_that_is_not_in_the_commit_proves_nothing_of_it(at_work: Governed, place: str) -> None:
+    (at_work.root / ".git" / "info").mkdir(exist_ok=True)
+    (at_work.root / ".git" / "info" / "exclude").write_text("left-out.txt\nlink\n", "utf-8")
+    outside = at_work.root.parent / "outside"
+    for path in (outside, at_work.root / "left-out.txt"):
+        path.write_text("a line\n", "utf-8")
+    (at_work.root / "link").symlink_to(outside)
+    (at_work.root / "linked.py").symlink_to("src/greet.py")
+    at_work.commit("A link")
+    before = at_work.files()
+    result = submit(at_work, "1=touch .git/ran", f"1={place.format(outside=outside)}", only=True)
+    assert (result.status, result.codes) == (2, ["proof_not_run"])
+    assert "is not a file of the commit" in result.err
+    assert at_work.files() == before
+    assert not (at_work.root / ".git" / "ran").exists()
+
+
 def test_what_is_written_for_a_shell_is_refused_before_anything_is_run(at_work: Governed) -> None:
     result = submit(at_work, "1=touch ran", "2=echo Eve | python3 src/greet.py")
     assert (result.status, result.codes) == (2, ["proof_needs_shell"])
@@ -349,6 +378,14 @@ def test_a_file_that_git_was_told_not_to_look_at_is_not_taken_for_the_committed_
     at_work.write("src/greet.py", "pass\n")
     result = submit(at_work, "1=true", "2=true")
     assert (result.status, result.codes) == (3, ["proof_tree_differs"])
+    assert "src/greet.py" in result.err
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_proof_that_tells_git_not_to_look_at_its_change_is_refused(at_work: Governed, flag: str) -> None:
+    command = f"sh -c 'git update-index {flag} src/greet.py; echo pass > src/greet.py'"
+    result = submit(at_work, f"1={command}", "2=python3 src/greet.py")
+    assert (result.status, result.codes) == (3, ["proof_changed_tree"])
     assert "src/greet.py" in result.err
 
 

@@ -303,7 +303,7 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as left alone for a while, however new they are."""
-    monkeypatch.setattr("workpacket.cli.cached_output.RACY_NS", -(10**12))
+    monkeypatch.setattr("workpacket.shell.cache.RACY_NS", -(10**12))
 
 
 def test_the_board_does_not_remember_which_process_was_at_work(
@@ -519,6 +519,7 @@ def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(gov
     assert ends(governed)[1] == [f"{RUN}: by the log of {NAME} it ended with 2 events, and the store has 1"]
 
 
+@pytest.mark.on_disk
 def test_a_run_that_went_on_or_was_removed_ended_as_the_log_says(governed: Governed) -> None:
     in_progress(governed)
     assert governed("run", "stop", start(governed), "--reason", "needs_confirmation").status == 15

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from lifecycle.governed import Governed
-from workpacket.cli import cached_output, read_only
+from workpacket.cli import read_only
 from workpacket.git.repository import find_repository
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.shell import cache as cache_module
 from workpacket.shell.checking import repository as checking
 
 NAMES = tuple(f"WP-1-P{number}-v1" for number in range(4))
@@ -102,7 +103,7 @@ def _cold(governed: Governed, *words: str) -> str:
 def test_what_is_shown_again_is_never_stale(
     governed: Governed, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    for module in (cached_output, checking):
+    for module in (cache_module, checking):
         monkeypatch.setattr(module, "RACY_NS", AT_REST_NS)
     monkeypatch.setattr(read_only, "MANY", 0)
     _begin(governed)

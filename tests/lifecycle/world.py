@@ -16,11 +16,11 @@ from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import AddedLane, LaneTable
 from workpacket.model.layout import BOARD_PATH, LOG_FOLDER, PACKETS, REGISTRY_PATH
 from workpacket.model.plan import FileSeen, FolderSeen, Moment, digest
+from workpacket.problem import Problem
 from workpacket.text.source import Source
 
 WITHOUT_LANES = LifecyclePolicy()
@@ -175,5 +175,5 @@ def of_the_log(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if path.startswith(LOG_FOLDER)]
 
 
-def errors(findings: Iterable[Finding]) -> list[Finding]:
+def errors(findings: Iterable[Problem]) -> list[Problem]:
     return [finding for finding in findings if finding.severity == "error"]

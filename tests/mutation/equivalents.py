@@ -47,18 +47,18 @@ EQUIVALENT = (
     Equivalent(
         "approvals/keys.py",
         "PublicKey.fingerprint",
-        "return 'SHA256:' + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip('=')",
-        "return 'SHA256:' + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip('=x')",
+        "return 'SHA256:' + encode_base64(hashlib.sha256(self.blob).digest()).rstrip('=')",
+        "return 'SHA256:' + encode_base64(hashlib.sha256(self.blob).digest()).rstrip('=x')",
         "the last letter of 32 bytes in base64 stands for four bits, and x is none of the sixteen",
     ),
     Equivalent(
-        "approvals/words.py",
+        "approvals/encodings.py",
         "",
         "_CONSONANTS = 'bdfghjklmnprstvz'",
         "_CONSONANTS = 'bdfghjklmnprstvzx'",
         "four bits reach no seventeenth letter",
     ),
-    Equivalent("approvals/words.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
+    Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from workpacket.model.findings import Confidence, Edit, Finding, Fix
-from workpacket.model.reasons import Reason, Registry, Severity
+from workpacket.model.reasons import Reason, Registry
+from workpacket.problem import Confidence, Edit, Fix, Location, Problem, Severity
 from workpacket.report.outcome import CheckOutcome, SourceLine, no_source
 
 STUB = ".GOV/task_packets/stubs/WP-1-Sync-v1.md"
@@ -62,9 +62,14 @@ def finding(
     fix: Fix | None = None,
     end_line: int = 0,
     end_column: int = 0,
-) -> Finding:
-    return Finding(
-        code, severity, path, line, column, message, hint, fix, "certain", end_line=end_line, end_column=end_column
+) -> Problem:
+    return Problem(
+        code,
+        message,
+        Location(path, line, column, end_line=end_line, end_column=end_column),
+        hint,
+        fix=fix,
+        severity=severity,
     )
 
 
@@ -73,7 +78,7 @@ def fix(*edits: Edit, safe: bool = True, title: str = "") -> Fix:
 
 
 def outcome(
-    *findings: Finding,
+    *findings: Problem,
     files: Mapping[str, str] | None = None,
     lines: Mapping[tuple[str, int], str] | None = None,
     notes: tuple[str, ...] = (),
@@ -104,18 +109,14 @@ edits = st.builds(
 fixes = st.builds(Fix, st.lists(edits, max_size=2).map(tuple), safe=st.booleans(), title=texts)
 numbers = st.integers(0, 60)
 findings = st.builds(
-    Finding,
+    Problem,
     code=st.sampled_from([*REASONS, "unheard_of"]),
     severity=severities,
-    path=texts,
-    line=numbers,
-    column=numbers,
+    location=st.builds(Location, texts, *[numbers] * 4),
     message=texts,
     hint=texts,
     fix=st.none() | fixes,
     confidence=confidences,
-    end_line=numbers,
-    end_column=numbers,
 )
 
 

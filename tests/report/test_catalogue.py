@@ -15,7 +15,7 @@ MODULES = [module.name for module in pkgutil.iter_modules(reason_tables.__path__
 
 
 def test_the_tables_of_this_layer_are_there() -> None:
-    assert {"usage", "environment", "internal"} <= set(MODULES)
+    assert {"command", "gate", "integrity"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

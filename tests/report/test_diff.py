@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.report.diff import NO_NEWLINE, render_diff
 from workpacket.report.escape import hidden
 from workpacket.report.terminal import Style

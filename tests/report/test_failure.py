@@ -7,7 +7,7 @@ from hypothesis import given
 from report.samples import texts
 from workpacket.errors import WorkpacketError
 from workpacket.report.escape import hidden
-from workpacket.report.terminal import Style, failure_finding, render_failure
+from workpacket.report.terminal import Style, render_failure
 
 
 def test_a_failure_names_file_fault_code_and_help() -> None:
@@ -22,7 +22,7 @@ def test_without_path_and_hint_it_is_one_line() -> None:
 
 
 def test_a_failure_is_a_finding_too() -> None:
-    found = failure_finding(WorkpacketError("tool_missing", "git is not installed", hint="install git"))
+    found = WorkpacketError("tool_missing", "git is not installed", hint="install git").problem
     assert (found.code, found.severity, found.path, found.line) == ("tool_missing", "error", "", 0)
     assert (found.message, found.hint) == ("git is not installed", "install git")
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 
 from report.samples import STUB, finding, outcome, outcomes
-from workpacket.model.reasons import Severity
+from workpacket.problem import Severity
 from workpacket.report.ci import ANNOTATIONS_PER_LEVEL, render_github
 from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome

@@ -6,8 +6,7 @@ import pytest
 
 from report.samples import PACKET, REASONS, STUB, finding, fix, outcome
 from workpacket.model import exits
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import Severity
+from workpacket.problem import Problem, Severity
 from workpacket.report.outcome import by_file, by_gravity, exit_status
 
 WARNING = finding("stale_cell", "warning")
@@ -29,7 +28,7 @@ ERROR = finding()
     ],
 )
 def test_the_exit_status_is_that_of_the_gravest_failing_finding(
-    findings: tuple[Finding, ...], fail_on: Severity, status: int
+    findings: tuple[Problem, ...], fail_on: Severity, status: int
 ) -> None:
     assert exit_status(outcome(*findings, fail_on=fail_on), REASONS) == status
 

@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from report.samples import PACKET, REASONS, STUB, finding, fix, outcome, outcomes
 from workpacket.model import exits
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.report.outcome import CheckOutcome
 from workpacket.report.sarif import FINGERPRINT, ROOT, relative_uri, render_sarif
 

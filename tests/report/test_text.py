@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.samples import PACKET, STUB, finding, fix, outcome, outcomes
-from workpacket.model.reasons import Severity
+from workpacket.problem import Severity
 from workpacket.report.escape import hidden
 from workpacket.report.outcome import CheckOutcome
 from workpacket.report.terminal import NARROWEST, Style, text_width

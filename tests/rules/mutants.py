@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rules.planted_repairs import BASES, PLANTED, lines_of
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings
@@ -197,7 +197,7 @@ def assert_nothing_is_lost(kind: str, source: Source, *, unsafe: bool) -> bool:
 _RENAMED = {"old_heading", "board_heading_spelling", "field_syntax", "board_entry_form", "board_token_missing"}
 
 
-def assert_only_named_lines_change(before: Source, after: Source, made: tuple[Finding, ...]) -> None:
+def assert_only_named_lines_change(before: Source, after: Source, made: tuple[Problem, ...]) -> None:
     old, new = lines_of(before.text), lines_of(after.text)
     lost, gained = old - new, new - old
     named: Counter[str] = Counter()
@@ -211,12 +211,12 @@ def assert_only_named_lines_change(before: Source, after: Source, made: tuple[Fi
         assert [word for word in missing if word not in said] == [], "a word is lost that no finding shows"
 
 
-def touched_by(source: Source, finding: Finding) -> Iterator[int]:
+def touched_by(source: Source, finding: Problem) -> Iterator[int]:
     for edit in finding.fix.edits if finding.fix is not None else ():
         there = source.text[max(edit.start, 0) : edit.end]
         if edit.text.strip() or there.strip() or (there and not set(there) & set("\r\n")):
             line = source.line_and_column(edit.start)[0]
-            assert finding.line <= line <= max(finding.end_line, finding.line)
+            assert finding.line <= line <= max(finding.location.end_line, finding.line)
             yield line
 
 
@@ -241,12 +241,12 @@ def assert_upgrade_loses_nothing(source: Source) -> bool:
     return True
 
 
-def found_in(kind: str, source: Source) -> tuple[Finding, ...]:
+def found_in(kind: str, source: Source) -> tuple[Problem, ...]:
     return _found(source.path, kind, source.encode())
 
 
 @lru_cache(maxsize=8)  # the safe repairs of a mutant and all of them begin alike
-def _found(path: str, kind: str, data: bytes) -> tuple[Finding, ...]:
+def _found(path: str, kind: str, data: bytes) -> tuple[Problem, ...]:
     return tuple(load_findings(path, examine_bytes(path, kind, data).findings))
 
 

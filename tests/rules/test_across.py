@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from workpacket.documents.places import kind_of
 from workpacket.documents.reading import read_document
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LANES, SECTIONS
+from workpacket.problem import Problem
 from workpacket.rules.engine import across
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.work_index import IdSuggestions
+from workpacket.rules.repository import IdSuggestions, RepositorySummaries
 from workpacket.text.source import Source
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -33,7 +32,7 @@ def repository_of(files: Mapping[str, str]) -> RepositorySummaries:
     return RepositorySummaries(summaries)
 
 
-def findings_of(files: Mapping[str, str]) -> list[Finding]:
+def findings_of(files: Mapping[str, str]) -> list[Problem]:
     return list(across(repository_of(files)))
 
 
@@ -88,7 +87,7 @@ def test_packets_are_compared_without_parsing_their_ids(monkeypatch: pytest.Monk
     assert parsed == []
 
 
-def circle_of(length: int) -> list[Finding]:
+def circle_of(length: int) -> list[Problem]:
     files = {}
     for number in range(length):
         name, after = f"WP-1-C{number:03}-v1", f"WP-1-C{(number + 1) % length:03}-v1"

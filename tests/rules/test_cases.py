@@ -13,11 +13,11 @@ import pytest
 from git.scratch import bare_bones
 from rules.archive import Case, read_case
 from workpacket.cli.fixing import fix_files
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.by_kind import all_rules
 from workpacket.rules.settings import CheckSettings
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents
 
@@ -27,7 +27,7 @@ GOOD = sorted(CASES.glob("*/good*.txt"))
 CODES = [rule.code() for rule in all_rules()]
 
 
-def findings_of(root: Path) -> list[Finding]:
+def findings_of(root: Path) -> list[Problem]:
     files = find_documents(str(root))
     return check(
         str(root),
@@ -83,7 +83,7 @@ def test_repairing_twice_is_repairing_once(path: Path, tmp_path: Path) -> None:
             assert repairable(findings_of(root), unsafe) == []
 
 
-def repairable(findings: list[Finding], unsafe: bool) -> list[Finding]:
+def repairable(findings: list[Problem], unsafe: bool) -> list[Problem]:
     return [finding for finding in findings if finding.fix is not None and (finding.fix.safe or unsafe)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rules.canonical import CANONICAL
 from workpacket.cli.fixing import repaired
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.checking.examining import examine_bytes, load_findings
@@ -21,7 +21,7 @@ REASONS = catalogue()
 
 
 @lru_cache(maxsize=4)
-def findings_in(kind: str, data: bytes, profile: Profile = "adopt") -> list[Finding]:
+def findings_in(kind: str, data: bytes, profile: Profile = "adopt") -> list[Problem]:
     path = CANONICAL[kind][0]
     found = load_findings(path, examine_bytes(path, kind, data).findings)
     return grade(found, REASONS, CheckSettings(profile=profile))[0]

@@ -9,8 +9,8 @@ import pytest
 from rules.archive import read_case
 from rules.canonical import CANONICAL
 from rules.test_cases import BAD
-from workpacket.documents.evidence import evidence_blocks
 from workpacket.documents.places import kind_of
+from workpacket.documents.work import evidence_blocks
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 

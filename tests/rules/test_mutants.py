@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from corpus.real_files import lay_out
+from corpora.real.real_files import lay_out
 from rules.mutants import ROOT, try_mutants
 
 PER_EXAMPLE = 1  # of the 20 examples of the fast tests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.commands import STUB, STUB_PATH
 from workpacket.cli.fixing import repaired
-from workpacket.model.findings import Edit, Finding, Fix
+from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import only_touched_changed, repair
 from workpacket.shell.checking.examining import examine_bytes, load_findings
@@ -14,11 +14,9 @@ REASONS = catalogue()
 SOURCE = Source(STUB_PATH, STUB)
 
 
-def finding(*edits: Edit, safe: bool = True) -> Finding:
+def finding(*edits: Edit, safe: bool = True) -> Problem:
     lines = sorted(SOURCE.line_and_column(edit.start)[0] for edit in edits)
-    return Finding(
-        "some_code", "error", STUB_PATH, lines[0], 1, "a message", "", Fix(edits, safe), "certain", lines[-1]
-    )
+    return Problem("some_code", "a message", Location(STUB_PATH, lines[0], 1, end_line=lines[-1]), fix=Fix(edits, safe))
 
 
 def edit(old: str, new: str) -> Edit:
@@ -51,7 +49,7 @@ def test_of_two_fixes_that_overlap_the_first_is_made() -> None:
 
 
 def test_nothing_to_fix_gives_back_the_same_source() -> None:
-    assert repair(SOURCE, "stub", [Finding("x", "error", STUB_PATH, 1, 1, "m")], unsafe=True).source is SOURCE
+    assert repair(SOURCE, "stub", [Problem("x", "m", Location(STUB_PATH, 1, 1))], unsafe=True).source is SOURCE
 
 
 def test_a_document_that_can_no_longer_be_read_was_changed_too_much() -> None:

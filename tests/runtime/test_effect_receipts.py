@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
 from typing import Any, get_args
+from uuid import UUID
 
 import pytest
 
 from runtime.worlds import World
 from workpacket.model.canonical import Json
 from workpacket.runtime import NotDone, Run, RunBlocked
-from workpacket.runtime.attempts.effects import KEYED, Recovery
+from workpacket.runtime.attempts.effects import KEYED, EffectOptions, Recovery
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import EffectKeyReused, ReceiptRedacted, ReceiptUnkept, RedactionFailed
 from workpacket.runtime.records.jcs import jcs_hash
@@ -90,8 +96,8 @@ def begun(world: World, how: str) -> None:
 
 
 def plan_of(world: World, run: Run) -> Any:
-    none = (None, None)
-    return run._session.effect_plan("pay", (("100 EUR",), {}), ("k", "manual", ""), run._options, none)
+    how = EffectOptions(key="k", recovery="manual", target="", probe=None, compensate=None)
+    return run._session.effect_plan("pay", str, ("100 EUR",), {}, run._options, how)
 
 
 @pytest.mark.parametrize("how", ["intended", "started", "succeeded"])
@@ -180,6 +186,98 @@ def test_arguments_without_a_hash_are_not_compared(world: World) -> None:
         with pytest.raises(EffectKeyReused):
             run.effect("pay", lambda _, what: world.note(what), object(), "b", key="k")
     assert world.calls == ["a"]
+
+
+@dataclass(frozen=True)
+class Money:
+    amount: Decimal
+    currency: str
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+# Plain values that are not JSON: two that differ, of each kind.
+PLAIN_VALUES: list[tuple[Any, Any]] = [
+    (Decimal(100), Decimal(200)),
+    (Fraction(1, 3), Fraction(2, 3)),
+    (10**20, 10**20 + 1),
+    (float("nan"), float("inf")),
+    (1j, 2j),
+    (b"ann", b"bob"),
+    (bytearray(b"ann"), b"ann"),
+    ("\udc80", "\udc81"),
+    ("\udc80", "\\udc80"),
+    (date(2026, 1, 1), date(2026, 1, 2)),
+    (time(1), time(2)),
+    (datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)),
+    (timedelta(1), timedelta(2)),
+    (UUID(int=1), UUID(int=2)),
+    (PurePosixPath("a"), PurePosixPath("b")),
+    (Colour.RED, Colour.BLUE),
+    ((1, 2), (1, 3)),
+    ((1, 2), {1, 2}),
+    ({"ann", "bob"}, {"ann", "eve"}),
+    (frozenset({(1, 2)}), frozenset({(1, 3)})),
+    ({1: "ann"}, {1: "bob"}),
+    ({1: "ann"}, {"1": "ann"}),
+    (Money(Decimal(1), "EUR"), Money(Decimal(2), "EUR")),
+    ({"to": "ann", "sum": [Decimal(1)]}, {"to": "ann", "sum": [Decimal(2)]}),
+    ({"to": "ann", "client": object()}, {"to": "eve", "client": object()}),
+    (Decimal(100), 100),
+    (Decimal(100), object()),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PLAIN_VALUES, ids=repr)
+def test_plain_values_that_are_not_json_are_compared(first: Any, second: Any) -> None:
+    world = World()
+
+    def pay_again(run: Run) -> None:
+        assert run.effect("pay", lambda _: world.note("paid"), deepcopy(first), key="k") == "paid"
+        run.effect("pay", lambda _: world.note("paid"), second, key="k")
+
+    with world.crashing(world.runtime.run("mail")) as run:
+        run.effect("pay", lambda _: world.note("paid"), first, key="k")
+        world.crash()
+    with pytest.raises(EffectKeyReused), world.runtime.run("mail") as run:
+        pay_again(run)
+    assert world.calls == ["paid"]
+
+
+@pytest.mark.parametrize(("first", "second"), PLAIN_VALUES, ids=repr)
+def test_a_yes_to_one_of_them_is_no_yes_to_another(first: Any, second: Any) -> None:
+    world = World()
+
+    def asked(value: Any) -> RunBlocked:
+        with pytest.raises(RunBlocked) as caught, world.runtime.run("mail") as run:
+            run.effect("pay", lambda _: world.note("paid"), value, key="k", confirm=True)
+        return caught.value
+
+    refusal = asked(first)
+    world.runtime.confirm(RUN, str(refusal.details["subject"]), yes=True)
+    assert asked(second).details["arguments"] != refusal.details["arguments"]
+    with world.runtime.run("mail") as run:
+        run.effect("pay", lambda _: world.note("paid"), first, key="k", confirm=True)
+    assert world.calls == ["paid"]
+
+
+def test_an_argument_that_was_recorded_as_opaque_is_not_compared(world: World) -> None:
+    """So was a Decimal before it had a hash; the effect of then is known by its key all the same."""
+    with world.crashing(world.runtime.run("mail")) as run:
+        args_hash = KEYED + jcs_hash("k")
+        data: dict[str, Json] = {"effect": jcs_hash([run.id, args_hash]), "step": "pay", "kind": "manual",
+                                 "target": "pay", "args_hash": args_hash, "args": {}, "opaque": ["0"]}  # fmt: skip
+        recorder = run._session.recorder
+        recorder.record(RecordDraft("effect.started", data | {"attempt": 1}))
+        recorder.record(RecordDraft("effect.succeeded", data | {"result_hash": jcs_hash("paid")}, b'"paid"'))
+        world.crash()
+    with world.runtime.run("mail") as run:
+        assert run.effect("pay", world.note, Decimal(100), key="k") == "paid"
+        with pytest.raises(EffectKeyReused):
+            run.effect("pay", world.note, "text", key="k")
 
 
 def test_targets_that_are_stored_without_their_secrets_are_told_apart(world: World) -> None:

@@ -16,7 +16,7 @@ from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
-FOLDER = Path(__file__).parents[1] / "histories"
+FOLDER = Path(__file__).parents[1] / "corpora" / "histories"
 NEWEST = max(FOLDER.iterdir(), key=lambda folder: int(folder.name))
 RECORDED = sorted(FOLDER.glob("*/*.jsonl"))
 

@@ -13,9 +13,9 @@ from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.events import Actor
 from workpacket.model.plan import FileChange, Plan, digest
 from workpacket.shell.held import Held
+from workpacket.shell.transactions.journal import open_workspace
 from workpacket.shell.transactions.recovery import finish_pending
 from workpacket.shell.transactions.transaction import Transaction
-from workpacket.shell.transactions.workspace import open_workspace
 
 REPOSITORY: Final = Repository(Path("work"), Path("git"), Path("git"))
 # A simulated disk has no index.

@@ -9,11 +9,18 @@ import pytest
 
 from shell.agents import add_to_agent, make_key_file, running_agent
 from workpacket.approvals.keys import read_key_fields
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import read_signature, unarmor
 from workpacket.errors import WorkpacketError
-from workpacket.shell.keys.key_doctor import LADDER, TRIAL_NAMESPACE, Diagnosis, examine, private_keys
-from workpacket.shell.keys.own_key import find_ssh_keygen, run_openssh
+from workpacket.problem import Problem
+from workpacket.shell.keys import (
+    LADDER,
+    TRIAL_NAMESPACE,
+    Diagnosis,
+    examine,
+    find_ssh_keygen,
+    private_keys,
+    run_openssh,
+)
 
 YES = "an agent on this account could approve: YES"
 NO = "an agent on this account could approve: NO"
@@ -147,5 +154,5 @@ def test_what_a_trial_signs_opens_no_gate(home: Path) -> None:
     signature = unarmor(output.decode())
     assert isinstance(signature, bytes)
     refusal = read_signature(signature)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Problem)
     assert refusal.code == "namespace_wrong"

@@ -11,8 +11,8 @@ from shell.agents import add_to_agent, make_key_file, running_agent
 from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
 from workpacket.errors import WorkpacketError
-from workpacket.model.reason_tables.signing import REASONS
-from workpacket.shell.keys.own_key import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
+from workpacket.model.reason_tables.approval import SIGNING
+from workpacket.shell.keys import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MESSAGE = b"what is signed\0\xff"
@@ -109,4 +109,4 @@ def test_a_program_that_waits_is_stopped() -> None:
 
 
 def test_every_code_is_explained() -> None:
-    assert {reason.code for reason in REASONS} == {"ssh_keygen_missing", "signing_failed", "signing_key_unfit"}
+    assert {reason.code for reason in SIGNING} == {"ssh_keygen_missing", "signing_failed", "signing_key_unfit"}

@@ -10,7 +10,7 @@ from referencing import Registry
 
 from text.schema_files import loaded, reading
 from text.schema_strategies import for_python
-from workpacket.model.reason_tables.document import REASONS
+from workpacket.model.reason_tables.document import FIELDS
 from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.draft07 import twin
 from workpacket.text.node import Plain
@@ -18,7 +18,7 @@ from workpacket.text.schema_loading import UnusableSchema
 from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations
 
-CODES = {reason.code for reason in REASONS}
+CODES = {reason.code for reason in FIELDS}
 
 
 def assert_one_verdict(schema: Any, value: Plain) -> None:
@@ -40,7 +40,7 @@ def assert_told_well(schema: Any, value: Plain) -> None:
     assert told == violations(ready, value)
     for violation in told:
         node: Any = value
-        for step in violation.path:
+        for step in violation.location.keys:
             node = node[step]
         assert violation.code in CODES
         assert 0 < len(violation.message) < 1_000

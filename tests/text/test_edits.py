@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.edits import DROP_BOM, OverlappingEdits, apply_edits, compatible
 from workpacket.text.source import Source
 

@@ -6,24 +6,25 @@ import pytest
 
 from text.hostile_markdown import hostile_texts
 from text.markdown_documents import everything
-from workpacket.model.reason_tables.markdown import REASONS
+from workpacket.model.reason_tables.document import MARKDOWN
+from workpacket.problem import Problem
 from workpacket.text.blocks import MAX_LINES, walk
 from workpacket.text.markdown import parse_blocks, read_blocks
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 SMALL = hostile_texts(2_500)
 
 
-def refusal(text: str, *, most_bytes: int = 1_000_000, most_nodes: int = 100) -> Fault:
+def refusal(text: str, *, most_bytes: int = 1_000_000, most_nodes: int = 100) -> Problem:
     source = Source("file.md", text)
     read = read_blocks(source, most_bytes=most_bytes, most_nodes=most_nodes)
     parsed = parse_blocks(source, most_bytes=most_bytes, most_nodes=most_nodes)
-    assert isinstance(read, Fault)
+    assert isinstance(read, Problem)
     assert read == parsed
     return read
 
 
-def line_of(fault: Fault, text: str) -> int:
+def line_of(fault: Problem, text: str) -> int:
     return Source("file.md", text).line_and_column(fault.start)[0]
 
 
@@ -86,10 +87,10 @@ def test_a_hostile_text_is_read_or_refused_alike_whichever_way(name: str) -> Non
     parsed = parse_blocks(source, most_nodes=500)
     read = read_blocks(source, most_nodes=500)
 
-    if isinstance(parsed, Fault):
-        assert parsed.code in {reason.code for reason in REASONS}
+    if isinstance(parsed, Problem):
+        assert parsed.code in {reason.code for reason in MARKDOWN}
         assert 0 <= parsed.start <= parsed.end <= len(source.text)
-        assert isinstance(read, Fault) or parsed.code == "markdown_too_costly"
+        assert isinstance(read, Problem) or parsed.code == "markdown_too_costly"
     else:
         assert isinstance(read, list)
         assert everything(read) == everything(parsed)
@@ -108,5 +109,5 @@ def test_what_a_parser_would_choke_on_is_refused(name: str, code: str) -> None:
     text = hostile_texts(350_000)[name]
     fault = parse_blocks(Source("file.md", text), most_nodes=2_000)
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, Problem)
     assert fault.code == code

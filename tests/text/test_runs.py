@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.model.findings import Edit, Fix
+from workpacket.problem import Edit, Fix
 from workpacket.text.edits import NotTogether, Replacement, Run, fix_of
 
 TEXT = "- A: one\n  two\n\n\n- B: three\r\n"

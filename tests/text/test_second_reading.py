@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.second_reading import not_carried_over, unexpected_change
 from workpacket.text.source import Source

@@ -23,10 +23,10 @@ from typing import Any, Final
 
 import pytest
 
-from approving.deciding import digest_of, drafted, revocation, written
 from guided_tour.terminal import at_terminal
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 from trust.stages import GATES, NO_WAIVER, PEOPLE, Stage, Stages, opened
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.sshsig import SshSignature, read_signature
@@ -35,7 +35,7 @@ from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.canonical import canonical_bytes
 from workpacket.model.events import Actor, ChangedFile
 from workpacket.model.plan import digest
-from workpacket.shell.keys.own_key import sign
+from workpacket.shell.keys import sign
 
 LANDINGS: Final = ("merge", "squash", "rebase")
 SHORT: Final = {

@@ -1,16 +1,42 @@
 """The few exceptions of the package.
 
-A fault *in a document* is never an exception: it is a `Finding` value, because the reader wants all of them at once.
-What is raised here ends the command: it could not do what was asked, and the code says which exit status that is.
+What is wrong *in a document* is never an exception: it is a `Problem` value, because the reader wants all of them at
+once. What is raised here ends the command: it could not do what was asked, and the code says which exit status that is.
 """
+
+from __future__ import annotations
+
+from workpacket.problem import NOWHERE, Location, Problem
 
 
 class WorkpacketError(Exception):
-    """A command cannot go on. `code` is a reason code of the catalogue, from which the exit status follows."""
+    """A command cannot go on. `code` is a reason code of the catalogue, from which the exit status follows.
+
+    It carries one `problem`, and is made from one (`raise WorkpacketError.of(problem)`) or from its parts.
+    """
 
     def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
-        self.path = path
+        self.problem = Problem(code, message, Location(path) if path else NOWHERE, hint)
+
+    @classmethod
+    def of(cls, problem: Problem) -> WorkpacketError:
+        error = WorkpacketError(problem.code, problem.message)
+        error.problem = problem
+        return error
+
+    @property
+    def code(self) -> str:
+        return self.problem.code
+
+    @property
+    def message(self) -> str:
+        return self.problem.message
+
+    @property
+    def hint(self) -> str:
+        return self.problem.hint
+
+    @property
+    def path(self) -> str:
+        return self.problem.path

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workpacket.documents.lockfiles.comparison import FileVerdict, Leave, State, Unreadable, compare, judge
+from workpacket.documents.lockfiles.comparison import FileVerdict, Leave, State, compare, judge
+from workpacket.problem import Problem
 
 FILES = Path(__file__).parent / "files"
 
@@ -22,7 +23,7 @@ def state(label: str, texts: Texts) -> State:
     return State(label, {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()})
 
 
-def compared(before: Texts, after: Texts, *allow: str) -> tuple[dict[str, FileVerdict], tuple[Unreadable, ...]]:
+def compared(before: Texts, after: Texts, *allow: str) -> tuple[dict[str, FileVerdict], tuple[Problem, ...]]:
     """The verdict on each file that changed, and what could not be read."""
     files, unreadable = compare(state("before", before), state("after", after))
     return {verdict.file.path: verdict for verdict in judge(files, Leave(allow))}, unreadable

@@ -265,7 +265,8 @@ def test_what_cannot_be_read_is_refused_with_its_place(path: str, text: str | by
     verdicts, unreadable = compared({}, {path: text}, "*")
     assert verdicts == {}
     (one,) = unreadable
-    assert (one.path, one.at) == (path, "after")
+    assert (one.path, one.code) == (path, "lockfile_malformed")
+    assert one.message.endswith(" (in after)")
     assert one.line >= 1
     # A base that cannot be read is no empty one.
     assert compared({path: text}, {path: ""}, "*")[0] == {}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from approving.conftest import beginning, story
+from shell.approvals.conftest import beginning, story
 
 __all__ = ["beginning", "story"]

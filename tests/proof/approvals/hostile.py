@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import NamedTuple
 
-from approving.story import ALICE, POLICY, WP, Story, codes, moment_in
 from shell.agents import make_key_file
+from shell.approvals.story import ALICE, POLICY, WP, Story, codes, moment_in
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.errors import WorkpacketError
 from workpacket.shell.approvals.facts import gate_verdict
-from workpacket.shell.keys.own_key import find_key, sign, signers_line
+from workpacket.shell.keys import find_key, sign, signers_line
 from workpacket.value import replace
 
 POLICY_FILE, SIGNERS = ".GOV/policy/policy.toml", ".GOV/policy/allowed_signers"

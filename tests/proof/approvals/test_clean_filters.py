@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from approving.story import WP, Story
 from git.scratch import git
+from shell.approvals.story import WP, Story
 
 # What decides about approvals, and what tells of the state: neither may depend on what a filter makes of a file.
 DECIDING = (

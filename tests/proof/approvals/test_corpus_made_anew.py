@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attacks.case_files import complaint_about
-from attacks.generate import all_cases, generate
+from corpora.attacks.case_files import complaint_about
+from corpora.attacks.generate import all_cases, generate
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="the generator signs with ssh-keygen")

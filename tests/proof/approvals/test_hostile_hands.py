@@ -11,7 +11,6 @@ from datetime import timedelta
 
 import pytest
 
-from approving.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, codes, moment_in
 from git.scratch import git
 from proof.approvals.hostile import (
     ATTESTATIONS,
@@ -25,8 +24,9 @@ from proof.approvals.hostile import (
     sign_as_mallory,
 )
 from proof.share import share
-from workpacket.shell.approvals.events import FirstAuthors
+from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, codes, moment_in
 from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.approvals.uses import FirstAuthors
 
 LEGACY = POLICY.replace(
     "separation = []", 'separation = []\nlegacy_tokens = "accepted although anyone can type them"', 1
@@ -408,7 +408,7 @@ def test_a_path_that_looks_like_a_commit_settles_no_event(story: Story) -> None:
     git(story.root, "branch", "--force", "main", "work")
     story.write(event.path, held)
     with open_approvals(story.repository, "work", moment_in(timedelta(days=20))) as approvals:
-        assert approvals.settled(event) is None
+        assert not approvals.place(event).brought_by
         assert "approval_expired" in codes(approvals.verdict(WP, "activation", event))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from approving.story import Story
-from approving.test_remembered_verdicts import meddle
 from proof.share import share
+from shell.approvals.story import Story
+from shell.approvals.test_remembered_verdicts import meddle
 
 
 @pytest.mark.parametrize("seed", share(range(100, 196)))

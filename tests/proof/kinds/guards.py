@@ -58,7 +58,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("batch: un-done task", f"{_BATCH}a_task_that_is_no_longer_done_blocks_until_it_is_accepted",
           "bridges/batch_facts.py", "elif task in done and scope.statuses[task] not in SATISFIED:", "elif False:"),
     Guard("batch: cycle", f"{_BATCH}what_makes_a_plan_impossible_has_its_own_code[change0-batch_dependency_cycle]",
-          "documents/batch_scope.py", "elif other in depth:", "elif False:"),
+          "model/circles.py", "elif other in depth:", "elif False:"),
     Guard("batch: deadlock",
           f"{_BATCH}what_makes_a_plan_impossible_has_its_own_code[change1-batch_dependency_deadlock]",
           "documents/batch_scope.py", "if pending and not able and", "if False and"),

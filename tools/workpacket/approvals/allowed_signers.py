@@ -4,6 +4,11 @@ One literal principal a line; `namespaces=` compulsory and without patterns; bes
 `valid-before`, in UTC. One person may have several keys, one key never two persons, and two spellings of one name are
 refused, since a threshold counts persons. `ssh-keygen` reads every file that is accepted here in the same sense.
 One line that is not understood makes the whole file refused: half a list of signers is not the list that was approved.
+
+Keys that are trusted no more, whatever they signed and whenever: the list that `ssh-keygen -r` reads.
+
+Public keys, one a line. A binary key revocation list is refused: it would be skipped as unreadable, in the one file
+where skipping is fatal. A key too weak to approve may well stand here; only its blob matters.
 """
 
 from __future__ import annotations
@@ -12,14 +17,16 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from workpacket.approvals.encodings import decode_base64
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.refusal import Refusal, RefusalError
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.value import Value
 
-CODE = "signers_malformed"
+_MALFORMED_SIGNERS = "signers_malformed"
 
 _PATTERN_CHARACTERS = frozenset("*?!,")
 _LINE = lazy_pattern(
@@ -59,17 +66,17 @@ class Signers(Value):
     by_key: Mapping[bytes, Signer]
 
 
-def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers | tuple[Refusal, ...]:
+def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers | tuple[Problem, ...]:
     """The signers; or every fault in the file, and then no signer at all."""
     by_key: dict[bytes, Signer] = {}
     spellings: dict[str, Signer] = {}
-    faults: list[Refusal] = []
+    faults: list[Problem] = []
     for number, line in meaningful_lines(data):
         try:
             signer = _read_line(line, number)
             _require_distinct(signer, by_key, spellings)
-        except RefusalError as refused:
-            faults.append(refused.at(path, number))
+        except WorkpacketError as refused:
+            faults.append(refused.problem.at(path, number))
     return tuple(faults) or Signers(by_key)
 
 
@@ -83,20 +90,22 @@ def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
 def _read_line(line: str, number: int) -> Signer:
     match = _LINE.fullmatch(line)
     if match is None:
-        raise RefusalError(CODE, 'the line is not: principal namespaces="..." key-type base64-key')
+        raise WorkpacketError(_MALFORMED_SIGNERS, 'the line is not: principal namespaces="..." key-type base64-key')
     principal, options, kind, encoded = match.groups()
     if _PATTERN_CHARACTERS & set(principal):
-        raise RefusalError(
+        raise WorkpacketError(
             "principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally"
         )
     if not PRINCIPAL.fullmatch(principal):
-        raise RefusalError(CODE, f"{principal!r} is not a literal principal")
+        raise WorkpacketError(_MALFORMED_SIGNERS, f"{principal!r} is not a literal principal")
     values = _read_options(options)
     namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
     if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
-        raise RefusalError(CODE, "namespaces= holds something else than literal names")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= holds something else than literal names")
     if not namespaces:
-        raise RefusalError(CODE, "namespaces= is missing: without it the key would sign for everything")
+        raise WorkpacketError(
+            _MALFORMED_SIGNERS, "namespaces= is missing: without it the key would sign for everything"
+        )
     key = read_key_fields(kind, encoded)
     return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
 
@@ -107,13 +116,15 @@ def _read_options(text: str) -> dict[str, str]:
     while position < len(text):
         match = _OPTION.match(text, position)
         if match is None or match.group(1) not in _OPTIONS:
-            raise RefusalError(CODE, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value")
+            raise WorkpacketError(
+                _MALFORMED_SIGNERS, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value"
+            )
         if match.group(1) in values:
-            raise RefusalError(CODE, f"the option {match.group(1)} stands twice")
+            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} stands twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
-        raise RefusalError(CODE, "the options end with a comma")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "the options end with a comma")
     return values
 
 
@@ -122,21 +133,57 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
         return None
     match = _DATE.fullmatch(values[option])
     if match is None:
-        raise RefusalError(CODE, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time")
+        raise WorkpacketError(
+            _MALFORMED_SIGNERS, f"{option} is not YYYYMMDDZ or YYYYMMDDHHMM[SS]Z; without Z it would be local time"
+        )
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise RefusalError(CODE, f"{option} names a day or an hour that does not exist") from None
+        raise WorkpacketError(_MALFORMED_SIGNERS, f"{option} names a day or an hour that does not exist") from None
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
     """Takes the signer into both tables."""
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
-        raise RefusalError(
+        raise WorkpacketError(
             "key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line"
         )
     namesake = spellings.setdefault(signer.principal.casefold(), signer)
     if namesake.principal != signer.principal:
-        raise RefusalError("principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}")
+        raise WorkpacketError(
+            "principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}"
+        )
+
+
+_MALFORMED_REVOCATIONS = "revoked_keys_malformed"
+
+
+def read_revoked_keys(data: bytes, path: str = "revoked_keys") -> frozenset[bytes] | tuple[Problem, ...]:
+    """The blobs of the revoked keys; or every fault in the file."""
+    blobs: set[bytes] = set()
+    faults: list[Problem] = []
+    for number, line in meaningful_lines(data):
+        fields = line.split()
+        blob = _blob(fields)
+        if blob is None:
+            faults.append(
+                Problem(
+                    _MALFORMED_REVOCATIONS, "the line is not a public key: key-type base64-key", Location(path, number)
+                )
+            )
+        else:
+            blobs.add(blob)
+    return tuple(faults) or frozenset(blobs)
+
+
+def _blob(fields: list[str]) -> bytes | None:
+    if len(fields) < 2:
+        return None
+    try:
+        blob = decode_base64(fields[1])
+    except ValueError:
+        return None
+    kind = fields[0].encode()
+    return blob if blob.startswith(len(kind).to_bytes(4, "big") + kind) else None

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Final
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.instants import CLOCK_SKEW
-from workpacket.approvals.policy_files import Trusted
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.encodings import CLOCK_SKEW
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, SshSignature, check_signature, read_signature, unarmor
 from workpacket.ledger.checkpoints import Vouching
+from workpacket.problem import Problem
 
 ROLE: Final = "ci"
 
@@ -24,12 +24,12 @@ _OUT_OF_TIME = "log_checkpoint_out_of_time"
 
 
 def judge_signature(
-    message: bytes, armored: bytes, trusted: Trusted | tuple[Refusal, ...], told: datetime | None, judged: datetime
+    message: bytes, armored: bytes, trusted: Trusted | tuple[Problem, ...], told: datetime | None, judged: datetime
 ) -> Vouching:
     """What the signature comes to. `told` is when the checkpoint says it was made, `judged` when it came to the base,
     or now as long as it is not there."""
     signature = read_checkpoint_signature(message, armored)
-    if isinstance(signature, Refusal):
+    if isinstance(signature, Problem):
         return Vouching(fault=_INVALID, message=signature.message, broken=True)
     key = signature.key.fingerprint
     if not isinstance(trusted, Trusted):
@@ -61,12 +61,12 @@ def _objection(
     return None
 
 
-def read_checkpoint_signature(message: bytes, armored: bytes) -> SshSignature | Refusal:
+def read_checkpoint_signature(message: bytes, armored: bytes) -> SshSignature | Problem:
     """The signature, if it is one over these bytes and for this purpose."""
     blob = unarmor(armored.decode("ascii", "replace"))
-    if isinstance(blob, Refusal):
+    if isinstance(blob, Problem):
         return blob
     signature = read_signature(blob, CHECKPOINT_NAMESPACE)
-    if isinstance(signature, Refusal):
+    if isinstance(signature, Problem):
         return signature
     return check_signature(signature, message) or signature

@@ -18,11 +18,10 @@ from typing import Literal
 
 from workpacket.approvals.facts import GateFacts, LegacyUse
 from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
-from workpacket.approvals.policy import OPERATOR, GatePolicy
-from workpacket.approvals.policy_files import Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.policy import OPERATOR, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
 from workpacket.model.wording import counted
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 Assurance = Literal["none", "legacy", "signed"]
@@ -44,7 +43,7 @@ class Verdict(Value):
     gate: str
     assurance: Assurance
     voices: tuple[Voice, ...]
-    unmet: tuple[Refusal, ...]
+    unmet: tuple[Problem, ...]
     judged: tuple[Judged, ...] = ()
 
     @property
@@ -59,7 +58,7 @@ def decide(facts: GateFacts) -> Verdict:
         return Verdict(facts.gate, "none", (), trusted)
     gate = trusted.policy.gates.get(facts.gate)
     if gate is None:
-        unknown = Refusal("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
+        unknown = Problem("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))
     files = sorted(facts.envelopes, key=lambda file: file.name)
     judged = [judge_envelope(file, facts, gate, trusted) for file in files]
@@ -100,7 +99,7 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
         by = revocation.statement.approver
         entitled = by == approver or any(trusted.policy.holds(by, role) for role in (*gate.roles, OPERATOR))
         if entitled and digest in {subject.sha256 for subject in revocation.statement.subjects}:
-            return each.also(Refusal("approval_revoked", f"it was revoked by {by}"))
+            return each.also(Problem("approval_revoked", f"it was revoked by {by}"))
     return each
 
 
@@ -110,39 +109,39 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
     for opened in _counting(judged, "approve"):
         payloads[opened.statement.nonce].add(opened.envelope.payload)
     shared = {nonce for nonce, different in payloads.items() if len(different) > 1}
-    repeated = Refusal("nonce_repeated", "another statement has the same nonce")
+    repeated = Problem("nonce_repeated", "another statement has the same nonce")
     return [each.also(repeated) if each.opened and each.opened.statement.nonce in shared else each for each in judged]
 
 
-def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Refusal]:
+def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Problem]:
     """After consumption on the base a no comes too late; what is left then is to revoke."""
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
     return [
-        Refusal("approval_rejected", f"{no.statement.approver} has said no to this text")
+        Problem("approval_rejected", f"{no.statement.approver} has said no to this text")
         for no in noes
         if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
         and not (facts.settled and no.statement.issued_at > facts.judged_at)
     ]
 
 
-def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Refusal:
+def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Problem:
     if not judged:
-        return Refusal(
+        return Problem(
             "approval_missing", f"needs {counted(gate.threshold, 'approval')} from {' or '.join(gate.roles)}"
         )
-    return Refusal("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
+    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
 
 
-def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Refusal, ...]]:
+def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
     """For each old-style token of this gate the reasons against it: an empty tuple is a token that counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Refusal("legacy_refused", "a name with a date is no signature, and the policy does not make it one")
+        refused = Problem("legacy_refused", "a name with a date is no signature, and the policy does not make it one")
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 
 
-def _own_token(use: LegacyUse, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+def _own_token(use: LegacyUse, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     token = read_token(use.token)
     if isinstance(token, LegacyToken):
         yield from own_work(token.user, facts, gate)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 
-from workpacket.approvals import base64_strict
-from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, RefusalError
+from workpacket.approvals.encodings import decode_base64, encode_base64
+from workpacket.approvals.fields import load_json
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import canonical_bytes
 from workpacket.model.layout import envelope_name
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -40,59 +41,61 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
     """File name and bytes of the envelope."""
     content = canonical_bytes(
         {
-            "payload": base64_strict.encode(payload),
+            "payload": encode_base64(payload),
             "payloadType": PAYLOAD_TYPE,
-            "signatures": [{"keyid": key_id, "sig": base64_strict.encode(signature)}],
+            "signatures": [{"keyid": key_id, "sig": encode_base64(signature)}],
         }
     )
     data = content + b"\n"
     return envelope_name(hashlib.sha256(data).hexdigest()), data
 
 
-def read_envelope(name: str, data: bytes) -> Envelope | Refusal:
+def read_envelope(name: str, data: bytes) -> Envelope | Problem:
     """The envelope in the file `name` (without folders) with these bytes."""
     try:
         return _read(name, data)
-    except RefusalError as refused:
-        return refused.at(name)
+    except WorkpacketError as refused:
+        return refused.problem.at(name)
 
 
 def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
     if name != envelope_name(digest):
-        raise RefusalError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
+        raise WorkpacketError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
-        raise RefusalError("payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
+        raise WorkpacketError(
+            "payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}"
+        )
     payload = _bytes(envelope["payload"], "payload")
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:
-        raise RefusalError("signature_missing", "the envelope holds no signature")
+        raise WorkpacketError("signature_missing", "the envelope holds no signature")
     if len(signatures) > 1:
-        raise RefusalError(
+        raise WorkpacketError(
             "signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope"
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
     if not isinstance(key_id, str) or not _FINGERPRINT.fullmatch(key_id):
-        raise RefusalError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
+        raise WorkpacketError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
     blob = _bytes(signature["sig"], "sig")
     if data != write_envelope(payload, key_id, blob)[1]:
-        raise RefusalError("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
+        raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
     return Envelope(digest, payload, key_id, blob)
 
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise RefusalError("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
+        raise WorkpacketError("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
     return value
 
 
 def _bytes(value: object, what: str) -> bytes:
     if not isinstance(value, str):
-        raise RefusalError("envelope_malformed", f"{what} is not a string")
+        raise WorkpacketError("envelope_malformed", f"{what} is not a string")
     try:
-        return base64_strict.decode(value)
+        return decode_base64(value)
     except ValueError as fault:
-        raise RefusalError("envelope_malformed", f"{what} is {fault}") from None
+        raise WorkpacketError("envelope_malformed", f"{what} is {fault}") from None

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import TypeAlias
 
-from workpacket.approvals import base64_strict
-from workpacket.approvals.refusal import RefusalError
-from workpacket.approvals.wire import Reader, WireFault
+from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64
+from workpacket.errors import WorkpacketError
 from workpacket.value import Value
 
 SMALLEST_RSA = 3072
@@ -60,7 +59,7 @@ class PublicKey(Value):
     @property
     def fingerprint(self) -> str:
         """As `ssh-keygen -l` prints it."""
-        return "SHA256:" + base64_strict.encode(hashlib.sha256(self.blob).digest()).rstrip("=")
+        return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property
     def in_hardware(self) -> bool:
@@ -68,26 +67,26 @@ class PublicKey(Value):
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
-    """The key with these bytes; raises `Refused`."""
+    """The key with these bytes; raises WorkpacketError."""
     fields = Reader(blob)
     try:
         kind = fields.text()
         material, application = _material(kind, fields)
         fields.end()
     except WireFault as fault:
-        raise RefusalError("key_malformed", f"the key's bytes are not a public key: {fault}") from None
+        raise WorkpacketError("key_malformed", f"the key's bytes are not a public key: {fault}") from None
     return PublicKey(kind, blob, material, application)
 
 
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
-    """The key of a line `<kind> <base64>`; raises `Refused`."""
+    """The key of a line `<kind> <base64>`; raises WorkpacketError."""
     try:
-        blob = base64_strict.decode(encoded)
+        blob = decode_base64(encoded)
     except ValueError as fault:
-        raise RefusalError("key_malformed", f"the key of kind {kind} is {fault}") from None
+        raise WorkpacketError("key_malformed", f"the key of kind {kind} is {fault}") from None
     key = read_key_blob(blob)
     if key.kind != kind:
-        raise RefusalError("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
+        raise WorkpacketError("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
     return key
 
 
@@ -102,28 +101,28 @@ def _material(kind: str, fields: Reader) -> tuple[Material, str]:
         return _edwards_point(fields), _application(fields)
     if kind == FIDO_ECDSA:
         return _curve_point(fields, "nistp256"), _application(fields)
-    raise RefusalError("key_kind_unsupported", f"keys of kind {kind} cannot approve")
+    raise WorkpacketError("key_kind_unsupported", f"keys of kind {kind} cannot approve")
 
 
 def _edwards_point(fields: Reader) -> EdwardsPoint:
     data = fields.string()
     if len(data) != 32:
-        raise RefusalError("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
+        raise WorkpacketError("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
     height = int.from_bytes(data, "little") & (2**255 - 1)
     if height >= _FIELD:
-        raise RefusalError("key_malformed", "the ed25519 key is not in its canonical form")
+        raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
     if height in _WEAK_POINTS:
-        raise RefusalError("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
+        raise WorkpacketError("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
     return EdwardsPoint(data)
 
 
 def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     named = fields.text()
     if named != curve:
-        raise RefusalError("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
+        raise WorkpacketError("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
     data = fields.string()
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
-        raise RefusalError("key_malformed", f"the key is not an uncompressed point of {curve}")
+        raise WorkpacketError("key_malformed", f"the key is not an uncompressed point of {curve}")
     return CurvePoint(curve, data)
 
 
@@ -131,16 +130,18 @@ def _rsa_numbers(fields: Reader) -> RsaNumbers:
     exponent, modulus = fields.positive(), fields.positive()
     bits = modulus.bit_length()
     if not SMALLEST_RSA <= bits <= LARGEST_RSA:
-        raise RefusalError("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
+        raise WorkpacketError("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
     if exponent != RSA_EXPONENT:
-        raise RefusalError("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
+        raise WorkpacketError("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
     if modulus % 2 == 0:
-        raise RefusalError("key_weak", "the RSA key has an even modulus")
+        raise WorkpacketError("key_weak", "the RSA key has an even modulus")
     return RsaNumbers(modulus, exponent)
 
 
 def _application(fields: Reader) -> str:
     application = fields.text()
     if not application.startswith(FIDO_APPLICATION):
-        raise RefusalError("fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}")
+        raise WorkpacketError(
+            "fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}"
+        )
     return application

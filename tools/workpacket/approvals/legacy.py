@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from workpacket.approvals.encodings import CLOCK_SKEW
 from workpacket.approvals.facts import LegacyUse
-from workpacket.approvals.instants import CLOCK_SKEW
-from workpacket.approvals.refusal import Refusal
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 REVIEW_PAUSE = timedelta(minutes=5)
@@ -32,34 +32,34 @@ class LegacyToken(Value):
     written_at: datetime
 
 
-def read_token(token: str) -> LegacyToken | Refusal:
+def read_token(token: str) -> LegacyToken | Problem:
     match = _FORM.match(token)
     if match is None:
-        return Refusal("legacy_malformed", f"{token[:80]!r} is not a lower-case name followed by DDMMYYYYHHMM")
+        return Problem("legacy_malformed", f"{token[:80]!r} is not a lower-case name followed by DDMMYYYYHHMM")
     day, month, year, hour, minute = (int(part) for part in match.groups()[1:])
     try:
         written_at = datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError:
-        return Refusal("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
+        return Problem("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
     return LegacyToken(match.group(1), written_at)
 
 
-def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Refusal, ...]:
+def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
     """Every reason why the token does not count, even where tokens do."""
     token = read_token(use.token)
-    if isinstance(token, Refusal):
+    if isinstance(token, Problem):
         return (token,)
-    refusals: list[Refusal] = []
+    refusals: list[Problem] = []
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
-        refusals.append(Refusal("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
+        refusals.append(Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
-        refusals.append(Refusal("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
+        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Refusal("legacy_unpresented", "it is not recorded when the text was presented for review"))
+        refusals.append(Problem("legacy_unpresented", "it is not recorded when the text was presented for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
-        refusals.append(Refusal("legacy_hasty", f"the token came less than {minutes} minutes after the text"))
+        refusals.append(Problem("legacy_hasty", f"the token came less than {minutes} minutes after the text"))
     return tuple(refusals)

@@ -16,19 +16,26 @@
 unknown key is a fault, since the rule it was meant to state would not be applied.
 
 `policy.toml`: what a repository decided about rules.
+
+The three policy files, read together, and what it takes to change them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import lru_cache
 from typing import Literal, get_args
 
+from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
+from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
-from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
+from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY, Subject
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
+from workpacket.problem import Location, Problem
 from workpacket.value import Value
 
 Hardware = Literal["none", "touch", "pin"]
@@ -69,7 +76,7 @@ class Policy(Value):
         return principal in self.roles.get(role, frozenset())
 
 
-def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
     """The `[approvals]` table of a policy file; its other tables belong to others."""
     from workpacket.text.toml_strict import plain_toml
 
@@ -77,17 +84,19 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[R
         # The bare values, not the tree of nodes: there a date is text, and here it is a fault.
         document = plain_toml(data.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        return (Refusal("policy_malformed", f"not TOML: {fault}", path),)
+        return (Problem("policy_malformed", f"not TOML: {fault}", Location(path)),)
     if "approvals" not in document:
         return (
-            Refusal(
-                "approvers_unnamed", "the table [approvals] is missing: the policy names nobody who may approve", path
+            Problem(
+                "approvers_unnamed",
+                "the table [approvals] is missing: the policy names nobody who may approve",
+                Location(path),
             ),
         )
     return read_policy(document["approvals"], path)
 
 
-def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Refusal, ...]:
+def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
     """The policy in a loaded `[approvals]` table, or all that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
@@ -96,7 +105,7 @@ def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Refu
     gates = _gates(fields.inner("gates"), roles)
     fields.end()
     if faults:
-        return tuple(Refusal("policy_malformed", fault, path) for fault in faults)
+        return tuple(Problem("policy_malformed", fault, Location(path)) for fault in faults)
     return Policy(repository, roles, gates)
 
 
@@ -154,3 +163,48 @@ def _max_age(fields: Fields) -> timedelta:
 
 def _legacy_tokens(fields: Fields) -> bool:
     return fields.has("legacy_tokens") and bool(fields.text("legacy_tokens", _LEGACY, f"the words '{LEGACY_WORDS}'"))
+
+
+class Trusted(Value):
+    """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
+
+    The digest leaves out the lists of keys: a new colleague's key must not void what others have approved, and who may
+    sign is judged by the lists themselves.
+    """
+
+    policy: Policy
+    signers: Signers
+    revoked: frozenset[bytes]
+    digest: str
+
+
+@lru_cache(maxsize=64)
+def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Problem, ...]:
+    """The policy, or every reason why there is none to judge by. A history has few policies and many events."""
+    if files.policy is None or files.allowed_signers is None:
+        missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
+        said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
+        faults = said if isinstance(said, tuple) else ()
+        return (*faults, Problem("policy_unanchored", f"the base revision holds no {missing}", Location(missing)))
+    policy = policy_from_toml(files.policy, POLICY_PATH)
+    signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
+    then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)
+    now = read_revoked_keys(revoked_keys_now or b"", REVOKED_PATH)
+    match policy, signers, then, now:
+        case Policy() as policy, Signers() as signers, frozenset() as then, frozenset() as now:
+            return Trusted(policy, signers, then | now, hashlib.sha256(files.policy).hexdigest())
+        case parts:
+            refused = (part for part in parts if isinstance(part, tuple))
+            return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
+
+
+def subjects_of_change(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Subject, ...] | None:
+    """What must be approved at the gate `policy`, under the old policy, before `new` may take the place of `old`.
+
+    Both map paths below `.GOV/policy` to bytes. All files of the new state are subjects, so that a file left out is
+    part of what is approved. None means that nothing changes; no subjects, that everything would be removed, which no
+    statement can approve.
+    """
+    if dict(old) == dict(new):
+        return None
+    return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in new.items()))

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from cryptography.exceptions import InvalidSignature
 
+from workpacket.approvals.encodings import Reader
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, RsaNumbers
-from workpacket.approvals.wire import Reader
 
 
 def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 
-from workpacket.approvals import base64_strict
+from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64, string
 from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNumbers, read_key_blob
-from workpacket.approvals.refusal import Refusal, RefusalError
-from workpacket.approvals.wire import Reader, WireFault, string
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 NAMESPACE = "workpacket-approval@v1"
@@ -59,41 +59,41 @@ class SshSignature(Value):
     namespace: str = NAMESPACE
 
 
-def unarmor(text: str) -> bytes | Refusal:
+def unarmor(text: str) -> bytes | Problem:
     """The signature in the text that `ssh-keygen -Y sign` writes."""
     match = _ARMOR.fullmatch(text)
     if match is None:
-        return Refusal("sshsig_malformed", "this is not the armored text that `ssh-keygen -Y sign` writes")
+        return Problem("sshsig_malformed", "this is not the armored text that `ssh-keygen -Y sign` writes")
     try:
-        return base64_strict.decode(match.group(1).replace("\n", ""))
+        return decode_base64(match.group(1).replace("\n", ""))
     except ValueError as fault:
-        return Refusal("sshsig_malformed", f"the armored signature is {fault}")
+        return Problem("sshsig_malformed", f"the armored signature is {fault}")
 
 
 def armor(blob: bytes) -> str:
     """The text that `ssh-keygen -Y verify` reads."""
-    body = base64_strict.encode(blob)
+    body = encode_base64(blob)
     lines = [body[start : start + _ARMOR_WIDTH] for start in range(0, len(body), _ARMOR_WIDTH)]
     return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
 
 
-def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Refusal:
+def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Problem:
     """The signature with these bytes, or the first thing in it that is not as it must be."""
     try:
         return _read(blob, namespace)
     except WireFault as fault:
-        return Refusal("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
-    except RefusalError as refused:
-        return refused.at()
+        return Problem("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
+    except WorkpacketError as refused:
+        return refused.problem
 
 
-def check_signature(signature: SshSignature, message: bytes) -> Refusal | None:
+def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     """None if the key made this signature over `message`, and a person touched the token if it is one."""
     if signature.fido is not None and not signature.fido.touched:
-        return Refusal("touch_missing", "the token signed without being touched, so a program may have done it alone")
+        return Problem("touch_missing", "the token signed without being touched, so a program may have done it alone")
     if _holds(signature, _signed_bytes(signature, message)):
         return None
-    return Refusal("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
+    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
 
 
 def _read(blob: bytes, wanted: str) -> SshSignature:
@@ -108,11 +108,11 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     fields.end()
     if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
-        raise RefusalError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
+        raise WorkpacketError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
     if reserved:
         raise WireFault("its reserved field is not empty")
     if hash_name not in _HASHES:
-        raise RefusalError("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
+        raise WorkpacketError("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
     key = read_key_blob(key_blob)
     algorithm, proof, fido = _read_proof(key, Reader(signature))
     return SshSignature(key, hash_name, algorithm, proof, fido, wanted)
@@ -122,7 +122,7 @@ def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None
     algorithm = fields.text()
     accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
     if algorithm not in accepted:
-        raise RefusalError("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
+        raise WorkpacketError("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
     fields.end()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.fields import Fields
-from workpacket.approvals.instants import read_instant, write_instant
-from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, RefusalError
+from workpacket.approvals.encodings import read_instant, write_instant
+from workpacket.approvals.fields import Fields, load_json
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -87,22 +87,22 @@ class Statement(Value):
         return canonical_bytes(_as_json(self))
 
 
-def read_statement(payload: bytes) -> Statement | Refusal:
+def read_statement(payload: bytes) -> Statement | Problem:
     """The statement in a payload, or all that is wrong with its form."""
     try:
         document = load_json(payload)
-    except RefusalError as refused:
-        return refused.at()
+    except WorkpacketError as refused:
+        return refused.problem
     faults: list[str] = []
     statement = _read(Fields(document, "", faults))
     if faults:
-        return Refusal("statement_malformed", "; ".join(faults))
+        return Problem("statement_malformed", "; ".join(faults))
     try:
         canonical = statement.payload()
     except NotCanonical as fault:
-        return Refusal("statement_malformed", str(fault))
+        return Problem("statement_malformed", str(fault))
     if canonical != payload:
-        return Refusal("statement_not_canonical", "the payload is not the canonical form of its statement")
+        return Problem("statement_not_canonical", "the payload is not the canonical form of its statement")
     return statement
 
 

@@ -6,11 +6,11 @@ removed. The history of the base alone cannot show that; a memory on the verifie
 
 from __future__ import annotations
 
-from workpacket.approvals.fields import Fields
-from workpacket.approvals.json_input import load_json
-from workpacket.approvals.refusal import Refusal, RefusalError
+from workpacket.approvals.fields import Fields, load_json
 from workpacket.approvals.statement import COMMIT, SHA256
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.problem import Location, Problem
 from workpacket.value import Value
 
 FORMAT_VERSION = 1
@@ -33,13 +33,13 @@ class Pin(Value):
         return canonical_bytes(content) + b"\n"
 
 
-def read_pin(data: bytes, path: str = "") -> Pin | Refusal:
+def read_pin(data: bytes, path: str = "") -> Pin | Problem:
     """The pin in a trust file."""
     faults: list[str] = []
     try:
         fields = Fields(load_json(data), "", faults)
-    except RefusalError as refused:
-        return Refusal("trust_file_malformed", refused.message, path)
+    except WorkpacketError as refused:
+        return Problem("trust_file_malformed", refused.message, Location(path))
     fields.whole("v", FORMAT_VERSION, FORMAT_VERSION)
     pin = Pin(
         root_commit=fields.text("rootCommit", COMMIT, "a commit"),
@@ -47,10 +47,10 @@ def read_pin(data: bytes, path: str = "") -> Pin | Refusal:
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
     )
     fields.end()
-    return Refusal("trust_file_malformed", "; ".join(faults), path) if faults else pin
+    return Problem("trust_file_malformed", "; ".join(faults), Location(path)) if faults else pin
 
 
-def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Refusal:
+def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
     """The pin to remember from now on, or why the base may not be believed.
 
     `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
@@ -59,12 +59,12 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
     if pinned is None:
         return seen
     if pinned.root_commit != seen.root_commit:
-        return Refusal("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
+        return Problem("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
     if pinned_is_ancestor:
         return seen
     if pinned.policy == seen.policy:
         return pinned
-    return Refusal(
+    return Problem(
         "policy_rolled_back",
         f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has another policy",
     )

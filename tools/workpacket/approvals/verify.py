@@ -17,15 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
+from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.envelope import Envelope
 from workpacket.approvals.facts import GateFacts
-from workpacket.approvals.instants import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import GatePolicy
-from workpacket.approvals.policy_files import Trusted
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.policy import GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import LONGEST_VALIDITY, RepositoryName, Statement
+from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
 
@@ -43,20 +42,20 @@ class Judged(Value):
 
     name: str
     opened: Opened | None
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[Problem, ...]
 
-    def also(self, refusal: Refusal) -> Judged:
+    def also(self, refusal: Problem) -> Judged:
         """The same with one more reason."""
-        return replace(self, refusals=(*self.refusals, replace(refusal, path=self.name)))
+        return replace(self, refusals=(*self.refusals, refusal.at(self.name)))
 
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
     """Everything there is to say about one envelope without looking at the others."""
     parts = file.parts
-    if isinstance(parts, Refusal):
+    if isinstance(parts, Problem):
         return Judged(file.name, None, (parts,))
     signature, statement = parts.signature, parts.statement
-    if isinstance(signature, Refusal) or isinstance(statement, Refusal):
+    if isinstance(signature, Problem) or isinstance(statement, Problem):
         return Judged(file.name, None, _of(file.name, parts.unreadable))
     opened = Opened(parts.envelope, statement, signature, trusted.signers.by_key.get(signature.key.blob))
     refusals = list(_not_authentic(opened, parts.broken, trusted))
@@ -69,123 +68,123 @@ def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trust
     return Judged(file.name, opened, _of(file.name, refusals))
 
 
-def _of(name: str, refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    return tuple(replace(refusal, path=name) for refusal in refusals)
+def _of(name: str, refusals: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(refusal.at(name) for refusal in refusals)
 
 
-def _not_authentic(opened: Opened, broken: Refusal | None, trusted: Trusted) -> Iterator[Refusal]:
+def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> Iterator[Problem]:
     key = opened.signature.key
     if opened.envelope.key_id != key.fingerprint:
-        yield Refusal("key_id_wrong", f"the envelope names {opened.envelope.key_id}, signed has {key.fingerprint}")
+        yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, signed has {key.fingerprint}")
     if broken is not None:
         yield broken
     if key.blob in trusted.revoked:
-        yield Refusal("key_revoked", f"the key {key.fingerprint} is revoked")
+        yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
     if opened.signer is None:
-        yield Refusal("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
+        yield Problem("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
         return
     if not opened.signer.may_approve:
         namespaces = ", ".join(opened.signer.namespaces)
-        yield Refusal("key_not_for_approvals", f"the key of {opened.signer.principal} is only for {namespaces}")
+        yield Problem("key_not_for_approvals", f"the key of {opened.signer.principal} is only for {namespaces}")
     if opened.signer.principal != opened.statement.approver:
         who = f"the key is of {opened.signer.principal}, the statement is of {opened.statement.approver}"
-        yield Refusal("approver_mismatch", who)
+        yield Problem("approver_mismatch", who)
 
 
-def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Refusal]:
+def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Problem]:
     if statement.packet != facts.packet:
-        yield Refusal("packet_mismatch", f"the statement is about {statement.packet}, not about {facts.packet}")
+        yield Problem("packet_mismatch", f"the statement is about {statement.packet}, not about {facts.packet}")
     if statement.gate != facts.gate:
-        yield Refusal("gate_mismatch", f"the statement is for the gate {statement.gate}, not for {facts.gate}")
+        yield Problem("gate_mismatch", f"the statement is for the gate {statement.gate}, not for {facts.gate}")
     yield from _other_repository(statement, facts, trusted)
     yield from _other_subjects(statement, facts)
     if statement.role not in gate.roles:
-        yield Refusal("role_not_accepted", f"the gate asks for {' or '.join(gate.roles)}, not for {statement.role}")
+        yield Problem("role_not_accepted", f"the gate asks for {' or '.join(gate.roles)}, not for {statement.role}")
     if not trusted.policy.holds(statement.approver, statement.role):
-        yield Refusal("role_not_held", f"{statement.approver} does not hold the role {statement.role}")
+        yield Problem("role_not_held", f"{statement.approver} does not hold the role {statement.role}")
 
 
-def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
+def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
     here = RepositoryName(trusted.policy.repository, facts.root_commit)
     if statement.repository != here:
         told = " and ".join(f"{each.name} (root {each.root_commit})" for each in (statement.repository, here))
-        yield Refusal("repository_mismatch", f"the statement's repository and this one differ: {told}")
+        yield Problem("repository_mismatch", f"the statement's repository and this one differ: {told}")
 
 
-def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Refusal]:
+def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
     approved = {subject.name: subject.sha256 for subject in statement.subjects}
     present = {subject.name: subject.sha256 for subject in facts.subjects}
     for name in sorted(approved.keys() | present.keys()):
         if name not in present:
-            yield Refusal("subject_mismatch", f"{name} was approved, but it is not what is judged here")
+            yield Problem("subject_mismatch", f"{name} was approved, but it is not what is judged here")
         elif name not in approved:
-            yield Refusal("subject_mismatch", f"{name} was not part of what was approved")
+            yield Problem("subject_mismatch", f"{name} was not part of what was approved")
         elif approved[name] != present[name]:
-            yield Refusal("subject_mismatch", f"{name} is not the text that was approved")
+            yield Problem("subject_mismatch", f"{name} is not the text that was approved")
 
 
-def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Refusal]:
+def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Problem]:
     statement = opened.statement
     yield from _out_of_time(statement, facts, gate)
     if opened.signer is not None:
         yield from _key_out_of_time(opened.signer, statement, facts)
     yield from _moved(statement, facts, trusted)
     if facts.consumptions.get(statement.nonce, frozenset()) - {facts.consumer}:
-        yield Refusal("nonce_used", "this approval was already used by another event")
+        yield Problem("nonce_used", "this approval was already used by another event")
     yield from _too_soft(opened.signature, gate)
     yield from own_work(statement.approver, facts, gate)
 
 
-def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     at = facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
-        yield Refusal("issued_in_future", f"it says it was issued at {write_instant(statement.issued_at)}")
+        yield Problem("issued_in_future", f"it says it was issued at {write_instant(statement.issued_at)}")
     if statement.expires_at <= at:
-        yield Refusal("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
+        yield Problem("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
     if statement.expires_at - statement.issued_at > LONGEST_VALIDITY:
-        yield Refusal("validity_too_long", f"it would be valid for more than {LONGEST_VALIDITY.days} days")
+        yield Problem("validity_too_long", f"it would be valid for more than {LONGEST_VALIDITY.days} days")
     if at - statement.issued_at > gate.max_age:
-        yield Refusal("approval_too_old", f"the gate accepts approvals that are up to {gate.max_age.days} days old")
+        yield Problem("approval_too_old", f"the gate accepts approvals that are up to {gate.max_age.days} days old")
 
 
-def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Refusal]:
+def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Problem]:
     if not (signer.valid_at(facts.judged_at) and signer.valid_at(statement.issued_at)):
-        yield Refusal("key_out_of_time", f"the key in line {signer.line} is not valid at this time")
+        yield Problem("key_out_of_time", f"the key in line {signer.line} is not valid at this time")
 
 
-def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Refusal]:
+def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
     if statement.spec != facts.spec:
-        yield Refusal("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
+        yield Problem("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
     if statement.policy != trusted.digest:
-        yield Refusal("policy_moved", "policy.toml at the base is another than the one the approval was given under")
+        yield Problem("policy_moved", "policy.toml at the base is another than the one the approval was given under")
     if statement.scope != tuple(sorted(facts.scope)):
-        yield Refusal("scope_moved", "the paths in scope are others than those that were approved")
+        yield Problem("scope_moved", "the paths in scope are others than those that were approved")
     if statement.base not in facts.base_history:
-        yield Refusal("base_unknown", f"the base {statement.base} that was seen is not part of this base's history")
+        yield Problem("base_unknown", f"the base {statement.base} that was seen is not part of this base's history")
     for head in statement.log_heads:
         if head not in facts.log.parents:
-            yield Refusal("log_head_unknown", f"the event {head} that was seen is not in the packet's log")
+            yield Problem("log_head_unknown", f"the event {head} that was seen is not in the packet's log")
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
-        yield Refusal("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
+        yield Problem("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
 
 
-def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Refusal]:
+def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
     if gate.hardware == "none":
         return
     if signature.fido is None:
-        yield Refusal("hardware_required", "the gate asks for a key in a FIDO token; this key is a file")
+        yield Problem("hardware_required", "the gate asks for a key in a FIDO token; this key is a file")
     elif gate.hardware == "pin" and not signature.fido.person_verified:
-        yield Refusal("pin_missing", "the gate asks for PIN or fingerprint, and the token did not ask for it")
+        yield Problem("pin_missing", "the gate asks for PIN or fingerprint, and the token did not ask for it")
 
 
-def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Refusal]:
+def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     for party in gate.separation:
         names = facts.parties.get(party, frozenset())
         if not names:
-            yield Refusal("party_unknown", f"nobody is recorded as {party}, so nobody is known to be another person")
+            yield Problem("party_unknown", f"nobody is recorded as {party}, so nobody is known to be another person")
         elif any(same_person(name, approver) for name in names):
-            yield Refusal("own_work", f"{approver} is the {party} of what is to be approved")
+            yield Problem("own_work", f"{approver} is the {party} of what is to be approved")
 
 
 def same_person(name: str, principal: str) -> bool:

@@ -15,10 +15,10 @@ from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import lane_of_token
-from workpacket.model.reason_tables.audit import BY_CODE
-from workpacket.rules.evidence import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
+from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
+from workpacket.problem import Location, Problem
+from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 
 # The digest of a file as it is now, None if it is not there.
 DigestOf = Callable[[str], str | None]
@@ -44,7 +44,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
             yield event, str(file["path"]), str(file["sha256"])
 
 
-def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Finding]:
+def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
     """Everything of this kind in one log; `reports` are those of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
@@ -72,7 +72,7 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
 
-def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> Iterator[Finding]:
+def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> Iterator[Problem]:
     for event, path, expected in named_files(log):
         present = digest_of(path)
         report = report_of(event)
@@ -85,7 +85,7 @@ def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> 
         )
 
 
-def _evidence_faults(log: Log) -> Iterator[Finding]:
+def _evidence_faults(log: Log) -> Iterator[Problem]:
     for event in log.events:
         for row in evidence_rows(event):
             criterion = str(row["criterion"])[:100]
@@ -99,11 +99,11 @@ def _evidence_faults(log: Log) -> Iterator[Finding]:
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
-def _of_rule(rule: type[EvidenceExitCodeMissing] | type[EvidenceRanNothing], path: str, message: str) -> Finding:
-    return Finding(rule.code(), rule.severity, path, 1, 1, message, hint=rule.reason().remedy)
+def _of_rule(rule: type[EvidenceExitCodeMissing] | type[EvidenceRanNothing], path: str, message: str) -> Problem:
+    return Problem(rule.code(), message, Location(path, 1, 1), rule.reason().remedy, severity=rule.severity)
 
 
-def _zombies(state: PacketState) -> Iterator[Finding]:
+def _zombies(state: PacketState) -> Iterator[Problem]:
     if unfinished(state.lane):
         return
     for run in state.open_runs:
@@ -111,7 +111,7 @@ def _zombies(state: PacketState) -> Iterator[Finding]:
         yield audit_finding("run_zombie", run.linked.path, 1, message)
 
 
-def _expired(state: PacketState, now: str) -> Iterator[Finding]:
+def _expired(state: PacketState, now: str) -> Iterator[Problem]:
     if not unfinished(state.lane):
         return
     for event in state.waivers:
@@ -121,7 +121,7 @@ def _expired(state: PacketState, now: str) -> Iterator[Finding]:
             yield audit_finding("waiver_expired", event.path, 1, message)
 
 
-def audit_finding(code: str, path: str, line: int, message: str) -> Finding:
+def audit_finding(code: str, path: str, line: int, message: str) -> Problem:
     """A finding of the table of the audit, with the remedy of its code."""
-    reason = BY_CODE[code]
-    return Finding(code, reason.severity, path, line, 1 if line else 0, message, hint=reason.remedy)
+    reason = AUDIT_BY_CODE[code]
+    return Problem(code, message, Location(path, line, 1 if line else 0), reason.remedy, severity=reason.severity)

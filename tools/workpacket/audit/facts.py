@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
@@ -58,7 +58,7 @@ class AuditFacts(Value):
     now: str
     packets: Mapping[str, PacketFacts]
     policy: LifecyclePolicy
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Problem] = ()
     decisions: Mapping[str, Sequence[SignedDecision]] = NOTHING
     specification: Source | None = None
     specifications: Mapping[str, Source] = NOTHING

@@ -26,10 +26,10 @@ from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable
 from workpacket.model.layout import LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
+from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
 _POINTS = 60
@@ -169,7 +169,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
         yield decision.gate == "activation" and decision.decision == "approve" and not decision.refusals
 
 
-def who_acts(finding: Finding, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
+def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
     """Who can put a finding right: for what was forged the maintainer, for an approval its approver, else by lane."""
     if family == "integrity":
         return "the maintainer"
@@ -194,7 +194,7 @@ def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
     return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
 
 
-def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Finding]:
+def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Problem]:
     """Everything that is doubtful about one packet."""
     if packet.lane in SETTLED:
         return []
@@ -206,7 +206,7 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
     ]
 
 
-def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Finding]:
+def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
     """Once the work is validated, it was right for its version: that the specification moved on is another question."""
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
@@ -214,7 +214,7 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Findin
             yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
 
 
-def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Finding]:
+def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Problem]:
     for criterion in traced.criteria if packet.lane in submitted_lanes(lanes) else ():
         if not criterion.proved:
             where = "in the log or in EVIDENCE_MAPPING"
@@ -229,7 +229,7 @@ def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[
         yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
 
 
-def _containment(traced: Trace) -> Iterator[Finding]:
+def _containment(traced: Trace) -> Iterator[Problem]:
     for commit in traced.commits:
         if commit.role == "target":
             yield from _target_doubts(commit)
@@ -237,14 +237,14 @@ def _containment(traced: Trace) -> Iterator[Finding]:
             yield from _on_target(commit)
 
 
-def _target_doubts(commit: TracedCommit) -> Iterator[Finding]:
+def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
         message = f"it was recorded at {commit.event.at} that {commit.id[:12]} holds it, a commit of {commit.seen.at}"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
 
-def _on_target(commit: TracedCommit) -> Iterator[Finding]:
+def _on_target(commit: TracedCommit) -> Iterator[Problem]:
     target = commit.event.text("target") or "the target branch"
     if commit.seen is None:
         message = f"{commit.id[:12]}, recorded as merged into {target}, is no commit of this clone"
@@ -258,7 +258,7 @@ def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Finding]:
+def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
     if packet.packet is not None and unfinished(packet.lane) and not traced.anchors:
         yield audit_finding("packet_without_requirement", packet.packet_path, 1, f"{packet.id} names no requirement")
 
@@ -284,7 +284,7 @@ def candidates_of(packet: PacketFacts) -> list[str]:
     return [text.value for text in stub.spec_anchor_candidates]
 
 
-def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[Finding]:
+def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[Problem]:
     if facts.specification is None:
         return []
     path = facts.specification.path
@@ -300,7 +300,7 @@ class AuditFinding(Value):
     `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
     """
 
-    finding: Finding
+    finding: Problem
     packet: str
     since: str
     who: str
@@ -363,14 +363,14 @@ def log_root(facts: AuditFacts) -> str:
     return hashlib.sha256(canonical_bytes(heads)).hexdigest()
 
 
-def _matters(facts: AuditFacts, found: Sequence[Finding], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
+def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
     """The gravest first, each once."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
 
 
-def _matter(facts: AuditFacts, finding: Finding, name: str, reasons: Mapping[str, Reason]) -> AuditFinding:
+def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str, Reason]) -> AuditFinding:
     packet = facts.packets.get(name)
     change = facts.changes.get(finding.path)
     event = packet.log.by_id.get(stem_of(finding.path)) if packet is not None else None

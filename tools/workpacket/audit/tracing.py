@@ -28,11 +28,11 @@ from typing import Literal, cast
 
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.facts import AuditFacts, KnownCommit
-from workpacket.documents.evidence import mapped_evidence
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.documents.work import mapped_evidence
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.scope import outside
 from workpacket.model.events import LogEvent

@@ -1,23 +1,17 @@
 """What can be done about a batch: begin it, begin and end its stages, complete it.
 
-Every act begins by settling what an act before it left behind: the file and the log are brought in step, a completion
-that was cut short is finished. What contradicts or is not as it was stops the act before anything is written.
+Every act first settles what an earlier one left behind: the file and the log are brought in step, a completion that was
+cut short is finished. What contradicts the log or has changed stops the act before anything is written. Before a batch
+is committed, dependencies are compared with the commit of the last batch, or with the one at which the log began. What
+may change is what the policy allowed at that commit and what `begin` was given; later calls may only narrow it.
 
-Completing a batch: tasks.yaml and checkpoint.yaml are updated and committed with the work.
-
-The intent is in the log before anything else happens, under an id that the commit carries as a trailer. Whatever
-kills the process, the next call sees how far it came, and goes on from there:
+Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is in the log
+before anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call
+sees how far it came, and goes on from there:
 
     the intent alone        the files are written, then the commit is made
     intent and files        the commit is made
     intent and commit       the commit is found by its trailer and recorded; there is never a second one
-
-The guard of a batch: before it is committed, dependencies are compared with the last checkpoint.
-
-That is the commit of the last batch, or the one at which the first batch of the log began. Leave is what the policy
-gave at that commit, and what `begin` was given; later calls for the same batch may narrow it and never widen it.
-
-One command at work on one scope: what it sees, and its two ways of writing, the log first and then the files.
 """
 
 from __future__ import annotations

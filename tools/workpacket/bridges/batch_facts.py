@@ -1,7 +1,4 @@
-"""What is known of a scope before anything is done: files, log and git, and what of these does not fit together.
-
-Whether the work of a scope may go on where its checkpoint left it: every reason against it by name. Pure.
-"""
+"""What is known of a scope before anything is done: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TypeVar, cast
 
 from workpacket.bridges.batch_state import BatchState, Preconditions, folder_of, imported, stream_of
 from workpacket.bridges.desk import state_of
-from workpacket.bridges.foreign import Foreign
+from workpacket.bridges.foreign import Foreign, misfits, refusal_of_file
 from workpacket.documents.batch import SATISFIED, BatchCheckpoint, BatchDependencies, BatchTasks
 from workpacket.documents.batch_scope import BatchScope, normal_path, overlap, scope_of
 from workpacket.documents.batch_writing import (
@@ -31,14 +28,14 @@ from workpacket.git.history import changed_paths, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
-from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 # What may be accepted by name: what is not as it was, and that nobody is at work although a holder lives.
@@ -263,23 +260,9 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 def require_whole(document: Document) -> None:
     """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
-    source = document.source
-    if document.root is None:
-        fault = document.faults[0]
-        line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}")
-    for fault in misfits(document):
-        line, column = source.line_and_column(fault.start)
-        raise WorkpacketError(fault.code, f"{source.path}:{line}:{column}: {fault.message}", hint=fault.hint)
-
-
-def misfits(document: Document) -> Iterator[Fault]:
-    """What in a document that could be read does not fit the schema of its kind."""
     root = document.root
-    for violation in schemas().violations(document.schema, root.plain()) if root is not None else ():
-        node = root.nearest(violation.path) if root is not None else None
-        span = node.span if node is not None else (0, 0)
-        yield Fault(violation.code, *span, violation.message, violation.hint)
+    for problem in document.faults[:1] if root is None else misfits(root, document.schema):
+        raise refusal_of_file(document.source, problem)
 
 
 def _seen(repository: Repository, state: BatchState, checkpoint: BatchCheckpoint | None) -> BatchObservation:
@@ -344,14 +327,14 @@ class BatchBridge:
         "of a scope moved by `workpacket batch`: keys that were changed by hand since the file was taken into the log",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         document = BatchCheckpoint(Source.from_bytes(path, data))
         checkpoint = document.at("checkpoint")
         if document.root is None or document.faults:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
-            return (Fault("field_missing", 0, 0, "here is no mapping `checkpoint`"),)
-        faults = tuple(misfits(document))
+            return (Problem("field_missing", "here is no mapping `checkpoint`", Location.span(0, 0)),)
+        faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults
         folder = path.rpartition("/")[0] or (document.name.value if document.name is not None else "")

@@ -1,13 +1,8 @@
 """The state of a batch scope: the batch under way, its stages, and what each record of the log changes. Pure.
 
-Labels of batches: text that people count with, `3` or `5a`. Pure.
-
-One batch on its way through its three phases. Pure: what follows from what was begun and how it ended.
-
-Each phase has units: testers and implementers a task each, reviewers a reviewer each. A unit is begun in the log
-before anybody works on it, so that after a crash no one has to guess what was under way. The cursor is computed from
-the units and never stored as a fact of its own; that is what keeps it right in the three cases where a cursor that is
-carried along goes wrong:
+A batch goes through three phases, and each phase has units: testers and implementers a task each, reviewers a reviewer
+each. A unit is begun in the log before anybody works on it, so that after a crash it is known what was under way. The
+cursor is computed from the units and never stored as a fact of its own; that keeps it right in three cases:
 
 - a unit that failed keeps the cursor in its phase; the units beside it that ended well stay done;
 - a rejected review takes the cursor back to the implementers of the tasks it names, and every reviewer looks again;
@@ -15,11 +10,8 @@ carried along goes wrong:
 
 A reviewer who gives no answer has approved nothing: the unit stays open.
 
-The records of a batch scope, and the state that follows from them. Pure.
-
 Each record that changes the checkpoint holds the view as it is from then on, so what the file may say is known for
-every moment of the log, whichever version of the program wrote it. The file is written after the record; a file that
-is as the log was before its last command is only late and is written again, any other one contradicts the log.
+every moment of the log, whichever version of the program wrote it.
 """
 
 from __future__ import annotations

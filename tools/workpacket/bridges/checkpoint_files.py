@@ -1,143 +1,36 @@
 """Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
 
-Which fields a `state.json` and an event of a `timeline.jsonl` have, and what may are in them.
-
-To evolve it: raise the version, add the field here with its check, and say in `docs/runtime/evolving.md` what a file
-without it means.
-
-A run of this store as a snapshot for tools that read `state.json`.
+The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To evolve one:
+raise its version, add the field, and say in `docs/runtime/evolving.md` what a file without it means.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from workpacket.bridges.foreign import Foreign, alike, stream_named
+from workpacket.bridges.foreign import Foreign, alike, misfits, stream_named
 from workpacket.model.canonical import Json, NotCanonical
-from workpacket.runtime.model_sessions.record import KINDS, SCHEMA_VERSION, Artifact, artifact_id, last_valid
+from workpacket.problem import Location, Problem
+from workpacket.runtime.model_sessions.record import Artifact, artifact_id, last_valid
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, problems
 from workpacket.runtime.stores.contract import Store
-from workpacket.text.formats import FORMATS
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
-from workpacket.value import Value
+from workpacket.text.source import Source
 
 SNAPSHOT_VERSION: Final = "1.0.0"
-SNAPSHOT_PHASES: Final = ("INIT", "PLAN", "IMPLEMENT", "VERIFY", "REVIEW", "CHECKPOINT", "FINALIZE", "STOPPED")
-RISKS: Final = ("low", "medium", "high")
 
+_CODE: Final = "checkpoint_malformed"
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
-
-
-class FieldSpec(Value):
-    """`path` of a field that may be left out unless it is `required`; `what` says what it must be."""
-
-    path: tuple[str, ...]
-    what: str
-    fits: Callable[[Any], bool]
-    required: bool = False
-
-
-def _count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _time(value: Any) -> bool:
-    return isinstance(value, str) and not FORMATS["date-time"](value)
-
-
-def _counts(value: Any) -> bool:
-    return _count(value) or (isinstance(value, dict) and all(_count(item) for item in value.values()))
-
-
-def _milestones(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, dict)
-        and _name(one.get("goal"))
-        and _texts(one.get("done_checks", []))
-        and _texts(one.get("files_expected", []))
-        and one.get("risk_level", "low") in RISKS
-        for one in value
-    )
-
-
-def _commands(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, dict) and _name(one.get("command")) and type(one.get("exit_code")) is int for one in value
-    )
-
-
-def _sha(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{7,64}", value) is not None
-
-
-_EVIDENCE = "last_verification_evidence"
-
-# Of a legacy snapshot not more is asked than what a resume rests on; every version so far has these.
-LEGACY: Final = (
-    FieldSpec(("schema_version",), f'"{SNAPSHOT_VERSION}", or absent', lambda value: value == SNAPSHOT_VERSION),
-    FieldSpec(("run_id",), "text", _name, required=True),
-    FieldSpec(
-        ("phase",), f"one of {', '.join(SNAPSHOT_PHASES)}", lambda value: value in SNAPSHOT_PHASES, required=True
-    ),
-    FieldSpec(("milestone_index",), "a number from 0", _count),
-    FieldSpec(("milestones",), "a list of milestones, each with a goal, done_checks and a risk_level", _milestones),
-    FieldSpec(("repo_path",), "text", _text),
-    FieldSpec(("scope_lock",), "a mapping", _mapping),
-    FieldSpec(("scope_lock", "allowlist"), "a list of texts", _texts),
-    FieldSpec(("scope_lock", "denylist"), "a list of texts", _texts),
-    FieldSpec(("owned_paths",), "a list of texts or a mapping", lambda value: _texts(value) or _mapping(value)),
-    FieldSpec(("checkpoint_commit_sha",), "the id of a commit", _sha),
-    FieldSpec(
-        ("last_successful_phase",), f"one of {', '.join(SNAPSHOT_PHASES)}", lambda value: value in SNAPSHOT_PHASES
-    ),
-    FieldSpec((_EVIDENCE,), "a mapping", _mapping),
-    FieldSpec((_EVIDENCE, "commands_required"), "a list of texts", _texts),
-    FieldSpec((_EVIDENCE, "commands_run"), "a list of commands with their exit codes", _commands),
-    FieldSpec((_EVIDENCE, "commands_missing"), "a list of texts", _texts),
-    FieldSpec((_EVIDENCE, "tiers_run"), "a list of texts", _texts),
-    FieldSpec(("retries",), "a number, or numbers by name", _counts),
-    FieldSpec(("milestone_retries",), "a number, or numbers by name", _counts),
-    FieldSpec(("review_rounds",), "a number, or numbers by name", _counts),
-    FieldSpec(("stop_reason",), "text", _text),
-    FieldSpec(("started_at",), "a time (RFC 3339)", _time),
-    FieldSpec(("updated_at",), "a time (RFC 3339)", _time),
-    FieldSpec(("auto_resume_count",), "a number from 0", _count),
-)
-
-TIMELINE: Final = (
-    FieldSpec(("seq",), "a number from 0", _count, required=True),
-    FieldSpec(("timestamp",), "a time (RFC 3339)", _time, required=True),
-    FieldSpec(("type",), "text", _name, required=True),
-    FieldSpec(("payload",), "a mapping", _mapping),
-    FieldSpec(("source",), "text", _text),
-)
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
@@ -151,21 +44,6 @@ def is_newer(values: Mapping[str, Any]) -> bool:
 
 def _numbers(version: re.Match[str]) -> tuple[int, ...]:
     return tuple(int(part) for part in version.groups())
-
-
-def faults_of(root: Node, fields: tuple[FieldSpec, ...], what: str) -> Iterator[Fault]:
-    """Everything that does not fit, each at its own place. Unknown keys are kept and not judged; null is absent."""
-    if not isinstance(root.value, dict):
-        yield Fault("checkpoint_malformed", *root.span, what)
-        return
-    for field in fields:
-        node = root.get(*field.path)
-        name = ".".join(field.path)
-        if node is None or (node.value is None and not field.required):
-            if field.required:
-                yield Fault("checkpoint_malformed", *root.span, f"{name}: it is missing")
-        elif not field.fits(node.plain()):
-            yield Fault("checkpoint_malformed", *node.span, f"{name}: it must be {field.what}")
 
 
 # Our runs have no phases: their steps are the program's own. A run at work is in the phase in which work is done.
@@ -223,7 +101,7 @@ class RunStateBridge:
         "of a run of this store: its steps, effects and cursors",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
         faults = unreadable(source.text, 0, REGISTER)
         if faults:
@@ -236,7 +114,7 @@ class RunStateBridge:
         values = loaded.root.plain()
         if isinstance(values, dict) and is_newer(values):
             return (_newer(loaded.root),)
-        wrong = tuple(faults_of(loaded.root, LEGACY, "a snapshot is a JSON object"))
+        wrong = tuple(misfits(loaded.root, "run_snapshot", _CODE))
         if wrong:
             return wrong
         snapshot = {**cast("Mapping[str, Json]", values), "schema_version": SNAPSHOT_VERSION}
@@ -267,20 +145,17 @@ class RunStateBridge:
     def same(self, held: Foreign, found: Foreign) -> bool:
         return alike(held, found)
 
-    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def _timeline(self, source: Source) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         events: list[Mapping[str, Json]] = []
-        faults: list[Fault] = []
-        for line, start in _lines(source.text):
-            loaded = load_json(Source(source.path, line), DATA)
-            found = list(loaded.faults)
-            if loaded.root is not None and not found:
-                found += faults_of(loaded.root, TIMELINE, "an event is a JSON object")
-                found += _out_of_order(loaded.root, events) if not found else ()
-            faults += [Fault(one.code, one.start + start, one.end + start, one.message, one.hint) for one in found]
-            if loaded.root is not None and not found:
-                events.append(cast("Mapping[str, Json]", loaded.root.plain()))
+
+        def judge(root: Node) -> Iterator[Problem]:
+            wrong = [*misfits(root, "timeline_event", _CODE)]
+            yield from wrong or _out_of_order(root, events)
+            events.append(cast("Mapping[str, Json]", root.plain()))
+
+        faults = _judged_lines(source, judge)
         if faults or not events:
-            return tuple(faults) or (Fault("checkpoint_malformed", 0, 0, "no event is in it"),)
+            return tuple(faults) or (Problem(_CODE, "no event is in it", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
 
@@ -292,29 +167,34 @@ def _is_timeline(text: str) -> bool:
     return root is not None and "seq" in root.mapping
 
 
-def _lines(text: str) -> Iterator[tuple[str, int]]:
+def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
+    """What is wrong with the lines of JSON, at its place in the file. `judge` is given the root of each."""
+    faults: list[Problem] = []
     start = 0
-    for line in text.split("\n"):
+    for line in source.text.split("\n"):
         if line.strip():
-            yield line, start
+            loaded = load_json(Source(source.path, line), DATA)
+            found = loaded.faults if loaded.root is None or loaded.faults else judge(loaded.root)
+            faults += [one.moved(start) for one in found]
         start += len(line) + 1
+    return tuple(faults)
 
 
 def _line(values: Mapping[str, Json]) -> str:
     return json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
-def _newer(root: Node) -> Fault:
+def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
     message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
-    return Fault("newer_schema", *node.span, message, "update workpacket")
+    return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
-def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Fault]:
+def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
     """An event log that lost or repeats an event is not believed."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
-        yield Fault("checkpoint_malformed", *node.span, f"seq: {before[-1]['seq']} stands before it")
+        yield Problem(_CODE, f"seq: {before[-1]['seq']} stands before it", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -342,7 +222,7 @@ class SessionBridge:
         "spacing and the order of keys",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         loaded = load_json(Source.from_bytes(path, data), REGISTER)
         if loaded.root is None or loaded.faults:
             return loaded.faults
@@ -387,23 +267,13 @@ def _session_key(packet: str, session: str) -> str:
     return stream_named("session", *filter(None, (packet, session)))
 
 
-def _artifact_faults(root: Node) -> list[Fault]:
-    values = root.plain()
-    if not isinstance(values, dict):
-        return [Fault("checkpoint_malformed", *root.span, "an artifact is a JSON object")]
-    wrong: dict[str, str] = {}
-    for name, fits, what in (
-        ("schema_version", lambda value: value == SCHEMA_VERSION and not isinstance(value, bool), f"{SCHEMA_VERSION}"),
-        ("session_id", lambda value: isinstance(value, str) and value, "text"),
-        ("kind", lambda value: value in KINDS, f"one of {', '.join(KINDS)}"),
-    ):
-        if name not in values:
-            wrong[name] = "it is missing"
-        elif not fits(values[name]):
-            wrong[name] = f"it must be {what}"
+def _artifact_faults(root: Node) -> Iterator[Problem]:
+    wrong = [*misfits(root, "session_artifact", _CODE)]
+    yield from wrong
+    values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        wrong[_ID] = "it is not that of the content: the file was edited or damaged"
-    return [Fault("checkpoint_malformed", *(root.get(n) or root).span, f"{n}: {why}") for n, why in wrong.items()]
+        message = f"{_ID}: it is not that of the content: the file was edited or damaged"
+        yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
 def _id_of(values: Mapping[str, Any]) -> str:
@@ -426,43 +296,37 @@ class StepBridge:
         "whether a character was written as it is or as an escape",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         source = Source.from_bytes(path, data)
-        faults = unreadable(source.text, 0, REGISTER)
         events: list[Foreign] = []
-        start = 0
-        for line in [] if faults else source.text.split("\n"):
-            if line.strip():
-                root, found = _event(path, line, start)
-                faults += found
-                if root is not None:
-                    values = cast("Mapping[str, Json]", root.plain())
-                    events.append(Foreign(self.name, _step_stream(values), values))
-            start += len(line) + 1
-        return tuple(faults) or tuple(events)
+
+        def judge(root: Node) -> Iterator[Problem]:
+            wrong = [*_event_faults(root)]
+            yield from wrong
+            if not wrong:
+                values = cast("Mapping[str, Json]", root.plain())
+                events.append(Foreign(self.name, _step_stream(values), values))
+
+        faults = tuple(unreadable(source.text, 0, REGISTER)) or _judged_lines(source, judge)
+        return faults or tuple(events)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
         return "".join(f"{line_of(checkpoint.values)}\n" for checkpoint in checkpoints).encode("ascii")
 
 
-def _event(path: str, line: str, start: int) -> tuple[Node | None, list[Fault]]:
-    """The event on one line, or what is wrong with it; positions are those of the file."""
-    loaded = load_json(Source(path, line))
-    faults = [Fault(f.code, f.start + start, f.end + start, f.message, f.hint) for f in loaded.faults]
-    root = loaded.root
-    if root is None:
-        return None, faults
+def _event_faults(root: Node) -> Iterator[Problem]:
+    """What is wrong with a checkpoint among the events; what other events hold is not judged."""
     if not isinstance(root.value, dict):
-        return None, [Fault("checkpoint_malformed", start, start + len(line), "an event is a JSON object")]
+        yield Problem(_CODE, "an event is a JSON object", Location.span(*root.span))
+        return
     values = cast("Mapping[str, Any]", root.plain())
-    if is_checkpoint(values):
-        wrong = dict(problems(values))
-        if "cursor" not in wrong and values["cursor"] not in CURSORS:
-            wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
-        for name, why in wrong.items():
-            node = root.get(name) or root
-            faults.append(Fault("checkpoint_malformed", node.start + start, node.end + start, f"{name}: {why}"))
-    return (None if faults else root), faults
+    if not is_checkpoint(values):
+        return
+    wrong = dict(problems(values))
+    if "cursor" not in wrong and values["cursor"] not in CURSORS:
+        wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
+    for name, why in wrong.items():
+        yield Problem(_CODE, f"{name}: {why}", Location.span(*(root.get(name) or root).span))
 
 
 def _step_stream(values: Mapping[str, Json]) -> str:

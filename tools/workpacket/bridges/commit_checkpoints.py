@@ -9,16 +9,6 @@ The sources for where a run goes on, in this order:
 
 A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
 believed is passed over and named, never skipped to.
-
-Where a run may go on by its checkpoint commits: the chain of sources, and what is believed of each.
-
-    sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
-    git_log_run_specific   commits of this history whose message names the run
-    git_log_legacy         commits that name no run: anybody's, so only if somebody says they are this run's
-    none
-
-A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
-believed is passed over and named, never skipped to.
 """
 
 from __future__ import annotations
@@ -29,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, cast
 
-from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
 from workpacket.documents.places import kind_of
 from workpacket.git.history import Commit, commits_before
@@ -37,12 +27,14 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
-from workpacket.runtime.records.state import Milestones, Reached
+from workpacket.problem import Problem
+from workpacket.runtime.records.state import Milestones, ReachedMilestone
 from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
+from workpacket.value import Value
 
 
 class CommitBridge:
@@ -51,7 +43,7 @@ class CommitBridge:
     name = "commit"
     lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
         from workpacket.rules.by_kind import rules_for  # takes long to import, and few who select read a sidecar
         from workpacket.rules.engine import examine
@@ -73,7 +65,7 @@ class CommitBridge:
         return sidecar_bytes(checkpoint.values)
 
 
-def _counts(fault: Fault, path: str) -> bool:
+def _counts(fault: Problem, path: str) -> bool:
     """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
@@ -93,8 +85,7 @@ class Candidate(NamedTuple):
     trailer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Value):
     """`relation` is how this history lies to the commit. `skipped` says what was passed over, and why."""
 
     source: SelectedFrom
@@ -161,9 +152,8 @@ class CommitSelection:
             return None
         source = Source.from_bytes(path, data)
         for fault in CommitBridge().read(path, data):
-            if isinstance(fault, Fault):
-                line, column = source.line_and_column(fault.start)
-                self._skipped.append(f"{path}:{line}:{column}: {fault.message} ({fault.code})")
+            if isinstance(fault, Problem):
+                self._skipped.append(f"{refusal_of_file(source, fault).message} ({fault.code})")
                 return None
         sidecar = CommitSidecar(source)
         index, sha, created = sidecar.milestone_index, sidecar.sha, sidecar.created_at
@@ -174,7 +164,7 @@ class CommitSelection:
         candidate = Candidate("sidecar", sha.value, index, tree, trailer)
         return index, _instant(created.value), mtime, sha.value, candidate
 
-    def _reached(self, sha: str) -> Reached | None:
+    def _reached(self, sha: str) -> ReachedMilestone | None:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
 
     def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:

@@ -1,12 +1,10 @@
-"""The guard of a run: before a milestone is committed, dependencies are compared with the last one.
+"""What changed in the dependencies of a repository, and the guard of a run, which asks before each milestone.
 
-Leave is what the run was given at its start, and what the policy allowed at the commit at which the run began: neither
-can be widened from within the run.
+The work tree is compared with a commit, not git's index: it makes no difference whether a change was committed, staged
+or only saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
 
-What changed in the dependencies of a repository: its work tree compared with a commit, by the leave of a policy.
-
-The work tree is what counts, not git's index: it makes no difference whether a change was committed, staged or only
-saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
+What may change in a run is what it was allowed at its start, and what the policy allowed at the commit at which the run
+began: neither can be widened from within the run.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from workpacket.documents.lockfiles.comparison import (
     FileVerdict,
     Leave,
     State,
-    Unreadable,
     compare,
     format_of,
     judge,
@@ -30,6 +27,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
@@ -48,7 +46,7 @@ class DependencyChanges(Value):
     base: str
     leave: Leave
     verdicts: tuple[FileVerdict, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[Problem, ...]
 
     @property
     def violations(self) -> tuple[DependencyViolation, ...]:
@@ -172,7 +170,7 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         wrong = changes.unreadable[0]
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
-            f"{where} in {wrong.at}: {wrong.message}", code="check_not_run",
+            f"{where}: {wrong.message}", code="check_not_run",
             hint="repair or restore the file: what cannot be read cannot be judged", details=changes.as_event(),
         )  # fmt: skip
     return None

@@ -3,8 +3,6 @@
 The log is written first, then the file. So a file may be *late*: its writer was killed in between, and it still says
 what the log said before. A file that says anything else *contradicts* the log, and the work stops until a person takes
 the file for true (`adopt`) or has it written from the log (`restore`). A file without a log is taken into it.
-
-One stream of the log that is not a run: the records of a batch scope or of a role, read and appended in their kinds.
 """
 
 from __future__ import annotations

@@ -2,26 +2,9 @@
 
 The log is the only truth. A foreign file is a view of it: what the file says is read whole (or not at all), kept with
 every key that we do not know, and can be written again. A bridge is two pure functions and a declaration of what its
-form cannot carry; reading files, and appending to the log, is done here for all of them.
+form cannot carry; appending to the log is done here for all of them.
 
 An import is planned whole, then appended. What a file says of a stream is compared with what the stream holds:
-
-    no stream                        genesis: all of it is appended
-    the same                         unchanged: nothing is appended
-    more, and the same up to there   extended: the rest is appended, as an event log grows
-    anything else                    the import is refused with `view_conflict`; nothing of any file was appended
-
-A crash between the appends of two streams leaves the first one imported; the same import again goes on behind it.
-
-Which foreign forms there are. Data only; a bridge is imported when its form is asked for.
-
-Writing checkpoints of the log in a foreign form: the file as it was imported, or as a session is now.
-
-docs/runtime/formats.md: the foreign forms and what each of them cannot carry, generated from the bridges.
-
-Taking foreign checkpoints into the log: planned whole, then appended.
-
-What a file says of a stream is compared with what the stream holds:
 
     no stream                        genesis: all of it is appended
     the same                         unchanged: nothing is appended
@@ -33,12 +16,13 @@ A crash between the appends of two streams leaves the first one imported; the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
 from workpacket.runtime.records.events import Event, NewEvent
 from workpacket.runtime.records.jcs import jcs_hash, stored_text, value_of
@@ -46,7 +30,9 @@ from workpacket.runtime.records.kinds import RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Store
-from workpacket.text.source import Fault
+from workpacket.shell.shipped_schemas import schemas
+from workpacket.text.node import Node
+from workpacket.text.source import Source
 
 
 class Foreign(NamedTuple):
@@ -63,7 +49,7 @@ class Bridge(Protocol):
     name: str
     lossy: tuple[str, ...]
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """Everything in the file, or all that is wrong with it: never a part of it."""
         ...
 
@@ -77,6 +63,20 @@ def stream_named(form: str, *key: str) -> str:
     from urllib.parse import quote  # costs start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
+
+
+def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
+    """What does not fit the schema, each at its place; with `code`, all under that one."""
+    for wrong in schemas().violations(schema, root.plain()):
+        place = Location.span(*root.nearest(wrong.location.keys).span)
+        yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
+
+
+def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
+    """The refusal to go on with a file for what is wrong in it. Its message says where."""
+    found = source.placed(problem)
+    message = f"{found.path}:{found.line}:{found.column}: {found.message}"
+    return WorkpacketError(found.code, message, hint=found.hint, path=path)
 
 
 # Form, and the module and class of its bridge, which is imported when its form is asked for.

@@ -1,7 +1,4 @@
-"""The runs of packets, with what the store of runs here says of each.
-
-How a run ended, as its store says it. Imports little: the board asks it too.
-"""
+"""The runs of packets, with what the store of runs here says of each. Imports little: the board asks it too."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Final
 
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.run_links import Ending
-from workpacket.report.runs import LinkedRun, linked_runs, seen
+from workpacket.report.runs import PacketRun, linked_runs, seen
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.stores.contract import Store
 from workpacket.value import replace
@@ -33,14 +30,14 @@ def ending_of(store: Store, stream: str) -> Ending | None:
 
 def with_store(
     state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool
-) -> tuple[LinkedRun, ...]:
+) -> tuple[PacketRun, ...]:
     """`leases` are the holders of the streams that are held."""
     open_here = {run.run for run in state.open_runs if run.store == identity}
     found = linked_runs(state, unfinished=unfinished)
     return tuple(_as_seen(run, store, leases) if run.run in open_here else run for run in found)
 
 
-def _as_seen(run: LinkedRun, store: Store, leases: Mapping[str, str]) -> LinkedRun:
+def _as_seen(run: PacketRun, store: Store, leases: Mapping[str, str]) -> PacketRun:
     holder = leases.get(run.run, "")
     if store.head(run.run) is None:
         return seen(run, "not begun")

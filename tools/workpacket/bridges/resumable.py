@@ -1,7 +1,4 @@
-"""Unfinished work of every kind in one shape: where it would go on and why, or what stops it and what to do. Pure.
-
-What of a scan of batch scopes and roles is still to be done. Pure: the facts are gathered by the one who scans.
-"""
+"""Unfinished work of every kind in one shape: where it would go on and why, or what stops it and what to do. Pure."""
 
 from __future__ import annotations
 

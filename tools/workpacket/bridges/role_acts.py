@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workpacket.bridges.desk import CheckpointDesk
-from workpacket.bridges.foreign import Foreign, Placed, genesis_of, require_no_secret
+from workpacket.bridges.foreign import Foreign, Placed, genesis_of, refusal_of_file, require_no_secret
 from workpacket.bridges.role_facts import (
     ADVANCED,
     IMPORTED,
@@ -102,8 +102,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
             raise WorkpacketError("checkpoint_missing", f"there is no {self.facts.path} to adopt")
         found = RoleBridge().read(self.facts.path, document.source.encode())
         if not isinstance(found[0], Foreign):
-            line, column = document.source.line_and_column(found[0].start)
-            raise WorkpacketError(found[0].code, f"{self.facts.path}:{line}:{column}: {found[0].message}")
+            raise refusal_of_file(document.source, found[0])
         checkpoint = foreign_of(document)
         require_no_secret(checkpoint, self.facts.path, self.runtime.settings.redactor)
         data = genesis_of(Placed(checkpoint, self.facts.path, 0))

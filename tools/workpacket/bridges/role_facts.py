@@ -1,17 +1,12 @@
-"""What is known of one role before it writes: its file, the files beside it, the log, who holds the lease.
-
-The artifacts of a role: the files that it names, and the digests that they had at its last milestone.
-
-A note names a file by its path, as in `Drafted docs/plan.md`; what is not a path of a file here is a word. Every
-milestone takes the digests of all files that were ever named, so that a change is one since the last milestone.
-Nothing is stopped by one: the one who was interrupted between two milestones has left files behind that are further
-than the last.
-
-The records of a role's checkpoint, and the checkpoint that follows from them. Pure.
+"""The checkpoint of a role: its file, the files beside it, its log, and the files that its notes name.
 
 The log begins with the file as it was found, or with the first milestone, and holds each milestone since. Folded, it
 gives the front matter and the notes again, so a file that was lost, or is late because its writer was killed, can be
-written from it. What people write into the file besides the seven fields is theirs, and no contradiction of the log.
+written from it. What people write into the file besides the seven fields is theirs, and does not contradict the log.
+
+A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone takes the digests of all files that were
+ever named, so that a change is one since the last milestone. A change stops nothing: a role that was interrupted
+between two milestones has left files that are ahead of the last one.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 from workpacket.bridges import foreign
 from workpacket.bridges.desk import CheckpointState, StreamRecord, state_of
-from workpacket.bridges.foreign import Foreign, stream_named
+from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.role_progress import (
     EMPTY_BODY,
     KEYS,
@@ -38,6 +33,7 @@ from workpacket.documents.role_progress import (
 )
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
 from workpacket.runtime.records.kinds import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
@@ -47,7 +43,7 @@ from workpacket.shell.tree import link_on_the_way
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.loaded import unreadable
 from workpacket.text.node import Plain
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"
@@ -221,7 +217,7 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
     return found
 
 
-def unreadable_bytes(note: RoleProgress) -> Fault | None:
+def unreadable_bytes(note: RoleProgress) -> Problem | None:
     """Why nothing that a file says may be believed or edited: it is not UTF-8, or was read in part for its size."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
@@ -312,9 +308,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
     """The file belongs to this role: `a-b` of `c` and `a` of `b-c` have one name."""
     illegible = unreadable_bytes(document)
     if illegible is not None:
-        line, column = document.source.line_and_column(illegible.start)
-        message = f"{key.path}:{line}:{column}: {illegible.message}"
-        raise WorkpacketError(illegible.code, message, path=key.path)
+        raise refusal_of_file(document.source, illegible, key.path)
     if not document.is_checkpoint:
         fault = document.faults[0].message if document.faults else f"it is a {document.note}"
         raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)
@@ -404,7 +398,7 @@ class RoleBridge:
         "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",
     )
 
-    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Fault, ...]:
+    def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         document = RoleProgress(Source.from_bytes(path, data))
         illegible = unreadable_bytes(document)
         if illegible is not None:
@@ -446,14 +440,18 @@ def _values(front: Mapping[str, Plain], body: str) -> dict[str, Json]:
     return {"front": cast("Json", dict(front)), "body": body}
 
 
-def _faults(document: RoleProgress) -> list[Fault]:
+def _faults(document: RoleProgress) -> list[Problem]:
     root = document.root
     if root is None or not document.has_front_matter:
-        return [Fault("checkpoint_malformed", 0, 0, "here is no front matter, and so no checkpoint")]
+        return [Problem("checkpoint_malformed", "here is no front matter, and so no checkpoint", Location.span(0, 0))]
     place = (root.start, root.start)
     missing = [key for key, value in zip(KEYS, fields_of(front_of(document)), strict=True) if not value.strip()]
     if missing:
-        return [Fault("role_key_missing", *place, f"the checkpoint lacks {', '.join(missing)}")]
+        return [Problem("role_key_missing", f"the checkpoint lacks {', '.join(missing)}", Location.span(*place))]
     if not document.is_checkpoint:
-        return [Fault("checkpoint_malformed", *place, f"this is no checkpoint of a role but a {document.note}")]
+        return [
+            Problem(
+                "checkpoint_malformed", f"this is no checkpoint of a role but a {document.note}", Location.span(*place)
+            )
+        ]
     return []

@@ -4,11 +4,8 @@ The runtime knows nothing of packets but their names; it has a witness (`runtime
 is. Of an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is
 found (`disagreements`) and set right (`settle`); the log knows of every run that is at work.
 
-Runs that ended, as the logs of their packets say it, compared with their streams here.
-
-`run.closed` keeps the hash that the stream had when the run ended. Who can write the store can compute all hashes in
-it again; the log in git is the place outside of it that they do not reach, and a store that was put back shows by it
-too.
+`run.closed` keeps the hash that the stream had when the run ended. A person who can write to the store can recompute
+all hashes in it; the log in git is outside their reach, and shows that, as it shows a store that was put back.
 """
 
 from __future__ import annotations

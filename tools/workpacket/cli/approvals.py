@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workpacket.approvals.decide import Verdict
-from workpacket.approvals.instants import write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION
 from workpacket.cli.checking import render, style_of
@@ -16,8 +16,8 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
 from workpacket.model.wording import counted
+from workpacket.problem import Problem
 from workpacket.report.approval_text import render_refusals
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
@@ -25,6 +25,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.moment import moment
 
@@ -35,7 +36,7 @@ def verify_approvals(arguments: Arguments) -> int:
     """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
-        findings = [*check_approvals(approvals), *append_only(approvals)]
+        findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals)]
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
         findings = judged_in_part(str(approvals.repository.root), findings)
@@ -67,7 +68,7 @@ def verify_approvals(arguments: Arguments) -> int:
     return status
 
 
-def _is_about(approvals: Approvals, finding: Finding, wanted: list[str]) -> bool:
+def _is_about(approvals: Approvals, finding: Problem, wanted: list[str]) -> bool:
     said = approvals.claims.get(finding.path.rpartition("/")[2])
     return any(name in finding.path.split("/") or f"{name}.md" in finding.path.split("/") for name in wanted) or (
         said is not None and said.packet in wanted

@@ -15,10 +15,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TextIO
 
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import pae
-from workpacket.approvals.instants import read_instant
 from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.refusal import Refusal
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
 from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
 from workpacket.cli.checking import style_of
@@ -28,13 +27,14 @@ from workpacket.cli.read_only import NOBODY
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
-from workpacket.lifecycle.gates import OPTIONAL, TERMS
+from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
 from workpacket.model.layout import LARGEST_WRITE_ONCE, envelope_path
 from workpacket.model.plan import Moment
+from workpacket.problem import Problem
 from workpacket.report.approval_text import (
     render_changes,
     render_file,
@@ -49,17 +49,16 @@ from workpacket.shell.approvals.decisions import (
     StatementDraft,
     Wish,
     Written,
-    as_error,
     draft_decision,
     draft_revocation,
     last_approved,
     redraft,
     write_decision,
 )
+from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
-from workpacket.shell.approvals.subject import ACTIVATION_GATE, POLICY_MATTER
 from workpacket.shell.governing.gathering import gather
-from workpacket.shell.keys.own_key import OwnKey, find_key, find_ssh_keygen, sign
+from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
 from workpacket.shell.moment import moment
 
 
@@ -230,13 +229,13 @@ def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
     message, armored = _read(path), _read(Path(f"{path}.sig"))
     payload = message.split(b" ", 4)[-1]
     statement = read_statement(payload)
-    if isinstance(statement, Refusal):
-        raise as_error(statement)
+    if isinstance(statement, Problem):
+        raise WorkpacketError.of(statement)
     if pae(payload) != message:
         raise WorkpacketError("statement_unfit", f"{path} is not what `--statement-out` wrote", path=str(path))
     blob = unarmor(armored.decode("ascii", "replace").replace("\r\n", "\n"))
-    if isinstance(blob, Refusal):
-        raise as_error(blob)
+    if isinstance(blob, Problem):
+        raise WorkpacketError.of(blob)
     return _finish(arguments, approvals, redraft(approvals, statement, now), blob)
 
 

@@ -19,8 +19,8 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
-from workpacket.shell.audit.gathering import AuditInput, gather_audit
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.audit import AuditInput, gather_audit
+from workpacket.shell.cache import Cache
 
 _BY_ENDING = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": "text"}
 # An earlier report is replaced; anything else that has the name stays.
@@ -81,7 +81,7 @@ def _form(arguments: Arguments, target: str) -> str:
 def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str:
     if form == "html":
         from workpacket.report.audit_page import PageFiles, render_audit_page
-        from workpacket.shell.audit.page_files import page_file
+        from workpacket.shell.audit import page_file
 
         return render_audit_page(made, catalogue(), PageFiles(page_file("audit.css"), page_file("audit.js")))
     if form == "sarif":

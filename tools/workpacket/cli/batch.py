@@ -8,13 +8,12 @@ from workpacket.bridges.batch_acts import BatchDesk, begin, complete, end_stages
 from workpacket.bridges.batch_facts import ASPECTS, BatchFacts, folder_named, gather, reader_of
 from workpacket.bridges.batch_state import Phase, outcome_named, phase_named
 from workpacket.bridges.desk import view_conflict
-from workpacket.cli.open_store import answer, open_runtime, refuse
+from workpacket.cli.open_store import answer, open_runtime, owner_of, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape, escape_lines
-from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.holders import Caller, caller_with
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.transactions.transaction import writing
@@ -22,15 +21,13 @@ from workpacket.shell.transactions.transaction import writing
 DEFERRABLE = ("medium", "minor", "low", "info", "note")
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
     word = words_of(arguments, 1, "SPEC")[0]
-    try:
-        if action in {"next", "status"}:
-            return _look(arguments, action, word)
-        return _write(arguments, action, word)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    if action in {"next", "status"}:
+        return _look(arguments, action, word)
+    return _write(arguments, action, word)
 
 
 def _look(arguments: Arguments, action: str, word: str) -> int:
@@ -93,10 +90,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 def caller_of(arguments: Arguments) -> Caller:
     """Who the work is begun for."""
-    word = arguments.value("owner")
-    if word and not word.isdecimal():
-        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
-    return caller_with(int(word or 0))
+    return caller_with(owner_of(arguments))
 
 
 def _issue(arguments: Arguments, text: str) -> Json:

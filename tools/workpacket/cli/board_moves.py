@@ -12,7 +12,7 @@ from workpacket.lifecycle.drafts import Planned, Refused
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import Carried, carry_out, here
 from workpacket.shell.governing.gathering import gather

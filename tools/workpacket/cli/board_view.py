@@ -29,7 +29,7 @@ from workpacket.report.board import Card, Column, columns, render_board, render_
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.tree import find_documents

@@ -9,15 +9,13 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from importlib import import_module
 
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
 from workpacket.model.layout import GOVERNANCE_FOLDER, POLICY_PATH
-from workpacket.shell.checking.cache import RACY_NS, Cache, Shown
-from workpacket.shell.folder_state import describe, unchanged
-from workpacket.shell.tree import Found, find_documents, look_at
+from workpacket.shell.cache import Cache, CachedOutput, RestsOn
+from workpacket.shell.tree import Found, find_documents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,18 +32,14 @@ SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
 
 
 class Output:
-    """What a command writes, and its exit status.
+    """What a command writes, its exit status, and what both rest on besides the documents."""
 
-    `extras` are the files besides the documents on which it rests. What has effects is not `repeatable`.
-    """
+    __slots__ = ("rests_on", "status", "text")
 
-    __slots__ = ("extras", "repeatable", "status", "text")
-
-    def __init__(self, text: str, status: int, extras: Sequence[str] = (), *, repeatable: bool = True) -> None:
+    def __init__(self, text: str, status: int, rests_on: RestsOn | None = None) -> None:
         self.text = text
         self.status = status
-        self.extras = extras
-        self.repeatable = repeatable
+        self.rests_on = rests_on or RestsOn()
 
 
 def show(
@@ -56,34 +50,22 @@ def show(
     compute: Callable[[], Output],
     deciding: Callable[[], tuple[str, ...] | None] = tuple,
 ) -> int:
-    """Writes the output of the command, computed only if any file differs from the last time.
-
-    `deciding` tells what else it rests on; None for what cannot be told.
-    """
-    started = time.time_ns()
-    decides = deciding()
-    # In this form even names that are not UTF-8 can be stored.
-    request = repr((workspace.root, workspace.here, arguments.command.name, arguments.given, terminal(), decides))
-    shown = cache.shown(request) if decides is not None else None
-    if shown is not None and _is_as_it_was(workspace.root, files, shown):
-        sys.stdout.write(shown.output)
-        return shown.status
+    """Writes the output of the command, computed only if anything differs that it rests on (`CachedOutput`)."""
+    request = (workspace.here, arguments.command.name, arguments.given, terminal())
+    cached = CachedOutput(cache, workspace.root, files, request, deciding)
+    known = cached.recall()
+    if known is not None:
+        status, text = known
+        sys.stdout.write(text)
+        return status
     output = compute()
     sys.stdout.write(output.text)
-    extras = sorted({*SETTINGS_FILES, *output.extras})
-    if output.repeatable and decides is not None and deciding() == decides:
-        looked_at = [*files, *_single(workspace.root, extras)]
-        folders = [describe(workspace.root, folder) for folder in _folders(extras)]
-        # Whether all had been left alone for a while when it was read: git's rule for racily clean entries.
-        newest = max([*(found.mtime_ns for found in looked_at), *(folder.newest for folder in folders)], default=0)
-        if newest + RACY_NS < started:
-            described = [folder.text for folder in folders]
-            cache.show(request, Shown(_state(looked_at), extras, described, output.status, output.text))
+    cached.keep(output.status, output.text, output.rests_on | RestsOn(SETTINGS_FILES))
     return output.status
 
 
 def show_fresh(output: Output) -> int:
-    """Writes what rests on more than files can tell, and remembers nothing of it."""
+    """Writes what rests on more than can be named, and keeps nothing of it."""
     sys.stdout.write(output.text)
     return output.status
 
@@ -102,30 +84,7 @@ def terminal() -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
-def _is_as_it_was(root: str, files: Files, shown: Shown) -> bool:
-    """Whether nothing that the output rested on has changed."""
-    if shown.state != _state([*files, *_single(root, shown.extras)]):
-        return False
-    described = zip(_folders(shown.extras), shown.folders, strict=False)
-    return all(unchanged(root, folder, text) for folder, text in described)
-
-
-def _state(looked_at: Files) -> str:
-    """Changes when any of the files does."""
-    lines = [f"{found.path}\t{found.state}\t{found.problem}" for found in looked_at]
-    return "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _single(root: str, extras: Sequence[str]) -> list[Found]:
-    return [look_at(root, path) for path in extras if not path.endswith("/")]
-
-
-def _folders(extras: Sequence[str]) -> list[str]:
-    """Those that end with '/' are folders, and stand for everything below them."""
-    return [path.rstrip("/") for path in extras if path.endswith("/")]
-
-
-# What lies below .GOV is described as whole folders (`looked_at`), which takes half as long for ten thousand files.
+# What lies below .GOV is described as whole folders (`read_only.output`): half the time for ten thousand files.
 _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 

@@ -8,9 +8,9 @@ from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.workspace import Workspace, open_workspace
 from workpacket.documents.places import PLACES, kind_of
-from workpacket.shell.approvals.presence import approvals_here
-from workpacket.shell.checking.cache import Cache
-from workpacket.shell.transactions.leftovers import left_between_files
+from workpacket.shell.approvals import approvals_here
+from workpacket.shell.cache import Cache
+from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -19,7 +19,9 @@ FORMATS = ("text", "json", "sarif", "junit", "github")
 def run(arguments: Arguments) -> int:
     _refuse_contradictions(arguments)
     workspace = open_workspace()
-    cache = Cache(None if arguments.flag("no-cache") else workspace.common_dir, workspace.fingerprint)
+    # With --base a change is judged, whose author may have written to the cache as well.
+    cached = not (arguments.flag("no-cache") or arguments.value("base"))
+    cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
     try:
         if arguments.flag("watch"):
             from workpacket.cli.watching import watch
@@ -57,7 +59,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         return show(arguments, workspace, files, cache, compute)
     if not cache.is_open:
         return show_fresh(compute())
-    from workpacket.shell.approvals.cache_key import deciding
+    from workpacket.shell.approvals import deciding
 
     return show(arguments, workspace, files, cache, compute, lambda: deciding(workspace.root))
 

@@ -11,20 +11,20 @@ from workpacket.cli.progress import progress_bar
 from workpacket.cli.workspace import Workspace
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
+from workpacket.problem import Location, Problem, Severity
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
 from workpacket.report.terminal import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
-from workpacket.shell.approvals.presence import approvals_here
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.approvals import approvals_here
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.judging.partial_tree import judged_in_part
-from workpacket.shell.transactions.leftovers import left_between_files
+from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -61,7 +61,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         checked.findings += _of_the_change(base)
         if arguments.words:  # of the whole repository this was looked at with everything else
             checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
-    told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
+    told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
     checked.findings += told.findings
     findings = selected(judged_in_part(workspace.root, checked.findings))
     unsafe = arguments.flag("unsafe-fixes")
@@ -78,7 +78,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
         checked = examine(again())
-        told = approval_findings(arguments, workspace, cache, claimed=checked.rests_on_people)
+        told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
         findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
         notes = (*notes, repairs.told())
         repaired = repairs.done()
@@ -91,13 +91,14 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         repaired=repaired,
     )
     status = exit_status(outcome, reasons)
-    lasts = not (wanted or base or checked.passing or told.passing)
     rendered = render(arguments, outcome, status, reasons, style)
-    return Output(rendered, status, [*checked.extras, *told.extras], repeatable=lasts)
+    # A repair has effects, and a revision named for this once may name another commit tomorrow.
+    once = RestsOn(unnamed=wanted or bool(base))
+    return Output(rendered, status, checked.rests_on | told.rests_on | once)
 
 
 def _diff(
-    workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
+    workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
     """What `--fix` would change; before it the files that it would refuse, in lines that those who apply it skip."""
     from workpacket.cli.fixing import show_fixes
@@ -106,7 +107,7 @@ def _diff(
     if not kinds:
         raise WorkpacketError("nothing_to_check", "no governance document found")
     said = "".join(f"error: {escape(one.path)}: {escape(one.message)} ({one.code})\n" for one in refused)
-    return Output(said + shown, exits.FINDINGS if said or shown else exits.OK, repeatable=False)
+    return Output(said + shown, exits.FINDINGS if said or shown else exits.OK, RestsOn(unnamed=True))
 
 
 def render(
@@ -171,26 +172,22 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     base = arguments.value("base")
     governed = approvals_here(workspace.root)
     if not base and (arguments.words or not (claimed or governed)):
-        return Checked([], [])
+        return Checked([])
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
-    from workpacket.shell.approvals.cache_key import READ_FROM
+    from workpacket.shell.approvals import READ_FROM
     from workpacket.shell.approvals.check import append_only, check_approvals
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.approvals.verdict_cache import Memory
     from workpacket.shell.moment import moment
 
-    memory = Memory(cache.sound()) if cache.is_open and not base else None
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
-        findings = [*check_approvals(approvals, memory), *(append_only(approvals) if base else ())]
-        if memory is not None:
-            cache.remember_sound(memory.sound - memory.known, in_use=len(memory.sound))
-        # Who remembers an output asks beforehand what decides, and only where approvals are to be seen.
-        return Checked(findings, list(READ_FROM), passing=approvals.by_clock or not governed)
+        findings = [*check_approvals(approvals, cache), *(append_only(approvals) if base else ())]
+        # What decides is named by the key of the output, but only where approvals are to be seen.
+        return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
 
 
-def _left_between_files(workspace: Workspace) -> list[Finding]:
+def _left_between_files(workspace: Workspace) -> list[Problem]:
     """The commands that were interrupted: what else is found may be no more than the half that they left."""
     if not left_between_files(workspace.git_dir):
         return []
@@ -200,14 +197,11 @@ def _left_between_files(workspace: Workspace) -> list[Finding]:
     from workpacket.shell.transactions.recovery import unfinished
 
     return [
-        Finding(
+        Problem(
             "transaction_unfinished",
-            "error",
-            left.paths[0],
-            0,
-            0,
             f"{left.command} was interrupted between files: {', '.join(left.paths)}",
-            hint=catalogue()["transaction_unfinished"].remedy,
+            Location(left.paths[0]),
+            catalogue()["transaction_unfinished"].remedy,
         )
         for left in unfinished(find_repository(Path(workspace.root)))
     ]
@@ -227,14 +221,14 @@ def _settings_at(base: str) -> CheckSettings:
     return read_settings_at(here(), base)
 
 
-def _of_the_change(base: str) -> list[Finding]:
+def _of_the_change(base: str) -> list[Problem]:
     from workpacket.shell.governing.commanding import here
     from workpacket.shell.judging.change import judge
 
     return judge(here(), base)
 
 
-def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Finding]:
+def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
     """What stubs say and the packets made from them do not, of the files that were named."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
@@ -249,7 +243,7 @@ def _severity(word: str) -> Severity:
     return "info" if word == "info" else "warning" if word == "warning" else "error"
 
 
-def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Finding]], list[Finding]]:
+def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
     """Keeps the findings asked for. A pattern that fits no code is a mistake; integrity cannot be ignored."""
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
@@ -257,7 +251,7 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
             what = f"no code fits {pattern!r}; `workpacket explain --all` lists them"
             raise usage(arguments.command, "unknown_code", what)
 
-    def kept(finding: Finding) -> bool:
+    def kept(finding: Problem) -> bool:
         if not reasons[finding.code].ignorable:
             return True
         wanted = not select or any(fnmatchcase(finding.code, pattern) for pattern in select)

@@ -13,7 +13,7 @@ from workpacket.bridges.dependency_guard import (
     refusal_of,
 )
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import open_runtime, refuse
+from workpacket.cli.open_store import open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
 from workpacket.errors import WorkpacketError
@@ -23,23 +23,20 @@ from workpacket.git.revisions import commit_of, default_branch, head_commit, mer
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import TRAILER
-from workpacket.model.findings import Finding
+from workpacket.problem import Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.runtime.errors import RuntimeFault
 
 
+@refusing
 def check(arguments: Arguments) -> int:
     if arguments.words:
         raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is one argument too many")
     if arguments.value("base") and arguments.value("since"):
         raise usage(arguments.command, "conflicting_options", "--base and --since are both given")
-    try:
-        return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
 
 
 def _compared(arguments: Arguments, repository: Repository) -> DependencyChanges:
@@ -116,16 +113,16 @@ def _line(change: DependencyChange, verdict: FileVerdict) -> str:
     return " ".join(filter(None, (sign, change.name, versions))) + f"  [{leave}]"
 
 
-def _findings(changes: DependencyChanges) -> list[Finding]:
+def _findings(changes: DependencyChanges) -> list[Problem]:
     found = [
-        Finding("lockfile_violation", "error", one.path, one.line, 1 if one.line else 0, one.message)
+        Problem("lockfile_violation", one.message, Location(one.path, one.line, 1 if one.line else 0))
         for one in changes.violations
     ]
+    found += changes.unreadable
     found += [
-        Finding("lockfile_malformed", "error", one.path, one.line, one.column, f"{one.message} (in {one.at})")
-        for one in changes.unreadable
+        Problem("dependencies_many", sentence, Location(path), severity="warning")
+        for path, sentence in changes.warnings
     ]
-    found += [Finding("dependencies_many", "warning", path, 0, 0, sentence) for path, sentence in changes.warnings]
     return found
 
 

@@ -14,7 +14,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.report.catalogue import catalogue
 from workpacket.report.json_report import render_envelope
-from workpacket.report.terminal import Style, failure_finding, render_failure
+from workpacket.report.terminal import Style, render_failure
 
 _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
@@ -26,7 +26,7 @@ def report_failure(error: Exception, words: list[str]) -> int:
     reason = catalogue().get(error.code)
     status = reason.exit_code if reason is not None else exits.INTERNAL
     if "--json" in own_words(words):
-        sys.stdout.write(render_envelope(words[0], status, [failure_finding(error)], {}))
+        sys.stdout.write(render_envelope(words[0], status, [error.problem], {}))
     else:
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stderr.write(render_failure(error, Style(colour=colour)))

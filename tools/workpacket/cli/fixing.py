@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.model.findings import Edit, Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.wording import counted
+from workpacket.problem import Edit, Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.outcome import Repaired
@@ -18,7 +18,7 @@ from workpacket.report.terminal import Style
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.shell.checking.examining import examine_bytes, load_findings, unreadable_finding
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.transactions.writing import rewrite
+from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
@@ -33,7 +33,7 @@ class Repairs(NamedTuple):
 
     changed: list[tuple[Source, Source]]
     codes: Counter[str]
-    refused: list[Finding]
+    refused: list[Problem]
 
     def told(self, verb: str = "repaired") -> str:
         """`repaired 3 old_heading, 1 line_ends in 2 files`."""
@@ -51,7 +51,7 @@ def nothing_yet() -> Repairs:
     return Repairs([], Counter(), [])
 
 
-def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> Repairs:
+def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool) -> Repairs:
     """Repairs the files that have fixable findings. One that is refused stays as it is, and the others go on."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     rewrite(root, "check --fix", repairs.changed)
@@ -59,15 +59,15 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], 
 
 
 def show_fixes(
-    root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool, style: Style
-) -> tuple[str, list[Finding]]:
+    root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
+) -> tuple[str, list[Problem]]:
     """What the fixes would change, as one diff a file, and the files that would be refused."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     shown = [render_diff(before, whole_change(before, after), style) for before, after in repairs.changed]
     return "".join(shown), repairs.refused
 
 
-def _repaired_files(root: str, kinds: Mapping[str, str], findings: Sequence[Finding], *, unsafe: bool) -> Repairs:
+def _repaired_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool) -> Repairs:
     codes = frozenset(finding.code for finding in findings)
     lanes = lanes_here(root)
     repairs = nothing_yet()
@@ -87,7 +87,7 @@ def _repaired_files(root: str, kinds: Mapping[str, str], findings: Sequence[Find
 def repaired(
     source: Source,
     kind: str,
-    findings: Sequence[Finding],
+    findings: Sequence[Problem],
     codes: frozenset[str],
     *,
     unsafe: bool,
@@ -117,10 +117,10 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
             raise WorkpacketError(finding.code, finding.message, hint=finding.hint, path=finding.path)
 
 
-def refusal_of(path: str, refused: RepairRefused) -> Finding:
+def refusal_of(path: str, refused: RepairRefused) -> Problem:
     """What is said of a file that a repair would have changed too much."""
     message = f"not repaired, nothing was written: {refused}"
-    return Finding("repair_refused", "error", path, 0, 0, message, hint=catalogue()["repair_refused"].remedy)
+    return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:
@@ -135,6 +135,6 @@ def whole_change(before: Source, after: Source) -> list[Edit]:
     return [Edit(start, len(old) - end, new[start : len(new) - end])]
 
 
-def _by_path(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+def _by_path(findings: Sequence[Problem]) -> list[tuple[str, list[Problem]]]:
     fixable = sorted((finding for finding in findings if finding.fix is not None), key=lambda finding: finding.order)
     return [(path, list(group)) for path, group in groupby(fixable, key=lambda finding: finding.path)]

@@ -14,9 +14,9 @@ from workpacket.cli.workspace import open_workspace
 from workpacket.documents.reading import kind_named
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.wording import counted
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.diff import render_diff
 from workpacket.report.escape import escape
@@ -25,7 +25,7 @@ from workpacket.rules.repair import RepairRefused
 from workpacket.rules.upgrade import upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.transactions.writing import rewrite
+from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.text.source import Source
 
@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> int:
     lanes = lanes_here(workspace.root)
     for found in files:
         before = _readable(workspace.root, found)
-        if isinstance(before, Finding):
+        if isinstance(before, Problem):
             repairs.refused.append(before)
             continue
         try:
@@ -75,7 +75,7 @@ def _say(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int
     return status
 
 
-def _readable(root: str, found: Found) -> Source | Finding:
+def _readable(root: str, found: Found) -> Source | Problem:
     """The document, or why it cannot be formatted: what is left out is said."""
     if found.problem:
         return unreadable_finding(found.path, found.problem)
@@ -87,7 +87,7 @@ def _readable(root: str, found: Found) -> Source | Finding:
     return Source.from_bytes(found.path, data) if len(data) <= limit else too_large(found.path, limit)
 
 
-def _status(changed: list[str], left_out: list[Finding], files: int, *, writes: bool) -> int:
+def _status(changed: list[str], left_out: list[Problem], files: int, *, writes: bool) -> int:
     if not files or left_out:
         return exits.ENVIRONMENT
     return exits.OK if writes or not changed else exits.FINDINGS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from workpacket.approvals.instants import write_instant
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.approve import BASE_OPTION
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
@@ -15,14 +15,13 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.git.run import run_git
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.keys.key_doctor import examine, private_keys
-from workpacket.shell.keys.own_key import default_path, make_key, signers_line
+from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
 from workpacket.shell.moment import moment
 
 
@@ -57,7 +56,7 @@ def doctor(arguments: Arguments) -> int:
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
     findings = [
-        Finding("agent_could_approve", "error", "", 0, 0, f"{trial.key.fingerprint} in {where} signed without asking")
+        Problem("agent_could_approve", f"{trial.key.fingerprint} in {where} signed without asking")
         for trial, where in zip(diagnosis.exposed, exposed, strict=True)
     ]
     status = catalogue()["agent_could_approve"].exit_code if findings else exits.OK

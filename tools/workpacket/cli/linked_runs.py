@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import PacketState
 from workpacket.model.lanes import lane_of_token
-from workpacket.report.runs import LinkedRun, linked_runs
+from workpacket.report.runs import PacketRun, linked_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PATIENCE = 3.0  # seconds
 
 
-def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[LinkedRun, ...]]:
+def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
     """By packet, of those that have any. What the store cannot say, because it cannot be read, the log says alone."""
     some = {name: state for name, state in states.items() if state.runs}
     found = None
@@ -30,7 +30,7 @@ def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dic
     return {name: runs for name, runs in found.items() if runs}
 
 
-def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[LinkedRun, ...]] | None:
+def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
     """None where there is no store."""
     from workpacket.bridges.packet_runs import with_store
 
@@ -65,7 +65,7 @@ def _store() -> Store | None:
     return SQLiteStore(path, timeout=_PATIENCE)
 
 
-def cache_dependencies(shown: Mapping[str, tuple[LinkedRun, ...]]) -> tuple[bool, list[str]]:
+def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
     """Whether what is shown stays true until a file changes, and which files that are beside the log.
 
     Only of a run that is live it is not so: its process may end without a word. What is not live begins in the store.

@@ -16,11 +16,11 @@ from workpacket.cli.options import Arguments, Command
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
+from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.rules.engine import placed_finding
 from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 CODE = "just_parameter_pasted"
 
@@ -33,7 +33,7 @@ _WORD = lazy_pattern(r"[A-Za-z_][\w-]*")
 _QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
 
 
-def pasted_parameters(source: Source) -> Iterator[Fault]:
+def pasted_parameters(source: Source) -> Iterator[Problem]:
     """Each place where a recipe pastes one of its parameters."""
     parameters: dict[str, str] = {}
     for number in range(1, source.line_count + 1):
@@ -49,20 +49,20 @@ def pasted_parameters(source: Source) -> Iterator[Fault]:
             parameters = {}
 
 
-def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Fault]:
+def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Problem]:
     for match in _PASTED.finditer(line):
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
             message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
             hint = 'set positional-arguments, and hand it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
-            yield Fault(CODE, start + match.start(), start + match.end(), message, hint)
+            yield Problem(CODE, message, Location.span(start + match.start(), start + match.end()), hint)
 
 
 def run(arguments: Arguments) -> int:
     findings = []
     for path in arguments.words or ["justfile"]:
         source = _read(path)
-        findings += [placed_finding(source, fault) for fault in pasted_parameters(source)]
+        findings += [source.placed(found) for found in pasted_parameters(source)]
     status = exits.FINDINGS if findings else exits.OK
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("lint-justfile", status, findings, {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.workspace import open_workspace
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.tree import find_documents
 
 WORK_KINDS = ("stub", "packet", "work_package")

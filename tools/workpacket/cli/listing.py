@@ -19,7 +19,7 @@ from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.tree import Found

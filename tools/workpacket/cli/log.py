@@ -12,15 +12,15 @@ from workpacket.cli.read_only import open_for_reading
 from workpacket.ledger.checkpoints import Reach, checkpointed_heads, reach, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
 from workpacket.model.wording import counted
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
 from workpacket.shell.judging.partial_tree import judged_in_part
-from workpacket.shell.keys.own_key import find_key
+from workpacket.shell.keys import find_key
 
 # What a new checkpoint sets right: it vouches for the ones before it.
 _SETTLED_BY_IT = {
@@ -92,7 +92,7 @@ def run(arguments: Arguments) -> int:
     return status
 
 
-def say(findings: Iterable[Finding]) -> None:
+def say(findings: Iterable[Problem]) -> None:
     for one in findings:
         print(f"{escape(one.path)}: {one.severity}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint)}")
@@ -121,7 +121,7 @@ def row_json(row: Reach) -> Json:
     }
 
 
-def exit_of(findings: Sequence[Finding]) -> int:
+def exit_of(findings: Sequence[Problem]) -> int:
     """The gravest status of the errors; forks are no damage and no error of the log."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)

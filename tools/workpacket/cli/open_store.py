@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ParamSpec, cast
 
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
@@ -19,7 +20,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
-from workpacket.report.terminal import failure_finding, render_failure
+from workpacket.report.terminal import render_failure
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
@@ -30,6 +31,8 @@ from workpacket.runtime.stores.place import VARIABLE, require_driver, server_url
 
 if TYPE_CHECKING:
     from workpacket.bridges.run_links import RunLinks
+
+P = ParamSpec("P")
 
 
 def open_runtime(
@@ -153,12 +156,33 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
     if arguments.flag("json"):
         data: dict[str, Json] = {"facts": fault.details, "next": hint}
-        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [failure_finding(shown)], data))
+        sys.stdout.write(render_envelope(arguments.command.name, reason.exit_code, [shown.problem], data))
     else:
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stderr.write(render_failure(shown, style_of(arguments)._replace(colour=colour)))
     return reason.exit_code
+
+
+def refusing(act: Callable[P, int]) -> Callable[P, int]:
+    """A command, or a part of one, that answers with the stop reason if it is stopped."""
+
+    @wraps(act)
+    def answered(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return act(*args, **kwargs)
+        except RuntimeFault as fault:
+            return refuse(cast("Arguments", args[0]), fault)
+
+    return answered
+
+
+def owner_of(arguments: Arguments) -> int:
+    """The number of the process that --owner names; 0 if it is not given."""
+    word = arguments.value("owner")
+    if word and not word.isdecimal():
+        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
+    return int(word or 0)
 
 
 def moment_of(micros: int) -> str:

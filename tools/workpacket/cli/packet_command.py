@@ -17,7 +17,7 @@ from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
+from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.gate_queries import Question
@@ -118,7 +118,7 @@ def _say_next(answer: Planned) -> None:
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Unmet], data: Mapping[str, Json] | None = None) -> int:
     """Every unmet condition with the command that supplies it; exit status 3."""
     if arguments.flag("json"):
-        findings = [Finding(u.code, "error", u.path, u.line, 0, u.message, u.command) for u in unmet]
+        findings = [Problem(u.code, u.message, Location(u.path, u.line), u.command) for u in unmet]
         rows: list[Json] = [unmet_json(one) for one in unmet]
         after = unmet[0].command if unmet else ""
         said: dict[str, Json] = {**(data or {}), "id": packet, "unmet": rows, "next": after}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workpacket.approvals.policy_files import Trusted
+from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import conclude
@@ -24,10 +24,10 @@ from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.report.escape import escape
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.base.policy import BasePolicy, read_base_policy
+from workpacket.shell.base import BasePolicy, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
 from workpacket.shell.governing.commanding import Carried, here
-from workpacket.shell.keys.own_key import find_key, signers_line
+from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source

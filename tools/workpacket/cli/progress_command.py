@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from workpacket.bridges.resumable import UnfinishedRole, unfinished_roles
 from workpacket.bridges.role_acts import CLOSED, RoleDesk, adopt, notes_in, open_roles, reach, restore
 from workpacket.bridges.role_facts import FOLDER, ArtifactChange, RoleFacts, RoleKey, changes, read_folder, scan_roles
-from workpacket.cli.open_store import answer, open_runtime, refuse
+from workpacket.cli.open_store import answer, open_runtime, owner_of, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.documents.role_progress import RoleProgress
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.holders import Caller, caller_named, caller_with
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
@@ -29,16 +28,14 @@ from workpacket.text.limits import MARKDOWN
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    try:
-        if action == "list":
-            return _list(arguments)
-        if action == "close":
-            return _close(arguments, _words(arguments, "FEATURE")[0])
-        return _write(arguments, action)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    if action == "list":
+        return _list(arguments)
+    if action == "close":
+        return _close(arguments, _words(arguments, "FEATURE")[0])
+    return _write(arguments, action)
 
 
 def _words(arguments: Arguments, *names: str, optional: int = 0) -> list[str]:
@@ -88,10 +85,7 @@ def caller_of(arguments: Arguments, agent: str) -> Caller:
         if not _INSTANCE.match(instance):
             raise usage(arguments.command, "invalid_value", f"{instance!r} is no name of an instance")
         return caller_named(f"{agent}#{instance}")
-    owner = arguments.value("owner")
-    if owner and not owner.isdecimal():
-        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {owner!r}")
-    return caller_with(int(owner or 0))
+    return caller_with(owner_of(arguments))
 
 
 def _close(arguments: Arguments, feature: str) -> int:

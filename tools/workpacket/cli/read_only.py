@@ -26,13 +26,13 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.approvals.gate_queries import Question
-from workpacket.shell.checking.cache import MANY
+from workpacket.shell.cache import MANY, RestsOn
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather
 from workpacket.shell.held import note
 from workpacket.shell.log_files import LOG_STATE
-from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
+from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 
@@ -96,7 +96,7 @@ def facts_from_summaries(repository: Repository) -> Facts:
     facts = all_facts(repository)
     if len(facts.packets) < MANY:
         return facts
-    from workpacket.shell.checking.summaries import work_summaries
+    from workpacket.shell.checking.repository import work_summaries
 
     says = work_summaries(repository, progress_bar())
     told = {
@@ -107,7 +107,10 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """`lasts` is whether the output stays true while time goes by; `also` are further files that it rests on."""
+    """`lasts` is whether the output stays true while time goes by; `also` are further files that it rests on.
+
+    What an interrupted command left is told of each time, until somebody has recovered it.
+    """
     places = [
         repository.common_dir / "packed-refs",
         repository.common_dir / "config",
@@ -116,4 +119,5 @@ def output(repository: Repository, text: str, *, lasts: bool = True, also: Seque
     folders = [repository.common_dir / "refs", repository.git_dir.joinpath(*JOURNAL_FOLDER)]
     extras = [os.path.relpath(path, repository.root).replace(os.sep, "/") for path in (*map(str, places), *also)]
     extras += [f"{os.path.relpath(path, repository.root)}/".replace(os.sep, "/") for path in folders]
-    return Output(text, 0, [LOG_STATE, *_DOCUMENTS, *extras], repeatable=lasts and not unfinished(repository))
+    files = (LOG_STATE, *_DOCUMENTS, *extras)
+    return Output(text, 0, RestsOn(files, clock=not lasts, unnamed=bool(unfinished(repository))))

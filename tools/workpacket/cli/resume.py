@@ -1,10 +1,7 @@
-"""`workpacket resume`: what can go on, what cannot and why, and the answers that let it.
+"""`workpacket resume`: what is unfinished here, what can go on and what cannot, and the answers that let it.
 
-`resume` without an id, or with that of work that an agent does: what would go on, and letting it.
-
-Everything unfinished here: runs, sessions, batches, roles, steps, checkpoint commits. Reads only.
-
-What cannot be read stops itself and nothing else: it is listed with the code that says why.
+Runs, sessions, batches, roles, steps and checkpoint commits are looked at. What cannot be read stops itself and nothing
+else: it is listed with the code that says why.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ from workpacket.bridges.role_facts import RoleKey, changes
 from workpacket.bridges.run_links import disagreements, packet_stop
 from workpacket.cli.batch import caller_of
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import CommandLinks, answer, one_run, open_runtime, refuse, run_named, with_links
+from workpacket.cli.open_store import CommandLinks, answer, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.progress_command import caller_of as role_caller
 from workpacket.cli.progress_command import desk_of, roles_here
@@ -61,7 +58,7 @@ from workpacket.report.runs import (
     render_task,
     render_work,
 )
-from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import Caller
 from workpacket.runtime.model_sessions.recovery import assess
 from workpacket.runtime.records.jcs import stored_text
@@ -307,17 +304,15 @@ OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
 CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
         raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
-    try:
-        if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
-            _require_no_question(arguments)
-            return carry_on(arguments)
-        with open_runtime() as runtime:
-            return _one(arguments, runtime)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
+        _require_no_question(arguments)
+        return carry_on(arguments)
+    with open_runtime() as runtime:
+        return _one(arguments, runtime)
 
 
 def _require_no_question(arguments: Arguments) -> None:
@@ -327,19 +322,6 @@ def _require_no_question(arguments: Arguments) -> None:
         raise usage(arguments.command, "missing_argument", f"--{given[0]} is about one run: name it first")
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", f"only a run has questions, not {arguments.words[0]!r}")
-
-
-def cancel(arguments: Arguments) -> int:
-    try:
-        with open_runtime() as runtime:
-            run = one_run(runtime, arguments)
-            runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
-            state = runtime.state(run).status
-            text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
-            data: dict[str, Json] = {"run": run, "state": state}
-            return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
 
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import cast
 
-from workpacket.cli.open_store import answer, number_of, open_runtime, refuse, with_links
+from workpacket.cli.open_store import answer, number_of, open_runtime, owner_of, refuse, refusing, with_links
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.workspace import open_workspace
 from workpacket.errors import WorkpacketError
@@ -29,6 +29,7 @@ from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.runtime import Runtime
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
     least = 2 if action == "step" else 1
@@ -37,18 +38,15 @@ def run(arguments: Arguments) -> int:
         needed = {"start": "the name of the run", "step": "a handle and the name of the step"}
         raise usage(arguments.command, "missing_argument", f"`run {action}` takes {needed.get(action, 'a handle')}")
     signal.signal(signal.SIGTERM, _interrupt)
-    holder = process_named(_owner(arguments))
-    try:
-        with open_runtime(
-            create=True, holder=holder, lease_seconds=scripted.LEASE_SECONDS, promise=arguments.flag("git")
-        ) as runtime:
-            try:
-                status = _start(arguments, runtime) if action == "start" else _joined(arguments, action, runtime)
-            except RuntimeFault as fault:
-                status = refuse(arguments, fault)
-            return with_links(runtime, status)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    holder = process_named(owner_of(arguments) or os.getppid())
+    with open_runtime(
+        create=True, holder=holder, lease_seconds=scripted.LEASE_SECONDS, promise=arguments.flag("git")
+    ) as runtime:
+        try:
+            status = _start(arguments, runtime) if action == "start" else _joined(arguments, action, runtime)
+        except RuntimeFault as fault:
+            status = refuse(arguments, fault)
+        return with_links(runtime, status)
 
 
 def _joined(arguments: Arguments, action: str, runtime: Runtime) -> int:
@@ -64,15 +62,6 @@ def _joined(arguments: Arguments, action: str, runtime: Runtime) -> int:
 
 def _interrupt(_: int, __: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _owner(arguments: Arguments) -> int:
-    word = arguments.value("owner")
-    if not word:
-        return os.getppid()
-    if not word.isdigit():
-        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
-    return int(word)
 
 
 def _start(arguments: Arguments, runtime: Runtime) -> int:

@@ -1,7 +1,4 @@
-"""`workpacket runs`: look at runs, and move, prune and verify them.
-
-Events of a run as the rows of its timeline, and as JSON.
-"""
+"""`workpacket runs` and `workpacket cancel`: look at runs, move, prune and verify them, ask one to end."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from workpacket.cli.open_store import (
     number_of,
     one_run,
     open_runtime,
-    refuse,
+    refusing,
     run_named,
     with_links,
 )
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, actor_of, required
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository, find_repository
+from workpacket.git.repository import find_repository
 from workpacket.ledger.fold import LinkedRun
 from workpacket.lifecycle.run_links import Ending
 from workpacket.model.canonical import Json
@@ -102,19 +99,12 @@ def event_as_json(event: Event) -> Json:
 DAY = 86_400_000_000
 
 
-def keep_runs(arguments: Arguments, action: str) -> int:
-    try:
-        if action == "export" and arguments.flag("raw"):
-            if server_url():
-                raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
-            if arguments.value("format"):
-                raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
-            return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
-        with open_runtime(create=action == "import") as runtime:
-            actions = {"export": _export, "import": _import, "prune": _prune, "verify": _verify}
-            return with_links(runtime, actions[action](arguments, runtime))
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+def _export_raw(arguments: Arguments) -> int:
+    if server_url():
+        raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
+    if arguments.value("format"):
+        raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
+    return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
 
 
 def _export(arguments: Arguments, runtime: Runtime) -> int:
@@ -194,14 +184,6 @@ def _verify(arguments: Arguments, runtime: Runtime) -> int:
     then = catalogue()[problems[0].code].remedy if problems else ""
     return answer(arguments, text or f"{count} run{'s' * (count != 1)} verified\n",
                   {"problems": listed, "runs": count}, status=status, then=then)  # fmt: skip
-
-
-def show_runs(arguments: Arguments, action: str) -> int:
-    try:
-        with open_runtime() as runtime:
-            return {"list": _list, "show": _show, "tail": _tail, "diff": _diff}[action](arguments, runtime)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
 
 
 def _list(arguments: Arguments, runtime: Runtime) -> int:
@@ -331,22 +313,12 @@ _CHOICES = {
 }
 
 
-def change_links(arguments: Arguments, action: str) -> int:
-    repository = find_repository(Path.cwd())
-    try:
-        with open_runtime() as runtime:
-            if action == "settle":
-                return _settle(arguments, repository, runtime)
-            return _unlink(arguments, repository, runtime)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
-
-
 def choice_about(one: Disagreement) -> str:
     return _CHOICES[one.what].format(one.run)
 
 
-def _settle(arguments: Arguments, repository: Repository, runtime: Runtime) -> int:
+def _settle(arguments: Arguments, runtime: Runtime) -> int:
+    repository = find_repository(Path.cwd())
     if arguments.words:
         raise usage(arguments.command, "unexpected_argument", "`runs settle` looks at all runs of packets")
     failed: list[WorkpacketError] = []
@@ -366,12 +338,12 @@ def _as_json(one: Disagreement) -> Json:
             "command": choice_about(one)}  # fmt: skip
 
 
-def _unlink(arguments: Arguments, repository: Repository, runtime: Runtime) -> int:
+def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     """A person says that a run will never end by itself, because its store is gone. The log keeps who and why."""
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
     run, reason = arguments.words[0], required(arguments, "reason")
-    packet = run.rpartition("/")[0]
+    packet, repository = run.rpartition("/")[0], find_repository(Path.cwd())
     actor = actor_of(arguments, repository)
     if actor.kind != "human":
         message = f"{actor.id} is of kind {actor.kind}; that a run is lost is for a person to say"
@@ -399,22 +371,34 @@ def _unlink(arguments: Arguments, repository: Repository, runtime: Runtime) -> i
                   then=f"workpacket why {packet}")  # fmt: skip
 
 
-LOOKING = ("list", "show", "tail", "diff")
-KEEPING = ("export", "import", "prune", "verify")
-LINKING = ("settle", "unlink")
+ACTIONS = {
+    "list": _list, "show": _show, "tail": _tail, "diff": _diff,
+    "export": _export, "import": _import, "prune": _prune, "verify": _verify,
+    "settle": _settle, "unlink": _unlink,
+}  # fmt: skip
 
 
+@refusing
 def run(arguments: Arguments) -> int:
-    action = subcommand(arguments, (*LOOKING, *KEEPING, *LINKING))
-    if action in LOOKING:
-        return show_runs(arguments, action)
-    if action in LINKING:
-        return change_links(arguments, action)
-
-    return keep_runs(arguments, action)
+    action = subcommand(arguments, tuple(ACTIONS))
+    if action == "export" and arguments.flag("raw"):
+        return _export_raw(arguments)
+    with open_runtime(create=action == "import") as runtime:
+        return with_links(runtime, ACTIONS[action](arguments, runtime))
 
 
-COMMAND = Command(
+@refusing
+def cancel(arguments: Arguments) -> int:
+    with open_runtime() as runtime:
+        run = one_run(runtime, arguments)
+        runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
+        state = runtime.state(run).status
+        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
+        data: dict[str, Json] = {"run": run, "state": state}
+        return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
+
+
+RUNS = Command(
     "runs",
     "look at runs, move, prune and verify them",
     run,
@@ -454,3 +438,19 @@ that it is lost, and why.""",
         "workpacket runs unlink WP-1-Parser-v1/nightly@00000003 --reason 'the laptop was stolen'",
     ),
 )  # fmt: skip
+
+
+CANCEL = Command(
+    "cancel",
+    "ask a run to end at its next boundary",
+    cancel,
+    arguments="ID",
+    description="""
+A run that is being worked on ends before its next step, chunk or effect, never between an effect and its record. A run
+without a worker is cancelled at once. Either can be resumed later if a person confirms it.""",
+    options=(Option("reason", "why, for those who read the log", value="TEXT"),),
+    examples=("workpacket cancel nightly@00000003 --reason 'wrong month'",),
+)
+
+
+DECLARED = {command.name: command for command in (RUNS, CANCEL)}

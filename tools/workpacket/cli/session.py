@@ -6,24 +6,21 @@ from datetime import UTC, datetime
 
 from workpacket.bridges.checkpoint_files import artifact_of
 from workpacket.bridges.foreign import imported
-from workpacket.cli.open_store import answer, open_runtime, refuse, run_named
+from workpacket.cli.open_store import answer, open_runtime, refusing, run_named
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import words_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape_lines
-from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.model_sessions.recovery import DECISIONS, SessionReport, assess, carry_over, operator_decides
 from workpacket.runtime.runtime import Runtime
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
-    try:
-        return {"list": _list, "show": _show, "decide": _decide, "continue": _continue}[action](arguments)
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    return {"list": _list, "show": _show, "decide": _decide, "continue": _continue}[action](arguments)
 
 
 def _list(arguments: Arguments) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workpacket.cli.open_store import answer, refuse, require_server
+from workpacket.cli.open_store import answer, refusing, require_server
 from workpacket.cli.options import Arguments, Command, subcommand, usage
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.runtime.errors import RuntimeFault
 
 if TYPE_CHECKING:
     from workpacket.runtime.stores.postgres.health import Right
@@ -18,6 +17,7 @@ RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "k
 TAKES = {"show": 0, "upgrade": 0, "let-in": 2, "shut-out": 1}
 
 
+@refusing
 def run(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
     if len(arguments.words) != TAKES[action]:
@@ -25,31 +25,28 @@ def run(arguments: Arguments) -> int:
         raise usage(arguments.command, code, f"`store {action}` takes {TAKES[action] or 'no'} words")
     if action == "let-in" and arguments.words[1] not in RIGHTS:
         raise usage(arguments.command, "invalid_value", f"a right is {', '.join(RIGHTS)}; not {arguments.words[1]!r}")
-    try:
-        url = require_server(arguments)
-        from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
-        from workpacket.runtime.stores.postgres.health import let_in, shut_out
-        from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
+    url = require_server(arguments)
+    from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
+    from workpacket.runtime.stores.postgres.health import let_in, shut_out
+    from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
 
-        access = PostgresAccess(address_of_url(url), connections=1)
-        access.open()
-        try:
-            said = ""
-            if action == "upgrade":
-                made = migrate(access)
-                said = f"{made} migration{'s' * (made != 1)} made\n"
-            elif action == "let-in":
-                role, right = arguments.words
-                let_in(access, role, RIGHTS[right])
-                said = f"{escape(role)} is a {right} now\n"
-            elif action == "shut-out":
-                known = shut_out(access, arguments.words[0])
-                said = f"{escape(arguments.words[0])} {'is shut out' if known else 'was not let in'}\n"
-            present = schema_version(access)
-        finally:
-            access.close()
-    except RuntimeFault as fault:
-        return refuse(arguments, fault)
+    access = PostgresAccess(address_of_url(url), connections=1)
+    access.open()
+    try:
+        said = ""
+        if action == "upgrade":
+            made = migrate(access)
+            said = f"{made} migration{'s' * (made != 1)} made\n"
+        elif action == "let-in":
+            role, right = arguments.words
+            let_in(access, role, RIGHTS[right])
+            said = f"{escape(role)} is a {right} now\n"
+        elif action == "shut-out":
+            known = shut_out(access, arguments.words[0])
+            said = f"{escape(arguments.words[0])} {'is shut out' if known else 'was not let in'}\n"
+        present = schema_version(access)
+    finally:
+        access.close()
     shown = access.address.shown
     data: dict[str, Json] = {"store": shown, "schema_version": present, "known_version": SCHEMA_VERSION}
     then = "workpacket store upgrade" if present < SCHEMA_VERSION else ""

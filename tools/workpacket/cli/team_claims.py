@@ -19,7 +19,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.gathering import gather

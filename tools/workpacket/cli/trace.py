@@ -14,12 +14,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.history import is_in_index
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.reason_tables.audit import BY_CODE
+from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.model.wording import counted
 from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
 from workpacket.report.escape import without_surrogates
-from workpacket.rules.evidence import is_inside
+from workpacket.rules.packet import is_inside
 from workpacket.shell.governing.commanding import here
 from workpacket.shell.governing.proof_process import kept_output
 
@@ -54,7 +54,7 @@ def _named(made: Audit, words: Sequence[str]) -> list[str]:
 
 
 def _is_doubt(matter: AuditFinding, names: Sequence[str], *, everything: bool) -> bool:
-    return matter.finding.code in BY_CODE and (matter.packet in names or (everything and not matter.packet))
+    return matter.finding.code in AUDIT_BY_CODE and (matter.packet in names or (everything and not matter.packet))
 
 
 def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:

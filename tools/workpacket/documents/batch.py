@@ -8,11 +8,11 @@ How the YAML files of a batch scope write tasks: as ids, as mappings with an id,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from workpacket.documents.document import Document, Text, TextAt, as_text, without_quotes
+from workpacket.documents.document import Document, Text, TextAt, as_text, value_of, without_quotes
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary, Mention
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -72,10 +72,7 @@ class BatchDocument(Document):
         """Whether the value at `path` is text, whatever it looks like."""
         return is_batch_text(path)
 
-    def mention(self, text: Text) -> Mention:
-        return (text.value, *self.place(text))
-
-    def mentions(self, texts: Iterator[Text] | list[Text] | tuple[Text, ...]) -> list[Mention]:
+    def mentions(self, texts: Iterable[Text]) -> list[Mention]:
         return [self.mention(text) for text in texts]
 
 
@@ -175,8 +172,7 @@ class BatchCheckpoint(BatchDocument):
     @cached_property
     def groups(self) -> Mapping[str, tuple[TaskEntry, ...]]:
         """The tasks by what became of them: `done`, `pending`, ..."""
-        node = self.at("checkpoint", "tasks")
-        groups = node.mapping if node is not None else {}
+        groups = self.mapping_at("checkpoint", "tasks")
         return {name: tuple(task_entries(group)) for name, group in groups.items()}
 
     @cached_property
@@ -200,8 +196,7 @@ class BatchCheckpoint(BatchDocument):
 
     @property
     def deferred_issues(self) -> list[Node]:
-        node = self.at("checkpoint", "deferred_issues")
-        return node.items if node is not None else []
+        return self.items_at("checkpoint", "deferred_issues")
 
     def labels(self) -> Iterator[Text]:
         """The labels of batches: of the last one, the next one, the ones that issues were found in."""
@@ -221,7 +216,7 @@ class BatchCheckpoint(BatchDocument):
         entries = [(name, entry) for name, group in self.groups.items() for entry in group]
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.name),
+            "scope": value_of(self.name),
             "tasks": self.mentions([entry.id for _, entry in entries]),
             "done": self.mentions([entry.id for name, entry in entries if name in {"done", "completed"}]),
             "pending": self.mentions([entry.id for name, entry in entries if name == "pending"]),
@@ -255,12 +250,12 @@ class BatchTasks(BatchDocument):
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
         """The phase of each task that a phase lists."""
-        return _phases(self.at("phases"))
+        return _phases(self.items_at("phases"))
 
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "scope": value_of(self.text_at("scope") or self.text_at("spec")),
             "tasks": self.mentions([entry.id for entry in self.entries]),
             "depends": [
                 (self.mention(entry.id), self.mention(other)) for entry in self.entries for other in entry.depends_on
@@ -287,10 +282,9 @@ class BatchDependencies(BatchDocument):
     @cached_property
     def loose_dependencies(self) -> list[Dependency]:
         """Pairs `{from: a, to: b}`: some people mean that a depends on b, others that b depends on a."""
-        node = self.at("edges")
         return [
             (one, other)
-            for edge in (node.items if node is not None else ())
+            for edge in self.items_at("edges")
             for one in texts_in(edge.get("from"))
             for other in texts_in(edge.get("to"))
         ]
@@ -300,18 +294,16 @@ class BatchDependencies(BatchDocument):
         """Every mention of a task, except among what something depends on."""
         found = [one for one, _ in self.dependencies]
         found += [entry.id for entry in self._phase_tasks()]
-        batches = self.at("batches")
-        found += [entry.id for batch in (batches.items if batches is not None else ()) for entry in task_entries(batch)]
+        found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]
         return (*found, *self.texts_at("critical_path"))
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
         """The phase of each task that a phase lists."""
-        return _phases(self.at("phases"))
+        return _phases(self.items_at("phases"))
 
     def _phase_tasks(self) -> Iterator[TaskEntry]:
-        phases = self.at("phases")
-        for phase in phases.items if phases is not None else ():
+        for phase in self.items_at("phases"):
             yield from task_entries(phase)
 
     def _of_mapping(self, node: Node | None, field: str = "") -> Iterator[Dependency]:
@@ -324,7 +316,7 @@ class BatchDependencies(BatchDocument):
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
             **EMPTY_BATCH,
-            "scope": _value(self.text_at("scope") or self.text_at("spec")),
+            "scope": value_of(self.text_at("scope") or self.text_at("spec")),
             "tasks": self.mentions(self.named_tasks),
             "depends": [(self.mention(one), self.mention(other)) for one, other in self.dependencies],
             "loose": [(self.mention(one), self.mention(other)) for one, other in self.loose_dependencies],
@@ -336,13 +328,13 @@ class BatchValidation(BatchDocument):
     kind = "batch_validation"
 
     def summary(self) -> Mapping[str, object]:
-        summary: BatchSummary = {**EMPTY_BATCH, "scope": _value(self.text_at("scope") or self.text_at("name"))}
+        summary: BatchSummary = {**EMPTY_BATCH, "scope": value_of(self.text_at("scope") or self.text_at("name"))}
         return summary
 
 
-def _phases(node: Node | None) -> dict[str, str]:
+def _phases(phases: list[Node]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for index, phase in enumerate(node.items if node is not None else ()):
+    for index, phase in enumerate(phases):
         name = as_text(phase.get("id")) or as_text(phase.get("name")) or as_text(phase.get("title"))
         tasks = [entry.id for entry in task_entries(phase)] + list(texts_in(phase.get("task_ids")))
         for task in tasks:
@@ -352,7 +344,3 @@ def _phases(node: Node | None) -> dict[str, str]:
 
 def _files(entries: tuple[TaskEntry, ...]) -> list[tuple[str, list[str]]]:
     return [(entry.id.value, [path.value for path in entry.files]) for entry in entries if entry.files]
-
-
-def _value(text: Text | None) -> str:
-    return text.value if text is not None else ""

@@ -10,15 +10,6 @@ whose dependencies are all satisfied is *ready*. The next batch takes ready task
 no two of them touch the same files; a task that names no files might touch any, so it goes alone. With the policy
 `barrier` a phase begins only when the phases before it are over. What makes a plan impossible is found first, each with
 a code of its own, and then nothing is proposed.
-
-Which tasks of a scope come next: pure arithmetic on task ids, states, dependencies and files.
-
-A task is *satisfied* when nothing has to wait for it any more: done, completed or taken out of the scope. A deferred
-task satisfies nothing. A pending task whose dependencies are all satisfied is *ready*. The next batch takes ready
-tasks in the order of the file, as long as no two of them touch the same files; a task that names no files might touch
-any, so it goes alone. With the policy `barrier` a phase begins only when the phases before it are over.
-
-What makes a plan impossible is found first, each with a code of its own, and then nothing is proposed.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -40,6 +31,7 @@ from workpacket.documents.batch import (
     task_entries,
     texts_in,
 )
+from workpacket.model.circles import circles
 from workpacket.text.node import Node, Plain
 from workpacket.value import Value, replace
 
@@ -125,30 +117,6 @@ def is_elsewhere(name: str) -> bool:
     return any(mark in name for mark in ":/#")
 
 
-def circles(edges: Mapping[str, Collection[str]], order: Sequence[str]) -> Iterator[list[str]]:
-    """Each circle that a dependency closes, begun and ended with the task it comes back to."""
-    done: set[str] = set()
-    for root in order:
-        path: list[str] = []
-        depth: dict[str, int] = {}
-        waiting: list[Iterator[str]] = []
-        step = root if root not in done else None
-        while step is not None or waiting:
-            if step is not None:
-                done.add(step)
-                depth[step] = len(path)
-                path.append(step)
-                waiting.append(iter(edges.get(step, ())))
-            other, step = next(waiting[-1], None), None
-            if other is None:
-                waiting.pop()
-                del depth[path.pop()]
-            elif other in depth:
-                yield [*path[depth[other] :], other]
-            elif other not in done and other in edges:
-                step = other
-
-
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
     """The tasks of the first phase that is not over, and those of none. A phase has the place of its first task."""
     over = SATISFIED | {"deferred"}
@@ -179,6 +147,7 @@ def overlap(one: str, other: str) -> bool:
 # What is written into a task while it is worked on; everything else says what the task is.
 _OF_THE_WORK = frozenset({"status", "evidence", "active_form", "activeForm", "notes", "completed_at", "commit"})
 _NAMES = ("content", "name", "title")
+_NAMES_OF_PHASES = ("id", "name", "title")
 
 
 class BatchScope(Value):
@@ -232,7 +201,7 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
         policy = dependencies.text_at("phase_policy") or policy
         for one, other in dependencies.dependencies:
             waits.setdefault(one.value, []).append(other.value)
-        for one_name, other_name in _of_phases(dependencies.at("phases"), own):
+        for one_name, other_name in _of_phases(dependencies.items_at("phases"), own):
             waits[one_name].append(other_name)
         for one, other in dependencies.loose_dependencies:
             pair = (one.value, other.value)
@@ -246,45 +215,33 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
     nodes = _nodes(tasks)
     return BatchScope(
         whole,
-        {name: _name(node) for name, node in nodes.items()},
+        {name: next(filter(None, map(node.string_at, _NAMES)), "") for name, node in nodes.items()},
         "barrier" if barrier else "dag",
         tuple(undecided),
         {task.id: _definition(nodes.get(task.id), task) for task in whole},
     )
 
 
-def _of_phases(phases: Node | None, known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
+def _of_phases(phases: Sequence[Node], known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     """What the tasks of a phase wait for because the phase does: tasks, or all tasks of another phase."""
-    listed = [(phase, _members(phase, known)) for phase in (phases.items if phases is not None else ())]
-    members: dict[str, tuple[str, ...]] = {}
+    listed = [(phase, [entry.id.value for entry in task_entries(phase)]) for phase in phases]
+    listed = [(phase, [name for name in tasks if name in known]) for phase, tasks in listed]
+    members: dict[str, list[str]] = {}
     for phase, tasks in listed:
-        for key in ("id", "name", "title"):
-            node = phase.get(key)
-            if node is not None and node.text:
-                members.setdefault(node.text, tasks)
+        for name in filter(None, map(phase.string_at, _NAMES_OF_PHASES)):
+            members.setdefault(name, tasks)
     for phase, tasks in listed:
         for text in texts_in(phase.get("depends_on")):
-            for other in (text.value,) if text.value in known else members.get(text.value, ()):
+            for other in [text.value] if text.value in known else members.get(text.value, []):
                 yield from ((task, other) for task in tasks if task != other)
 
 
-def _members(phase: Node, known: Mapping[str, Task]) -> tuple[str, ...]:
-    return tuple(entry.id.value for entry in task_entries(phase) if entry.id.value in known)
-
-
 def _nodes(tasks: BatchTasks) -> dict[str, Node]:
-    list_node = tasks.at("tasks")
     found: dict[str, Node] = {}
-    for node in list_node.items if list_node is not None else ():
-        identity = node.get("id")
-        if identity is not None and identity.text:
-            found.setdefault(identity.text, node)
+    for node in tasks.items_at("tasks"):
+        if node.string_at("id"):
+            found.setdefault(node.string_at("id"), node)
     return found
-
-
-def _name(node: Node) -> str:
-    texts = (node.get(key) for key in _NAMES)
-    return next((text.text for text in texts if text is not None and text.text), "")
 
 
 def _definition(node: Node | None, task: Task) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks, is_checkpoint_text, status_word
+from workpacket.documents.document import value_of
 from workpacket.model.canonical import Json
 from workpacket.text.node import Node, Plain
 from workpacket.text.source import Source
@@ -71,21 +72,19 @@ class BatchView(Value):
 
 
 def view_of_json(stored: Mapping[str, Json]) -> BatchView:
-    following = stored.get("next")
+    following = None
+    if isinstance(batch := stored.get("next"), Mapping):
+        tasks = cast("Sequence[str]", batch.get("tasks") or ())
+        following = NextBatch(str(batch.get("label") or ""), tuple(tasks), batch.get("parallel") is True)
     groups = cast("Mapping[str, Sequence[str]]", stored.get("groups") or {})
     return BatchView(
         **{name: str(stored.get(name) or "") for name in ("branch", "base", "timestamp", "last_batch", "last_commit")},
         groups={name: tuple(tasks) for name, tasks in groups.items()},
-        next=_next_of_json(following) if isinstance(following, Mapping) else None,
+        next=following,
         deferred=tuple(cast("Sequence[Json]", stored.get("deferred") or ())),
         phase=stored.get("phase") or "",
         incomplete=tuple(cast("Sequence[Json]", stored.get("incomplete") or ())),
     )
-
-
-def _next_of_json(stored: Mapping[str, Json]) -> NextBatch:
-    tasks = cast("Sequence[str]", stored.get("tasks") or ())
-    return NextBatch(str(stored.get("label") or ""), tuple(tasks), stored.get("parallel") is True)
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
@@ -113,8 +112,7 @@ def view_of(document: BatchCheckpoint) -> BatchView:
 
 
 def _said(document: BatchCheckpoint, *path: str) -> str:
-    text = document.text_at("checkpoint", *path)
-    return text.value if text is not None else ""
+    return value_of(document.text_at("checkpoint", *path))
 
 
 def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
@@ -317,10 +315,8 @@ def _plain(value: object) -> Plain:
 def with_statuses(document: BatchTasks, done: frozenset[str] | set[str]) -> bytes:
     """`tasks.yaml` with these tasks done: of each, the status and nothing else changes."""
     text = yaml_text(document.source)
-    listed = document.at("tasks")
-    items = listed.items if listed is not None else []
     word = _word_for_done(document)
-    for index, item in enumerate(items):
+    for index, item in enumerate(document.items_at("tasks")):
         identity = item.get("id")
         if identity is not None and identity.text in done:
             text = _done(text, index, item, word)

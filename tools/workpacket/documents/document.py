@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
+from workpacket.documents.summary import EMPTY_MENTION, Mention
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.problem import Problem
 from workpacket.text.edits import Run
 from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 
@@ -54,7 +56,7 @@ class Document:
     # The lanes that its words may name; whoever reads it for a repository says which.
     lanes: LaneTable = BUILT_IN
 
-    def __init__(self, source: Source, root: Node | None, faults: Iterable[Fault] = ()) -> None:
+    def __init__(self, source: Source, root: Node | None, faults: Iterable[Problem] = ()) -> None:
         self.source = source
         self.root = root
         self.faults = tuple(faults)
@@ -72,6 +74,10 @@ class Document:
         """Line and column of a text; of none, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
+    def mention(self, text: Text | None) -> Mention:
+        """A text with its place, as summaries give it."""
+        return (text.value, *self.place(text)) if text is not None else EMPTY_MENTION
+
     @property
     def path(self) -> str:
         return self.source.path
@@ -83,12 +89,17 @@ class Document:
     def at(self, *path: str | int) -> Node | None:
         return self.root.get(*path) if self.root is not None else None
 
+    def items_at(self, *path: str | int) -> list[Node]:
+        return self.root.items_at(*path) if self.root is not None else []
+
+    def mapping_at(self, *path: str | int) -> dict[str, Node]:
+        return self.root.mapping_at(*path) if self.root is not None else {}
+
     def text_at(self, *path: str | int) -> Text | None:
         return as_text(self.at(*path))
 
     def texts_at(self, *path: str | int) -> tuple[Text, ...]:
-        node = self.at(*path)
-        found = (as_text(item) for item in node.items) if node is not None else ()
+        found = (as_text(item) for item in self.items_at(*path))
         return tuple(text for text in found if text is not None)
 
     def run(self, text: Text | None) -> Run | None:
@@ -123,6 +134,10 @@ def stem_of(path: str) -> str:
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
     return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
+
+
+def value_of(text: Text | None) -> str:
+    return text.value if text is not None else ""
 
 
 def as_text(node: Node | None) -> Text | None:

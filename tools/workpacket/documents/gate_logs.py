@@ -5,15 +5,6 @@
 `validator_gates/<WP_ID>.json` says how far the validation of one packet went. Its sessions are in a mapping by packet
 (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file is one session itself. Each has a list
 of gates, oldest first.
-
-What both gate logs have in common: events, each about a packet, each with a time.
-
-`ORCHESTRATOR_GATES.json`: which gates the orchestrator recorded for which packet, oldest first.
-
-`validator_gates/<WP_ID>.json`: how far the validation of one packet went.
-
-Sessions are in a mapping by packet (`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file
-is one session itself. Each has a list of gates, oldest first.
 """
 
 from __future__ import annotations
@@ -52,7 +43,7 @@ class GateDocument(Document):
         raise NotImplementedError
 
     def summary(self) -> GateSummary:
-        return {"packets": [(text.value, *self.place(text)) for text in self.packet_texts()]}
+        return {"packets": [self.mention(text) for text in self.packet_texts()]}
 
 
 def read_event(node: Node, *name_keys: str) -> GateEvent:
@@ -74,9 +65,7 @@ class OrchestratorGates(GateDocument):
     def __init__(self, source: Source) -> None:
         loaded = load_json(source, REGISTER)
         super().__init__(source, loaded.root, loaded.faults)
-        logs = self.at("gate_logs")
-        items = logs.items if logs is not None else []
-        self.events: list[GateEvent] = [read_event(node, "type", "gate") for node in items]
+        self.events = [read_event(node, "type", "gate") for node in self.items_at("gate_logs")]
         self.histories = [self.events]
 
     def packet_texts(self) -> Iterator[Text]:

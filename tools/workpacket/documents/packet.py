@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt
-from workpacket.documents.evidence import EvidenceBlock, evidence_blocks
 from workpacket.documents.structured import walk_items
-from workpacket.documents.work import WorkDocument
+from workpacket.documents.work import EvidenceBlock, WorkDocument, evidence_blocks
 from workpacket.model.ids import WorkPacketId
 from workpacket.value import Value
 
@@ -120,15 +119,10 @@ class Packet(WorkDocument):
     layout = Layout((2,), SECTIONS, older=OLDER_SECTIONS)
 
     task_id = TextAt("metadata", "task_id")
-    wp_id = TextAt("metadata", "wp_id")
-    base_wp_id = TextAt("metadata", "base_wp_id")
-    date = TextAt("metadata", "date")
+    created_at = TextAt("metadata", "date")
     status = TextAt("metadata", "status")
-    user_signature = TextAt("metadata", "user_signature")
-    what = TextAt("scope", "what")
     in_scope_paths = TextsAt("scope", "in_scope_paths")
     out_of_scope = TextsAt("scope", "out_of_scope")
-    refinement_file = TextAt("technical_refinement", "refinement_file")
     evidence_mapping = TextsAt("evidence_mapping")
 
     @property
@@ -151,23 +145,11 @@ class Packet(WorkDocument):
     def id_text(self) -> Text | None:
         return self.wp_id or self.task_id
 
-    def base_text(self) -> Text | None:
-        return self.base_wp_id
-
     def status_text(self) -> Text | None:
         return self.status
 
-    def created_text(self) -> Text | None:
-        return self.date
-
     def risk_text(self) -> Text | None:
         return self.risk_tier
-
-    def signature_text(self) -> Text | None:
-        return self.user_signature
-
-    def refinement_text(self) -> Text | None:
-        return self.refinement_file
 
     def dependency_texts(self) -> Iterable[Text]:
         """What the fields that are called so say, in whichever section they stand."""
@@ -176,9 +158,6 @@ class Packet(WorkDocument):
                 if field.name in _DEPENDENCY_FIELDS:
                     yield Text(field.value, *field.value_span)
                     yield from (Text(item.text, *item.span) for item in walk_items(field.children))
-
-    def title(self) -> str:
-        return self.what.value if self.what is not None else ""
 
 
 NOT_YET = "(nothing yet)"

@@ -35,7 +35,7 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind(
         "refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement", "specification")
     ),
-    DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths", "evidence")),
+    DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths")),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",)),

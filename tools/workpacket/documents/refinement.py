@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId, leading_id
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
@@ -121,8 +121,7 @@ class Refinement(StructuredDocument):
     @property
     def anchors(self) -> list[Node]:
         """One mapping an anchor, its fields in lower case."""
-        node = self.at("spec_anchors")
-        return node.items if node is not None else []
+        return self.items_at("spec_anchors")
 
     @property
     def proposed_enrichment(self) -> str:
@@ -158,28 +157,25 @@ class Refinement(StructuredDocument):
         return Node(anchors, *placed.section.title_span)
 
     def summary(self) -> Mapping[str, object]:
-        signature = self.signature
-        line, column = self.place(signature)
         summary: RefinementSummary = {
             "id": self.own_id,
             "place": self.place(self.wp_id),
-            "approved": self.review_status is not None and self.review_status.value == "APPROVED",
-            "signature": (signature.value if signature is not None else "", line, column),
+            "approved": value_of(self.review_status) == "APPROVED",
+            "signature": (value_of(self.signature), *self.place(self.signature)),
             "spec": self.spec_path,
             "spec_place": self.place(self.spec_target),
-            "spec_digest": self.spec_digest.value.lower() if self.spec_digest is not None else "",
+            "spec_digest": value_of(self.spec_digest).lower(),
             "anchors": [self._anchor_summary(anchor) for anchor in self.anchors],
         }
         return summary
 
     def _anchor_summary(self, anchor: Node) -> AnchorSummary:
-        values = {spec.key: _text_of(anchor, spec.key) for spec in ANCHOR_FIELDS}
         return {
             "place": self.source.line_and_column(anchor.start),
-            "start": values["context_start_line"],
-            "end": values["context_end_line"],
-            "token": values["context_token"],
-            "excerpt": values["excerpt_ascii_escaped"],
+            "start": anchor.string_at("context_start_line"),
+            "end": anchor.string_at("context_end_line"),
+            "token": anchor.string_at("context_token"),
+            "excerpt": anchor.string_at("excerpt_ascii_escaped"),
         }
 
 
@@ -194,11 +190,6 @@ def anchor_node(source: Source, section: Section) -> Node:
             entries[field.name] = Node(text, *(field.value_span if field.value else field.key_span))
             keys[field.name] = field.key_span
     return Node(entries, *section.title_span, keys)
-
-
-def _text_of(node: Node, key: str) -> str:
-    value = node.get(key)
-    return value.text or "" if value is not None else ""
 
 
 UNSIGNED = "<pending>"
@@ -227,7 +218,7 @@ def render_refinement(text: RefinementText) -> str:
         "### RED_TEAM_ADVISORY (security failure modes)\n- <fill in: how it can be attacked, or NONE>",
         "### PRIMITIVES (traits/structs/enums)\n- <fill in: the types it needs, or NONE>",
         "\n".join(_coverage()),
-        "\n".join(_enrichment()),
+        f"### ENRICHMENT\n- ENRICHMENT_NEEDED: {OPEN}\n- REASON_NO_ENRICHMENT: {OPEN}",
         "### SPEC_ANCHORS (REQUIRED: one or more)",
         *("\n".join(_anchor(number, anchor)) for number, anchor in enumerate(anchors, 1)),
     ]
@@ -256,10 +247,6 @@ def _coverage() -> list[str]:
         f"- AMBIGUITY_FOUND: {OPEN}",
         f"- AMBIGUITY_REASON: {OPEN}",
     ]
-
-
-def _enrichment() -> list[str]:
-    return ["### ENRICHMENT", f"- ENRICHMENT_NEEDED: {OPEN}", f"- REASON_NO_ENRICHMENT: {OPEN}"]
 
 
 def _anchor(number: int, anchor: str) -> list[str]:

@@ -37,8 +37,8 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from workpacket.documents.document import Document, Text, heading_key
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import BUILT_IN, Lane, LaneTable
+from workpacket.problem import Edit
 from workpacket.text.blocks import row_cells
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -46,6 +46,7 @@ from workpacket.text.source import Source
 _FENCE = lazy_pattern(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>[^\r\n]*)")
 _COMMENT_START = "<!--"
 _COMMENT_END = "-->"
+_HIDING = ("```", "~~~", _COMMENT_START)
 
 
 class SourceLine(NamedTuple):
@@ -58,17 +59,13 @@ class SourceLine(NamedTuple):
 
 def visible_lines(source: Source) -> Iterator[SourceLine]:
     """The visible lines in order, blank ones included."""
-    hidden = _hidden_lines(source) if _may_hide(source.text) else frozenset()
+    hidden = _hidden_lines(source) if any(mark in source.text for mark in _HIDING) else frozenset()
     text = source.text
     starts = source.line_starts
     ends = [*starts[1:], len(text)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         if number not in hidden:
             yield SourceLine(number, start, text[start:end].rstrip("\r\n"))
-
-
-def _may_hide(text: str) -> bool:
-    return "```" in text or "~~~" in text or _COMMENT_START in text
 
 
 def _hidden_lines(source: Source) -> frozenset[int]:
@@ -290,7 +287,6 @@ def row_line(base: str, path: str, cell: str, notes: str) -> str:
 
 # Below this size, reading all of a register takes no longer than looking for what to leave out.
 _MUCH = 16 * 1024
-_HIDING = ("```", "~~~", "<!--", "\r")
 
 
 class Excerpt:
@@ -334,7 +330,7 @@ def registry_excerpt(registry: Source, bases: Iterable[str]) -> Excerpt:
 def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
     """`runs` matches, as its group `run`, whole lines of which those between the first and the last may be left out."""
     text = source.text
-    if len(text) < _MUCH or any(mark in text for mark in _HIDING):
+    if len(text) < _MUCH or "\r" in text or any(mark in text for mark in _HIDING):
         return Excerpt(source, [(0, len(text))])
     wanted = tuple(names)
     spans: list[tuple[int, int]] = []

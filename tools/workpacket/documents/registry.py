@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from workpacket.documents.document import Text, stem_of
+from workpacket.documents.document import Text, stem_of, value_of
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
 from workpacket.documents.summary import RegistrySummary, RowSummary
 from workpacket.documents.task_board import section_named
@@ -85,10 +85,9 @@ class RegistryRow:
     @property
     def _values(self) -> _Parsed:
         if self._parsed is None:
-            base, active, board = (
-                cell.value if cell is not None else "" for cell in (self.base, self.active, self.board)
-            )
-            self._parsed = _Parsed(_packet_id(base), _id_in_path(active), *_board_place(board, self._lanes))
+            base, active, board = map(value_of, (self.base, self.active, self.board))
+            active_id = _packet_id(stem_of(active)) if active.endswith(".md") else None
+            self._parsed = _Parsed(_packet_id(base), active_id, *_board_place(board, self._lanes))
         return self._parsed
 
     @property
@@ -156,10 +155,6 @@ def _packet_id(text: str) -> WorkPacketId | None:
     return parsed if parsed is not None and parsed.kind == "packet" else None
 
 
-def _id_in_path(path: str) -> WorkPacketId | None:
-    return _packet_id(stem_of(path)) if path.endswith(".md") else None
-
-
 def _board_place(cell: str, lanes: LaneTable) -> tuple[LaneSection | None, str]:
     head, colon, tail = cell.rpartition(":")
     section = section_named(head if colon else cell, lanes)
@@ -199,14 +194,13 @@ def _ids_in(text: Text, first: int, last: int) -> list[Text]:
     for part in text.value[first:last].split(","):
         name = part.strip()
         # Searching prose costs ten times as much as reading an id, and nearly always the part is one.
-        spans = [(part.index(name), name)] if _packet_id(name) is not None else _ids_in_prose(part)
+        if _packet_id(name) is not None:
+            spans = [(part.index(name), name)]
+        else:
+            spans = [(at, str(named)) for named, at, _ in find_ids(part)]
         found += [Text(named, text.start + start + at, text.start + start + at + len(named)) for at, named in spans]
         start += len(part) + 1
     return found
-
-
-def _ids_in_prose(text: str) -> list[tuple[int, str]]:
-    return [(start, str(name)) for name, start, _ in find_ids(text)]
 
 
 def _row_node(row: RegistryRow) -> Node:

@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
-from workpacket.documents.document import Text, TextAt, without_quotes
-from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.document import Text, TextAt, value_of, without_quotes
+from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import lane_of_token
+from workpacket.problem import Edit
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import Item
@@ -58,7 +58,7 @@ _STAGES = frozenset(
 _PLACEHOLDER = lazy_pattern(r"\s*(?:<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\])?\s*\Z")
 
 
-class RoleProgress(FrontedDocument):
+class RoleProgress(FrontMatterDocument):
     kind = "role_progress"
     text_fields = frozenset({*KEYS, "type", "completed", "skill", "session", "date", "created", "role"})
 
@@ -85,7 +85,7 @@ class RoleProgress(FrontedDocument):
             return "checkpoint"
         if kind in _CHECKPOINT_TYPES:
             return "older_checkpoint"
-        ends = self.at("completed") is not None or self.stem == _value(self.feature)
+        ends = self.at("completed") is not None or self.stem == value_of(self.feature)
         return "summary" if ends and telling == 0 and self.status is not None else "other"
 
     @property
@@ -98,7 +98,7 @@ class RoleProgress(FrontedDocument):
         match = _SUMMARY.search(self.stem)
         partial = match is not None and (match["before"] or "").casefold() in _STAGES
         complete = _word(self.status) in {"complete", "completed", "done"}
-        return _value(self.feature) if self.note == "summary" and complete and not partial else ""
+        return value_of(self.feature) if self.note == "summary" and complete and not partial else ""
 
     def notes(self) -> Iterator[Item]:
         """The lines below `## Progress Notes`."""
@@ -112,13 +112,13 @@ class RoleProgress(FrontedDocument):
 
     def summary(self) -> Mapping[str, object]:
         summary: RoleSummary = {
-            "feature": _value(self.feature),
-            "team": _value(self.team),
-            "agent": _value(self.agent),
-            "status": _value(self.status),
+            "feature": value_of(self.feature),
+            "team": value_of(self.team),
+            "agent": value_of(self.agent),
+            "status": value_of(self.status),
             "is_checkpoint": self.is_checkpoint,
             "place": self.place(self.feature),
-            "phase": _value(self.phase),
+            "phase": value_of(self.phase),
             "phase_place": self.place(self.phase),
             "status_place": self.place(self.status),
             "agent_place": self.place(self.agent),
@@ -157,12 +157,8 @@ def is_open(status: str) -> bool:
     return _spelled(status) in _OPEN
 
 
-def _value(text: Text | None) -> str:
-    return text.value if text is not None else ""
-
-
 def _word(text: Text | None) -> str:
-    return _spelled(_value(text))
+    return _spelled(value_of(text))
 
 
 def _spelled(word: str) -> str:

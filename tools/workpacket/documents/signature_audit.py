@@ -13,10 +13,10 @@ from datetime import datetime
 
 from workpacket.documents.document import Text
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
-from workpacket.documents.summary import Mention, SignatureRow, SignatureSummary
+from workpacket.documents.summary import SignatureRow, SignatureSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
 from workpacket.model.ids import find_ids
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -76,11 +76,8 @@ class SignatureAudit(RegisterDocument):
     def _row_summaries(self) -> Iterator[SignatureRow]:
         for row in self.rows:
             if row.signature is not None:
-                packets = [self._mention(packet) for packet in row.packets()]
-                yield {"signature": self._mention(row.signature), "packets": packets}
-
-    def _mention(self, text: Text) -> Mention:
-        return (text.value, *self.place(text))
+                packets = [self.mention(packet) for packet in row.packets()]
+                yield {"signature": self.mention(row.signature), "packets": packets}
 
 
 def _row_node(row: AuditRow) -> Node:
@@ -104,14 +101,10 @@ def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, 
         ("used_by",): "User",
         ("date_time", "date", "time"): f"{at:%Y-%m-%d %H:%M}",
         ("purpose",): f"Refinement approved: {packet}",
-        ("master_spec_version", "spec_version"): _cell(spec),
+        ("master_spec_version", "spec_version"): " ".join(spec.replace("|", "/").split()),
         ("notes", "note", "remarks"): f"signed, envelope {envelope[:12]}",
     }
     cells = {key: value for keys, value in known.items() for key in keys}
     row = "| " + " | ".join(cells.get(column, "") for column in table.columns) + " |"
     _, end = source.line_span(table.header.line + 1)
     return apply_edits(source, [Edit(end, end, source.eol + row)])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "/").split())

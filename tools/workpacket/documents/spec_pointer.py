@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workpacket.documents.document import Document, TextAt, read_once
+from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
 from workpacket.text.limits import PATH_LENGTH
@@ -34,8 +34,7 @@ class SpecPointer(Document):
         super().__init__(source, Node(entries, 0, len(source.text), {}))
 
     def summary(self) -> Mapping[str, object]:
-        target = self.target
-        return {"target": target.value if target is not None else "", "place": self.place(target)}
+        return {"target": value_of(self.target), "place": self.place(self.target)}
 
 
 _WORD = lazy_pattern(r"n[/.]a\b|[^\W_]+")

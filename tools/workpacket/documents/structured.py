@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, heading_key
+from workpacket.problem import Problem
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fields import Field, Item, first_label, read_fields, read_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
 from workpacket.text.outline import Section, outline
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 _VALUES = LISTS | {"fence"}
 
@@ -40,7 +41,7 @@ class StructuredDocument(Document):
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)
         blocks = read_blocks(source)
-        if isinstance(blocks, Fault):
+        if isinstance(blocks, Problem):
             self.faults = (blocks,)
             blocks = []
         self.outline = outline(source, blocks)
@@ -117,7 +118,8 @@ class StructuredDocument(Document):
             return Node(body, start, start + len(body)) if body else Node("", *section.title_span)
         items = items_of_section(self.source, section)
         if placed.spec.shape == "checklist":
-            return Node([_checklist_node(item) for item in items], *section.title_span)
+            boxes = [{"text": Node(item.text, *item.span), "ticked": Node(item.ticked, *item.span)} for item in items]
+            return Node([Node(box, *box["text"].span) for box in boxes], *section.title_span)
         return Node([Node(item.text, *item.span) for item in walk_items(items)], *section.title_span)
 
 
@@ -184,8 +186,3 @@ def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
         )
     # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
     return Node(field.bare, *(field.bare_span if field.value else field.key_span))
-
-
-def _checklist_node(item: Item) -> Node:
-    ticked = Node(item.ticked, *item.span)
-    return Node({"text": Node(item.text, *item.span), "ticked": ticked}, *item.span)

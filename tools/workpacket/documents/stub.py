@@ -77,9 +77,6 @@ class Stub(WorkDocument):
     kind = "stub"
     layout = Layout((2,), SECTIONS, EXTRA_SECTIONS, OLDER_SECTIONS)
 
-    wp_id = TextAt("metadata", "wp_id")
-    base_wp_id = TextAt("metadata", "base_wp_id")
-    created_at = TextAt("metadata", "created_at")
     spec_target = TextAt("metadata", "spec_target")
     roadmap_pointer = TextAt("metadata", "roadmap_pointer")
     roadmap_add_coverage = TextAt("metadata", "roadmap_add_coverage")
@@ -106,26 +103,14 @@ class Stub(WorkDocument):
         """The status above the first section, where the older family has it."""
         return next((field for field in self.preamble_fields if field.name == "status"), None)
 
-    def id_text(self) -> Text | None:
-        return self.wp_id
-
-    def base_text(self) -> Text | None:
-        return self.base_wp_id
-
     def status_text(self) -> Text | None:
         if self.is_older:
             field = self.status_line
             return Text(field.value, *field.value_span) if field is not None else self.text_at("metadata", "status")
         return self.text_at("metadata", "stub_status")
 
-    def created_text(self) -> Text | None:
-        return self.created_at
-
     def dependency_texts(self) -> Iterable[Text]:
         return self.dependencies
-
-    def title(self) -> str:
-        return self.what.value if self.what is not None else ""
 
 
 PREAMBLE = """# TASK_PACKET_STUB_TEMPLATE

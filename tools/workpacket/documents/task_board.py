@@ -127,11 +127,6 @@ def _trimmed(line: str, start: int, end: int) -> Span:
     return start, end
 
 
-def without_comments(text: str) -> str:
-    """A remark without HTML comments, which the rendered board does not show."""
-    return _COMMENT.sub("", text).strip()
-
-
 _HEADING = lazy_pattern(r" {0,3}(?P<marks>#{1,6})(?P<blank>[ \t]*)")
 _RULE = lazy_pattern(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _DEEPEST_END = 2
@@ -196,8 +191,8 @@ class BoardEntry:
 
     @property
     def remark(self) -> str:
-        """What is said behind the token."""
-        return without_comments(self.rest.value)
+        """What is said behind the token, without HTML comments, which the rendered board does not show."""
+        return _COMMENT.sub("", self.rest.value).strip()
 
     def details(self) -> dict[str, Text]:
         """`branch: x - coder: y - last_sync: z` of an entry of the section Active, as far as they are there."""
@@ -270,7 +265,8 @@ class TaskBoard(Document):
             body = text.lstrip(" \t")
             if not body:
                 continue
-            if body[0] == "#" and (heading := _heading(line, self.lanes)) is not None and _ends_section(heading):
+            heading = _heading(line, self.lanes) if body[0] == "#" else None
+            if heading is not None and (heading.level <= _DEEPEST_END or heading.known is not None):
                 current = heading
                 self.headings.append(heading)
                 current.insert_at = starts[line.number]
@@ -287,8 +283,13 @@ class TaskBoard(Document):
 
     def _tree(self) -> Node:
         shown = [heading for heading in self.headings if heading.known is not None or heading.entries]
-        sections = Node([_section_node(heading) for heading in shown], 0, len(self.source.text))
-        return Node({"sections": sections}, 0, len(self.source.text), {"sections": (0, 0)})
+        sections: list[Node] = []
+        for heading in shown:
+            entries = Node([_entry_node(entry) for entry in heading.entries], *heading.title_span)
+            members = {"heading": Node(heading.title, *heading.title_span), "entries": entries}
+            sections.append(Node(members, *heading.title_span))
+        whole = (0, len(self.source.text))
+        return Node({"sections": Node(sections, *whole)}, *whole, {"sections": (0, 0)})
 
     def summary(self) -> Mapping[str, object]:
         summary: BoardSummary = {
@@ -353,17 +354,8 @@ def _heading(line: SourceLine, lanes: LaneTable) -> BoardSection | None:
     return section if spaced or section.known is not None else None
 
 
-def _ends_section(heading: BoardSection) -> bool:
-    return heading.level <= _DEEPEST_END or heading.known is not None
-
-
 def _text(line: SourceLine, span: tuple[int, int]) -> Text:
     return Text(line.text[span[0] : span[1]], line.start + span[0], line.start + span[1])
-
-
-def _section_node(section: BoardSection) -> Node:
-    entries = Node([_entry_node(entry) for entry in section.entries], *section.title_span)
-    return Node({"heading": Node(section.title, *section.title_span), "entries": entries}, *section.title_span)
 
 
 def _entry_node(entry: BoardEntry) -> Node:

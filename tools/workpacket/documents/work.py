@@ -1,43 +1,45 @@
-"""What stubs and packets have in common: an id, a status, dependencies, and the summary made from them."""
+"""What stubs and packets have in common: an id, a status, dependencies, and the summary made from them.
+
+Packets also state evidence: blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with
+COMMAND. People indent the lines, put bullets and bold before the keys and backticks around the values; an empty value
+never takes the next line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workpacket.documents.document import Text
-from workpacket.documents.evidence import EvidenceBlock
+from workpacket.documents.document import Text, TextAt, value_of
 from workpacket.documents.structured import StructuredDocument
-from workpacket.documents.summary import EMPTY_MENTION, EvidenceSummary, Mention, WorkSummary
+from workpacket.documents.summary import EvidenceSummary, Mention, WorkSummary
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
+from workpacket.text.source import Source
+from workpacket.value import Value
 
-# Of quoted lines, what tells whether anything ran stands at the beginning or is short.
+# Of quoted lines, what tells whether anything ran is at the beginning or is short.
 _LONGEST_PROOF = 2000
 
 
 class WorkDocument(StructuredDocument):
-    """A stub or a packet. Each kind says where its own values stand."""
+    """A stub or a packet. Each kind says where its own values are."""
+
+    wp_id = TextAt("metadata", "wp_id")
+    base_wp_id = TextAt("metadata", "base_wp_id")
+    created_at = TextAt("metadata", "created_at")
+    what = TextAt("scope", "what")
+    user_signature = TextAt("metadata", "user_signature")
+    refinement_file = TextAt("technical_refinement", "refinement_file")
 
     def id_text(self) -> Text | None:
         """Where the document states its own id."""
-        raise NotImplementedError
-
-    def base_text(self) -> Text | None:
-        return None
+        return self.wp_id
 
     def status_text(self) -> Text | None:
         raise NotImplementedError
 
-    def created_text(self) -> Text | None:
-        return None
-
     def risk_text(self) -> Text | None:
-        return None
-
-    def signature_text(self) -> Text | None:
-        return None
-
-    def refinement_text(self) -> Text | None:
-        """The path of the refinement that the document names."""
         return None
 
     def dependency_texts(self) -> Iterable[Text]:
@@ -61,16 +63,16 @@ class WorkDocument(StructuredDocument):
         summary: WorkSummary = {
             "id": own_id,
             "base": _base_of(own_id),
-            "title": self.title(),
+            "title": value_of(self.what),
             "place": self.place(self.id_text()),
             "lanes": [lane.token for lane in self.lanes.named(status.value)] if status is not None else [],
-            "status": status.value if status is not None else "",
+            "status": value_of(status),
             "status_place": self.place(status),
-            "created": _value(self.created_text()),
-            "risk": _value(self.risk_text()),
+            "created": value_of(self.created_at),
+            "risk": value_of(self.risk_text()),
             "depends": self.mentions(self.dependency_texts(), own_id),
-            "signature": self.mention(self.signature_text()),
-            "refinement": self.mention(self.refinement_text()),
+            "signature": self.mention(self.user_signature),
+            "refinement": self.mention(self.refinement_file),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
         }
         return summary
@@ -82,13 +84,6 @@ class WorkDocument(StructuredDocument):
             "sha256": self.mention(block.fields.get("LOG_SHA256")),
             "proof": block.proof[:_LONGEST_PROOF],
         }
-
-    def title(self) -> str:
-        """One line that says what the packet is about."""
-        return ""
-
-    def mention(self, text: Text | None) -> Mention:
-        return (text.value, *self.place(text)) if text is not None else EMPTY_MENTION
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:
         """Every other packet that the texts name, once, with its place."""
@@ -106,5 +101,67 @@ def _base_of(own_id: str) -> str:
     return str(parsed.base) if parsed is not None else own_id
 
 
-def _value(text: Text | None) -> str:
-    return text.value if text is not None else ""
+_LINE = lazy_pattern(
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?\**"
+    r"(?P<key>COMMAND|EXIT_CODE|LOG_PATH|LOG_SHA256|PROOF_LINES)\**[ \t]*:\**[ \t]*"
+    r"(?P<value>[^\r\n]*?)[ \t]*(?=[\r\n]|\Z)",
+    re.MULTILINE,
+)
+_MAPPED = lazy_pattern(r"^\W*(?P<key>REQUIREMENT|EVIDENCE)\W*:\s*(?P<value>.*)\Z", re.DOTALL)
+_QUOTED = lazy_pattern(r"[*_]*`([^`]+)`")
+_PLACEHOLDER = lazy_pattern(r"<[^<>]+>")
+_UNFILLED = lazy_pattern(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothing yet\))?\Z", re.IGNORECASE | re.DOTALL)
+
+
+class EvidenceBlock(Value):
+    """One command that was run as evidence. `fields` are by key; a key without a value, or with a placeholder, is ''.
+
+    `start` is where the block begins. `proof` is the text below PROOF_LINES.
+    """
+
+    start: int
+    fields: dict[str, Text]
+    proof: str = ""
+
+    def value(self, key: str) -> str:
+        text = self.fields.get(key)
+        return text.value if text is not None else ""
+
+
+def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]:
+    """The blocks between two offsets of a document."""
+    blocks: list[EvidenceBlock] = []
+    matches = list(_LINE.finditer(source.text, start, end))
+    for number, match in enumerate(matches):
+        if match["key"] == "COMMAND" or not blocks:
+            blocks.append(EvidenceBlock(match.start("key"), {}))
+        value = _stated(match["key"], match["value"])
+        blocks[-1].fields.setdefault(match["key"], Text(value, *match.span("value")))
+        if match["key"] == "PROOF_LINES":
+            stop = matches[number + 1].start() if number + 1 < len(matches) else end
+            last = blocks[-1]
+            blocks[-1] = EvidenceBlock(last.start, last.fields, source.text[match.start("value") : stop].strip())
+    return [block for block in blocks if block.value("COMMAND") or block.value("LOG_PATH")]
+
+
+def _stated(key: str, written: str) -> str:
+    """What a line states: of a path, what is in its backticks; of a command, all of it. '' for a placeholder."""
+    quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
+    value = quoted[1] if quoted is not None else written.strip("`\"'* ")
+    unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
+    return "" if unfilled else value
+
+
+def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
+    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is not a pair."""
+    requirement: Text | None = None
+    for item in items:
+        for line in item.value.split("\n"):
+            match = _MAPPED.match(line.strip())
+            if match is None:
+                continue
+            value = match["value"].strip().strip("`\"'")
+            if match["key"] == "REQUIREMENT":
+                requirement = Text(value, item.start, item.end)
+            elif requirement is not None and not _UNFILLED.match(value) and not _UNFILLED.match(requirement.value):
+                yield requirement, value

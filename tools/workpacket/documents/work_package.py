@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from workpacket.documents.document import Text, TextAt, TextsAt
-from workpacket.documents.fronted import FrontedDocument
+from workpacket.documents.document import Text, TextAt, TextsAt, value_of
+from workpacket.documents.front_matter_document import FrontMatterDocument
 from workpacket.documents.structured import items_of_section, walk_items
-from workpacket.documents.summary import Mention, PackageSummary
+from workpacket.documents.summary import PackageSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.blocks import Block, walk
 from workpacket.text.fields import Item, normal_key
@@ -150,7 +150,7 @@ _SUBTASK_LINE = lazy_pattern(
 _LIST_IN_TEXT = lazy_pattern(r"[^\s,\[\]'\"]+")
 
 
-class WorkPackage(FrontedDocument):
+class WorkPackage(FrontMatterDocument):
     kind = "work_package"
     text_fields = frozenset(
         {
@@ -253,22 +253,19 @@ class WorkPackage(FrontedDocument):
         summary: PackageSummary = {
             "id": own_id,
             "base": own_id,
-            "title": title.value if title is not None else "",
+            "title": value_of(title),
             "place": self.place(self.work_package_id),
             "lanes": [found.token for found in self.lanes.named(lane.value)] if lane is not None else [],
-            "status": lane.value if lane is not None else "",
+            "status": value_of(lane),
             "status_place": self.place(lane),
-            "created": _value(self.text_at("created_at")),
+            "created": value_of(self.text_at("created_at")),
             "risk": "",
             "mission": self.mission,
-            "depends": [self._mention(scoped(text.value, self.mission), text) for text in self.dependencies],
-            "subtasks": [self._mention(text.value, text) for text in self.subtask_ids],
-            "owned_files": [self._mention(text.value, text) for text in self.owned_files],
+            "depends": [(scoped(text.value, self.mission), *self.place(text)) for text in self.dependencies],
+            "subtasks": [self.mention(text) for text in self.subtask_ids],
+            "owned_files": [self.mention(text) for text in self.owned_files],
         }
         return summary
-
-    def _mention(self, name: str, text: Text) -> Mention:
-        return (name, *self.place(text))
 
 
 def scoped(name: str, mission: str) -> str:
@@ -280,7 +277,3 @@ def mission_of(name: str) -> str:
     """The mission of a scoped id, '' if it is none."""
     match = _SCOPED_ID.match(name)
     return match["mission"] if match else ""
-
-
-def _value(text: Text | None) -> str:
-    return text.value if text is not None else ""

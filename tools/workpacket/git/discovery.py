@@ -29,7 +29,7 @@ _STEERING_VARIABLES = (
 _TRUE = (b"", b"true", b"yes", b"on", b"1")
 
 
-class Location:
+class RepositoryPaths:
     """The top of the work tree, the git directory of this work tree, and the one that all work trees share."""
 
     __slots__ = ("common_dir", "git_dir", "root")
@@ -40,7 +40,7 @@ class Location:
         self.common_dir = common_dir
 
 
-def locate(start: str, environ: Mapping[str, str] = os.environ) -> Location:
+def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
     """The repository around `start`; WorkpacketError if there is none, or one without a work tree."""
     if any(environ.get(name) for name in _STEERING_VARIABLES):
         return _ask_git(start)
@@ -52,7 +52,7 @@ def locate(start: str, environ: Mapping[str, str] = os.environ) -> Location:
         ) from error
 
 
-def _read_files(folder: str, start: str) -> Location:
+def _read_files(folder: str, start: str) -> RepositoryPaths:
     device = os.stat(folder).st_dev
     for candidate in _upwards(folder):
         if os.stat(candidate).st_dev != device:
@@ -115,7 +115,7 @@ def _text(path: str) -> str:
         return file.read().rstrip("\r\n")
 
 
-def _with_work_tree(root: str, git_dir: str, start: str) -> Location:
+def _with_work_tree(root: str, git_dir: str, start: str) -> RepositoryPaths:
     common = _common_dir(git_dir)
     settings = [*_settings(os.path.join(common, "config"))]
     if any(name == b"worktreeconfig" for name, _ in settings):
@@ -124,7 +124,7 @@ def _with_work_tree(root: str, git_dir: str, start: str) -> Location:
         return _ask_git(start)
     if git_dir == common and any(name == b"bare" and value in _TRUE for name, value in settings):
         raise _no_work_tree(root)
-    return Location(root, git_dir, common)
+    return RepositoryPaths(root, git_dir, common)
 
 
 def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
@@ -143,7 +143,7 @@ def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
         yield name.strip(), value.strip()
 
 
-def _ask_git(start: str) -> Location:
+def _ask_git(start: str) -> RepositoryPaths:
     from pathlib import Path
 
     from workpacket.git.run import run_git
@@ -152,7 +152,7 @@ def _ask_git(start: str) -> Location:
     answer = run_git(folder, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", check=False)
     if answer.status == 0:
         root, git_dir, common = answer.text.splitlines()
-        return Location(root, git_dir, os.path.realpath(os.path.join(start, common)))
+        return RepositoryPaths(root, git_dir, os.path.realpath(os.path.join(start, common)))
     git_dir = run_git(folder, "rev-parse", "--absolute-git-dir", check=False).text.rstrip("\n")
     if git_dir:
         raise _no_work_tree(git_dir)

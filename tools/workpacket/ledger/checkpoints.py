@@ -14,8 +14,8 @@ from workpacket.ledger.log import Log, NewLogEvent, fault
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
 from workpacket.model.events import LogEvent, event_path
-from workpacket.model.findings import Finding
 from workpacket.model.layout import CHECKPOINTS_FOLDER
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 SIGNATURE_ENDING: Final = ".sshsig"
@@ -76,9 +76,9 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
     return tuple(reversed(judged))
 
 
-def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Finding]:
+def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
     """What is wrong with signatures, and every head that a checkpoint names and that is not in its log any more."""
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
         if own.fault and (own.broken or not each.by):
@@ -94,7 +94,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
     return findings
 
 
-def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Finding]:
+def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
     """Signatures of checkpoints that the log does not hold: somebody took the checkpoint away, or misnamed a file."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()

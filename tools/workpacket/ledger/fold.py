@@ -16,7 +16,7 @@ from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.model.event_types import ENDING_VERDICTS, FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
 
@@ -74,7 +74,7 @@ class PacketState(Value):
     presented: LogEvent | None
     superseded_by: str
     history: tuple[LogEvent, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
 
     @property
     def forked(self) -> bool:

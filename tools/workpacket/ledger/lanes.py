@@ -16,8 +16,8 @@ from typing import TypeAlias
 from workpacket.ledger.log import Log, fault
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 Latest: TypeAlias = "tuple[str, ...]"
@@ -28,7 +28,7 @@ class LaneState(Value):
 
     lane: str
     latest: tuple[LogEvent, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
 
     @property
     def came_from(self) -> str | None:
@@ -56,7 +56,7 @@ class _Replay:
     """For every event so far: the latest moves in its view, and (as bits) all moves that it rests on."""
 
     def __init__(self, by_id: Mapping[str, LogEvent]) -> None:
-        self.gaps: list[Finding] = []
+        self.gaps: list[Problem] = []
         self.upon_fork: set[str] = set()
         self._by_id = by_id
         self._latest: dict[str, Latest] = {}
@@ -113,7 +113,7 @@ def _what_it_says(move: LogEvent) -> tuple[str, ...]:
     return (move.lane_to or "", move.type, *parties)
 
 
-def _forked(log: Log, latest: Iterable[LogEvent]) -> Finding:
+def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
     moves = "; ".join(
         f"{move.type} by {move.actor.id} to {move.lane_to} ({move.id[:12]}, {move.at})"
         for move in sorted(latest, key=lambda move: move.order)
@@ -121,6 +121,6 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Finding:
     return fault("packet_forked", f"{LOG_FOLDER}/{log.packet}", f"{log.packet} was moved independently: {moves}")
 
 
-def _upon_fork(move: LogEvent) -> Finding:
+def _upon_fork(move: LogEvent) -> Problem:
     message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and settles nothing"
     return fault("log_moved_while_forked", move.path, message)

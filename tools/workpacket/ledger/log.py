@@ -30,15 +30,15 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
-from workpacket.model.findings import Finding
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
-from workpacket.model.reason_tables.integrity import BY_CODE
+from workpacket.model.reason_tables.integrity import LOG_BY_CODE
+from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
 
-def fault(code: str, path: str, message: str) -> Finding:
-    reason = BY_CODE[code]
-    return Finding(code, reason.severity, path, 0, 0, message, hint=reason.remedy)
+def fault(code: str, path: str, message: str) -> Problem:
+    reason = LOG_BY_CODE[code]
+    return Problem(code, message, Location(path), reason.remedy, severity=reason.severity)
 
 
 Upcaster: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
@@ -78,7 +78,7 @@ def is_event_name(name: str) -> bool:
 
 def decode_event(
     folder: str, name: str, data: bytes, *, names: Container[str] = (), form: Format = FORMAT
-) -> LogEvent | Finding:
+) -> LogEvent | Problem:
     """The event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
     path = f"{folder}/{name}"
     if len(data) > LARGEST_EVENT:
@@ -92,7 +92,7 @@ def decode_event(
     return _event_of_value(folder, path, form.upcast(value), identity, form)
 
 
-def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Finding:
+def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Problem:
     if form.too_new(value):
         return fault("event_version_unknown", path, f"format version {value['v']}; known here: up to {form.version}")
     misfit = event_misfit(value)
@@ -116,7 +116,7 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
     return value
 
 
-def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Finding:
+def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
     if f"{identity}.json" in names:
         return fault("event_names_swapped", path, f"these are the bytes of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
@@ -131,7 +131,7 @@ class Log(Value):
     packet: str
     by_id: Mapping[str, LogEvent]
     heads: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
 
     @property
     def events(self) -> tuple[LogEvent, ...]:
@@ -176,7 +176,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     """The log of `packet` from the files of its folder, by name."""
     folder = f"{LOG_FOLDER}/{packet}"
     events: list[LogEvent] = []
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     for name, data in files.items():
         if not is_event_name(name):
             findings.append(fault("log_foreign_file", f"{folder}/{name}", "the name is not that of an event"))
@@ -189,7 +189,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     return join_events(packet, events, findings)
 
 
-def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Finding] = ()) -> Log:
+def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:
     """The graph of events that were decoded without fault; `findings` are those of the files that were not."""
     known = {event.id: event for event in events}
     found = list(findings)
@@ -212,7 +212,7 @@ def _replay_order(event: LogEvent) -> tuple[int, str]:
     return event.clock, event.id
 
 
-def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Finding | None:
+def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | None:
     before = 0
     for parent in event.parents:
         if parent not in known:
@@ -227,7 +227,7 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Finding | No
     return None
 
 
-def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Finding]:
+def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Problem]:
     if not beginnings:
         missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "no event in this log is its beginning")
         return [missing] if known else []

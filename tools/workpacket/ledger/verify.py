@@ -19,19 +19,19 @@ from workpacket.ledger.checkpoints import Checkpoint, Verifier, checkpoint_findi
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, fault, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
-from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.problem import Problem
 
 APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
 
 
-def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Finding]:
+def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Problem]:
     """Everything that is wrong with the log files of a repository, given by path."""
     logs, stray = read_logs(files)
     return verify_logs(logs, stray, judge_checkpoints(logs, verifier))
 
 
-def verify_logs(logs: Mapping[str, Log], stray: Iterable[Finding], checkpoints: Iterable[Checkpoint]) -> list[Finding]:
+def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
     """The same of logs that were read already."""
     findings = [*stray]
     for log in logs.values():
@@ -42,10 +42,10 @@ def verify_logs(logs: Mapping[str, Log], stray: Iterable[Finding], checkpoints: 
     return sorted(findings, key=lambda finding: finding.order)
 
 
-def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Finding]]:
+def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
     """The logs by packet, and findings about files that lie beside them."""
     folders: dict[str, dict[str, bytes]] = {}
-    stray: list[Finding] = []
+    stray: list[Problem] = []
     for path, data in files.items():
         packet, slash, name = path.removeprefix(f"{LOG_FOLDER}/").partition("/")
         if slash and "/" not in name:
@@ -55,9 +55,9 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Finding]
     return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
 
 
-def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Finding]:
+def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
     """Nothing that the base holds is gone or different; both map paths to digests of the same kind."""
-    findings: list[Finding] = []
+    findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):
             continue

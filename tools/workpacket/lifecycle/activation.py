@@ -38,9 +38,9 @@ from workpacket.lifecycle.scope import is_pathlike, pattern_of
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
+from workpacket.problem import Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -92,7 +92,7 @@ class ActivationEvidence(Value):
     packet: str
     refinement_path: str
     refinement: Refinement | None
-    faults: Sequence[Finding]
+    faults: Sequence[Problem]
     specification: Source | None
     presented: LogEvent | None
     block_sha256: str

@@ -15,9 +15,9 @@ from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.lifecycle.moves import move, project
 from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER, STUBS
+from workpacket.problem import Edit
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"

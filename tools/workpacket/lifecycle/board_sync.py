@@ -29,10 +29,10 @@ from workpacket.lifecycle.projections import (
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
-from workpacket.model.findings import Edit
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import replace

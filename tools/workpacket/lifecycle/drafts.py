@@ -10,8 +10,8 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
-from workpacket.model.findings import Edit
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value

@@ -14,10 +14,10 @@ from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
+from workpacket.problem import Problem
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
@@ -116,7 +116,7 @@ class Facts(Value):
     registry: Source | None = None
     spec_pointer: Source | None = None
     specification: Source | None = None
-    refinement_faults: Mapping[str, Sequence[Finding]] = NOTHING
+    refinement_faults: Mapping[str, Sequence[Problem]] = NOTHING
     target_branch: str = ""
     approvals: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()

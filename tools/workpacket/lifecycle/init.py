@@ -35,10 +35,10 @@ from workpacket.lifecycle.starter_documents import (
     stem_of,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Finding
 from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.model.wording import counted
+from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
 
 AGENTS = "AGENTS.md"
@@ -190,7 +190,7 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
     return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
 
 
-def check(items: list[InitFile]) -> Iterator[Finding]:
+def check(items: list[InitFile]) -> Iterator[Problem]:
     """What `init` would do, as findings; and what it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it is not there", "workpacket init writes it"),
@@ -206,7 +206,7 @@ def check(items: list[InitFile]) -> Iterator[Finding]:
         if item.standing in says:
             code, severity, message, hint = says[item.standing]
             level: Literal["error", "warning"] = "error" if severity == "error" else "warning"
-            yield Finding(code, level, item.path, 0, 0, item.why or message, hint)
+            yield Problem(code, item.why or message, Location(item.path), hint, severity=level)
 
 
 def known_digest(text: str) -> str:

@@ -12,9 +12,9 @@ from workpacket.documents.register_table import board_cell, empty_board, empty_r
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.errors import WorkpacketError
-from workpacket.model.findings import Edit
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, Lane, LaneTable
+from workpacket.problem import Edit
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -1,7 +1,7 @@
 """The type of a reason code, and the registry that holds each code once.
 
 Every message a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of runs.
-A rule's reason is written in the rule's own class (its docstring); all other reasons stand in the tables of
+A rule's reason is the docstring of its class; all others are text of the same form, in the tables of
 `workpacket.model.reason_tables`. `workpacket.report.catalogue` puts them together, refuses a name given twice, and is
 what `explain`, the documentation and the exit status read.
 """
@@ -13,9 +13,9 @@ from typing import Literal
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
+from workpacket.problem import Severity
 from workpacket.value import Value
 
-Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Family = Literal[
@@ -35,6 +35,17 @@ Family = Literal[
 
 # What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not read.
 UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment", "reading"})
+
+# The exit status of a command that ends with a reason of the family. Other families have reported findings.
+_EXIT_CODES: Mapping[Family, int] = {
+    "approval": exits.REFUSED,
+    "integrity": exits.INTEGRITY,
+    "gate": exits.REFUSED,
+    "usage": exits.USAGE,
+    "environment": exits.ENVIRONMENT,
+    "conflict": exits.CONFLICT,
+    "internal": exits.INTERNAL,
+}
 
 _CODE = lazy_pattern(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
@@ -64,6 +75,33 @@ class Reason(Value):
     @property
     def ignorable(self) -> bool:
         return self.family not in UNIGNORABLE_FAMILIES
+
+
+def reasons(
+    family: Family,
+    text: str,
+    *,
+    exit_code: int | None = None,
+    severity: Severity = "error",
+    strict_severity: Severity = "error",
+    fix: Literal["none", "safe", "unsafe"] = "none",
+) -> tuple[Reason, ...]:
+    """The rows of a table, separated by blank lines.
+
+    Code and title are the first line of each, then comes the explanation and, after `Remedy:`, what to do.
+    """
+    status = _EXIT_CODES.get(family, exits.FINDINGS) if exit_code is None else exit_code
+    rows = (row.strip().partition("\n") for row in text.strip().split("\n\n"))
+    return tuple(
+        Reason(code, title, *explanation_and_remedy(rest), family, severity, strict_severity, status, fix)
+        for (code, _, title), rest in ((head.partition(": "), rest) for head, _, rest in rows)
+    )
+
+
+def explanation_and_remedy(text: str) -> tuple[str, str]:
+    """What is written below the title of a reason, in a table as in the docstring of a rule."""
+    explanation, _, remedy = text.partition("Remedy:")
+    return " ".join(explanation.split()), " ".join(remedy.split())
 
 
 class Registry(Mapping[str, Reason]):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 
-from workpacket.approvals.instants import write_instant
+from workpacket.approvals.encodings import six_words, write_instant
 from workpacket.approvals.statement import Statement
-from workpacket.approvals.words import six_words
 from workpacket.report.escape import escape, escape_lines
 from workpacket.report.terminal import PLAIN, Style
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from workpacket.audit.facts import SignedDecision
 from workpacket.audit.overview import Audit, AuditFinding, BaseRow
 from workpacket.audit.tracing import Evidence, Trace
+from workpacket.documents.document import value_of
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import Json
@@ -110,7 +111,7 @@ def packet_json(audit: Audit, name: str) -> dict[str, Json]:
 
 def title_of(packet: PacketFacts) -> str:
     document = packet.packet or packet.stub
-    return document.title() if document is not None else ""
+    return value_of(document.what) if document is not None else ""
 
 
 def _files(packet: PacketFacts) -> list[Json]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workpacket.audit.overview import Audit, AuditFinding
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
+from workpacket.problem import Severity
 from workpacket.report.audit_data import title_of, told
 
 _SHOWN = 20

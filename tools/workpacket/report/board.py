@@ -21,7 +21,7 @@ from typing import Final
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.report.escape import escape
-from workpacket.report.runs import LinkedRun, mark
+from workpacket.report.runs import PacketRun, mark
 from workpacket.report.terminal import Role, Style, text_width, wrap
 from workpacket.value import Value
 
@@ -42,7 +42,7 @@ class Card(Value):
     lane: str
     note: str = ""
     title: str = ""
-    runs: tuple[LinkedRun, ...] = ()
+    runs: tuple[PacketRun, ...] = ()
 
 
 class Column(Value):

@@ -15,36 +15,8 @@ from typing import cast
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.by_kind import all_rules, loaded_rules
 
-# Those that a check of one document may need come first: they are imported one after the other until a code is found.
-TABLES = (
-    "document",
-    "markdown",
-    "text",
-    "environment",
-    "integrity",
-    "gate",
-    "settings",
-    "usage",
-    "conflict",
-    "internal",
-    "roles",
-    "runs",
-    "judging",
-    "justfile",
-    "work_gates",
-    "git",
-    "transaction",
-    "approval",
-    "approval_signature",
-    "approval_policy",
-    "signing",
-    "starter",
-    "stops",
-    "approving",
-    "audit",
-    "batches",
-    "dependencies",
-)
+# The order in which they are imported, one after the other, until a code is found.
+TABLES = ("document", "command", "gate", "integrity", "checkpoints", "approval", "stops")
 
 
 def table(name: str) -> tuple[Reason, ...]:

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from workpacket.model import exits
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
+from workpacket.problem import Problem, Severity
 from workpacket.report.escape import escape
 from workpacket.report.outcome import CheckOutcome, by_file, by_gravity
 from workpacket.report.text import REPOSITORY, location, summary
@@ -44,8 +44,8 @@ def render_github(outcome: CheckOutcome) -> str:
     """The lines to print in a workflow step; ends with a line feed."""
     groups = {severity: [f for f in by_gravity(outcome.findings) if f.severity == severity] for severity in SEVERITIES}
     cut_any = any(len(findings) > ANNOTATIONS_PER_LEVEL for findings in groups.values())
-    shown: list[Finding] = []
-    cut: list[Finding] = []
+    shown: list[Problem] = []
+    cut: list[Problem] = []
     for severity, findings in groups.items():
         # The annotation that tells of the cut is itself a notice, and needs one of their places.
         room = ANNOTATIONS_PER_LEVEL - (cut_any and severity == "info")
@@ -60,14 +60,14 @@ def render_github(outcome: CheckOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cut_message(cut: Iterable[Finding]) -> str:
+def _cut_message(cut: Iterable[Problem]) -> str:
     severities = [finding.severity for finding in cut]
     counts = ((severity, severities.count(severity)) for severity in SEVERITIES)
     missing = ", ".join(counted(count, severity) for severity, count in counts if count)
     return f"{missing} more than GitHub shows as annotations of one step; the log of this step lists them all"
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(finding: Problem) -> str:
     properties: list[tuple[str, str]] = []
     if finding.path:
         properties.append(("file", finding.path))
@@ -81,7 +81,7 @@ def _annotation(finding: Finding) -> str:
     return f"::{_COMMANDS[finding.severity]} {listed}::{_data(message)}"
 
 
-def _plain_lines(findings: list[Finding]) -> Iterable[str]:
+def _plain_lines(findings: list[Problem]) -> Iterable[str]:
     if not findings:
         return
     yield f"::group::{counted(len(findings), 'further finding')}"
@@ -111,8 +111,8 @@ class _Case(Value):
     name: str
     kind: str
     element: Literal["failure", "error"]
-    failing: tuple[Finding, ...]
-    lesser: tuple[Finding, ...]
+    failing: tuple[Problem, ...]
+    lesser: tuple[Problem, ...]
 
 
 def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
@@ -136,7 +136,7 @@ def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
 
 def _cases(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> Iterator[_Case]:
     if not outcome.files:
-        nothing = Finding("nothing_to_check", "error", "", 0, 0, "no file was checked")
+        nothing = Problem("nothing_to_check", "no file was checked")
         yield _Case(REPOSITORY, "run", "error", (nothing,), ())
     unreadable = {code for code, reason in reasons.items() if reason.exit_code == exits.ENVIRONMENT}
     groups = by_file(outcome.findings)
@@ -169,7 +169,7 @@ def _case_lines(case: _Case) -> Iterator[str]:
     yield "    </testcase>"
 
 
-def _listing(name: str, findings: tuple[Finding, ...]) -> Iterator[str]:
+def _listing(name: str, findings: tuple[Problem, ...]) -> Iterator[str]:
     for finding in findings:
         yield _text(f"{name}:{location(finding)}: {finding.severity} {finding.code}: {finding.message}")
         if finding.hint:

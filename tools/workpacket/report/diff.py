@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.report.escape import escape_lines
 from workpacket.report.terminal import PLAIN, Style
 from workpacket.text.edits import apply_edits

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from workpacket import __version__
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Edit, Finding, Fix
 from workpacket.model.reasons import SEVERITIES
+from workpacket.problem import Edit, Fix, Problem
 from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome
 
 
-def render_envelope(command: str, exit_code: int, findings: Iterable[Finding], data: Mapping[str, Json]) -> str:
+def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
     """The object of any command, on one line. The strings of `data` may hold anything."""
     envelope: dict[str, Json] = {
         "workpacket": __version__,
@@ -48,15 +48,15 @@ def render_check(outcome: CheckOutcome, exit_code: int) -> str:
     return render_envelope("check", exit_code, outcome.findings, data)
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
+def _finding(finding: Problem) -> dict[str, Json]:
     return {
         "code": finding.code,
         "severity": finding.severity,
         "path": without_surrogates(finding.path),
         "line": finding.line,
         "column": finding.column,
-        "end_line": finding.end_line,
-        "end_column": finding.end_column,
+        "end_line": finding.location.end_line,
+        "end_column": finding.location.end_column,
         "message": escape(finding.message),
         "hint": escape(finding.hint),
         "confidence": finding.confidence,

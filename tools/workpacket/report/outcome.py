@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from workpacket.model import exits
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.model.reasons import SEVERITIES, Reason
+from workpacket.problem import Problem, Severity
 
 SourceLine = Callable[[str, int], "str | None"]
 
@@ -32,7 +32,7 @@ class CheckOutcome(NamedTuple):
     make the check fail.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
     source_line: SourceLine = no_source
@@ -43,7 +43,7 @@ class CheckOutcome(NamedTuple):
     def files_by_kind(self) -> dict[str, int]:
         return dict(sorted(Counter(self.files.values()).items()))
 
-    def fails(self, finding: Finding) -> bool:
+    def fails(self, finding: Problem) -> bool:
         """Whether this finding alone makes the check fail."""
         return SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.fail_on)
 
@@ -57,15 +57,15 @@ class CheckOutcome(NamedTuple):
         return len({finding.path for finding in self.findings} & self.files.keys())
 
 
-def by_file(findings: tuple[Finding, ...]) -> dict[str, list[Finding]]:
+def by_file(findings: tuple[Problem, ...]) -> dict[str, list[Problem]]:
     """The findings of each path in the order of the text; paths sorted."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[Problem]] = {}
     for finding in sorted(findings, key=lambda finding: finding.order):
         groups.setdefault(finding.path, []).append(finding)
     return groups
 
 
-def by_gravity(findings: tuple[Finding, ...]) -> list[Finding]:
+def by_gravity(findings: tuple[Problem, ...]) -> list[Problem]:
     """The gravest first, so that a platform that cuts a list cuts what matters least."""
     return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.order))
 

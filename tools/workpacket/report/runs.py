@@ -1,8 +1,6 @@
-"""Runs on a terminal: a list, the timeline of one, the checks of a decision. Rows come in as plain values.
+"""Runs on a terminal: a list, the timeline of one, the checks of a decision, unfinished work. Rows are plain values.
 
-The runs of a packet as they are shown: from its log alone, or with what the store of runs says beside it.
-
-Unfinished work on a terminal: what would go on, what is stopped, and what an agent is to do next.
+The runs of a packet are shown from its log alone, or with what the store of runs says beside it.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _MEANING = {
 }
 
 
-class LinkedRun(Value):
+class PacketRun(Value):
     """A run that is unfinished, or stopped and not resumed. `code` is its stop reason. `command` is what to do now."""
 
     run: str
@@ -51,27 +49,27 @@ class LinkedRun(Value):
         return {"run": self.run, "state": self.state, "code": self.code, "command": self.command}
 
 
-def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[LinkedRun, ...]:
+def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
     """What the log says. Of a packet that is not `unfinished`, what stopped is history."""
     return tuple(_of_log(state, unfinished=unfinished))
 
 
-def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[LinkedRun]:
+def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
     for run in state.runs:
         if run.closed is None:
-            yield LinkedRun(run.run, "open", "", f"workpacket runs unlink {run.run} --reason TEXT")
+            yield PacketRun(run.run, "open", "", f"workpacket runs unlink {run.run} --reason TEXT")
         elif unfinished and run.closed.text("outcome") == "stopped":
-            yield LinkedRun(run.run, "blocked", run.closed.text("code") or "", f"workpacket resume {run.run} --plan")
+            yield PacketRun(run.run, "blocked", run.closed.text("code") or "", f"workpacket resume {run.run} --plan")
 
 
-def seen(run: LinkedRun, state: Standing, code: str = "") -> LinkedRun:
+def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:
     """The same run, with its state by the store."""
     commands = {"live": f"workpacket runs tail {run.run}", "ended": "workpacket runs settle"}
     commands["not begun"] = commands["ended"]
     return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
 
 
-def mark(runs: Sequence[LinkedRun]) -> str:
+def mark(runs: Sequence[PacketRun]) -> str:
     """All runs of a packet in a few words, as in `1 run live, 1 blocked (stalled)`; '' without any."""
     counts = Counter(run.words for run in runs)
     told = [f"{count} {words}" for words, count in counts.items()]

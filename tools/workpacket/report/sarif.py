@@ -15,9 +15,9 @@ from urllib.parse import quote
 from workpacket import __version__
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.findings import Edit, Finding
 from workpacket.model.layout import GOVERNANCE_FOLDER
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
+from workpacket.problem import Edit, Problem, Severity
 from workpacket.report.escape import escape, without_surrogates
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_gravity
 
@@ -107,7 +107,7 @@ def _notification(level: str, text: str) -> dict[str, Json]:
     return {"level": level, "message": {"text": text}}
 
 
-def _results(findings: Iterable[Finding], codes: list[str], source_line: SourceLine) -> list[Json]:
+def _results(findings: Iterable[Problem], codes: list[str], source_line: SourceLine) -> list[Json]:
     indexes = {code: index for index, code in enumerate(codes)}
     seen: Counter[str] = Counter()
     results: list[Json] = []
@@ -128,7 +128,7 @@ def _results(findings: Iterable[Finding], codes: list[str], source_line: SourceL
     return results
 
 
-def _message(finding: Finding) -> str:
+def _message(finding: Problem) -> str:
     message = escape(finding.message)
     return f"{message}\nHelp: {escape(finding.hint)}" if finding.hint else message or finding.code
 
@@ -137,23 +137,23 @@ def _artifact(path: str) -> dict[str, Json]:
     return {"uri": relative_uri(path), "uriBaseId": ROOT}
 
 
-def _location(finding: Finding) -> dict[str, Json]:
+def _location(finding: Problem) -> dict[str, Json]:
     """GitHub refuses the whole upload if one result has no location, so what has none gets the nearest there is."""
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 
 
-def _region(finding: Finding) -> dict[str, Json]:
+def _region(finding: Problem) -> dict[str, Json]:
     region: dict[str, Json] = {"startLine": max(finding.line, 1)}
     if finding.line and finding.column:
         region["startColumn"] = finding.column
-        if (finding.end_line, finding.end_column) > (finding.line, finding.column):
-            region["endLine"] = finding.end_line
-            region["endColumn"] = max(finding.end_column, 1)
+        if (finding.location.end_line, finding.location.end_column) > (finding.line, finding.column):
+            region["endLine"] = finding.location.end_line
+            region["endColumn"] = max(finding.location.end_column, 1)
     return region
 
 
-def _fingerprint(finding: Finding, source_line: SourceLine, seen: Counter[str]) -> str:
+def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) -> str:
     """Stays the same when lines are added above: made of code, path, text of the line, and which of several it is."""
     line = source_line(finding.path, finding.line) if finding.line else None
     parts = (finding.code, finding.path, (line or "").strip())
@@ -162,7 +162,7 @@ def _fingerprint(finding: Finding, source_line: SourceLine, seen: Counter[str]) 
     return f"{digest}:{seen[digest]}"
 
 
-def _fix(finding: Finding) -> dict[str, Json] | None:
+def _fix(finding: Problem) -> dict[str, Json] | None:
     """A fix whose text SARIF can carry; how safe it is is said in its description: the format has no field for that."""
     fix = finding.fix
     if fix is None or not fix.edits or any(without_surrogates(edit.text) != edit.text for edit in fix.edits):

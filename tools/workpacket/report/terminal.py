@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 from unicodedata import category, east_asian_width
 
 from workpacket.errors import WorkpacketError
-from workpacket.model.findings import Finding
 from workpacket.report.escape import escape
 
 _VARIATION_16 = "\ufe0f"  # asks for the emoji form, which is two columns wide
@@ -126,7 +125,3 @@ def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
     if error.hint:
         lines.append(f"{style.paint('help:', 'help')} {escape(error.hint)}")
     return "\n".join(lines) + "\n"
-
-
-def failure_finding(error: WorkpacketError) -> Finding:
-    return Finding(error.code, "error", error.path, 0, 0, error.message, error.hint)

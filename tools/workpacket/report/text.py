@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from workpacket.model.findings import Finding
-from workpacket.model.reasons import SEVERITIES, Reason, Severity
+from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
+from workpacket.problem import Problem, Severity
 from workpacket.report.escape import escape, hidden, visible
 from workpacket.report.outcome import CheckOutcome, SourceLine, by_file
 from workpacket.report.terminal import PLAIN, Style, character_widths, text_width, wrap
@@ -146,7 +146,7 @@ def shown_path(path: str) -> str:
     return escape(f"./{path}" if path.lstrip().startswith(":") else path) or REPOSITORY
 
 
-def location(finding: Finding) -> str:
+def location(finding: Problem) -> str:
     return f"{finding.line}:{finding.column}" if finding.line else "-"
 
 
@@ -158,7 +158,7 @@ def _fix_offers(outcome: CheckOutcome) -> Iterator[str]:
         yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes, which a person should look over"
 
 
-def _file_lines(findings: list[Finding], source_line: SourceLine, style: Style) -> Iterator[str]:
+def _file_lines(findings: list[Problem], source_line: SourceLine, style: Style) -> Iterator[str]:
     places = max(len(location(finding)) for finding in findings)
     severities = max(len(finding.severity) for finding in findings)
     for finding in findings:
@@ -168,7 +168,7 @@ def _file_lines(findings: list[Finding], source_line: SourceLine, style: Style) 
         yield from _detail_lines(finding, source_line, places + 2, style)
 
 
-def _head_lines(head: str, finding: Finding, style: Style) -> Iterator[str]:
+def _head_lines(head: str, finding: Problem, style: Style) -> Iterator[str]:
     code = escape(finding.code)
     mark = f" {SAFE_FIX_MARK}" if finding.fix is not None and finding.fix.safe else ""
     plain = f"{head}{code}{mark}  "
@@ -179,7 +179,7 @@ def _head_lines(head: str, finding: Finding, style: Style) -> Iterator[str]:
     yield from rest
 
 
-def _detail_lines(finding: Finding, source_line: SourceLine, indent: int, style: Style) -> Iterator[str]:
+def _detail_lines(finding: Problem, source_line: SourceLine, indent: int, style: Style) -> Iterator[str]:
     gutter = max(indent, len(str(finding.line)) + 2)
     line = source_line(finding.path, finding.line) if finding.line else None
     if line is not None:
@@ -191,9 +191,9 @@ def _detail_lines(finding: Finding, source_line: SourceLine, indent: int, style:
         yield from _labelled("fix", f"{escape(finding.fix.title)} ({flag})", gutter, style)
 
 
-def _excerpt_lines(finding: Finding, line: str, gutter: int, style: Style) -> Iterator[str]:
-    several_lines = finding.end_line > finding.line
-    end_column = len(line) + 1 if several_lines else finding.end_column
+def _excerpt_lines(finding: Problem, line: str, gutter: int, style: Style) -> Iterator[str]:
+    several_lines = finding.location.end_line > finding.line
+    end_column = len(line) + 1 if several_lines else finding.location.end_column
     room = (style.columns or WITHOUT_TERMINAL) - gutter - len(" | ^")
     shown = excerpt(line, finding.column, end_column, room)
     yield f"{style.paint(f'{finding.line:>{gutter}} |', 'gutter')} {shown.text}".rstrip(" ")
@@ -232,9 +232,9 @@ class CodeCount(Value):
     fixable: int
 
 
-def code_counts(findings: tuple[Finding, ...]) -> list[CodeCount]:
+def code_counts(findings: tuple[Problem, ...]) -> list[CodeCount]:
     """One entry a code, the gravest and then the most frequent first."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[Problem]] = {}
     for finding in findings:
         groups.setdefault(finding.code, []).append(finding)
     counts = [_code_count(code, group) for code, group in groups.items()]
@@ -261,7 +261,7 @@ def render_statistics(outcome: CheckOutcome, reasons: Mapping[str, Reason], styl
     return "\n".join(lines) + "\n"
 
 
-def _code_count(code: str, group: list[Finding]) -> CodeCount:
+def _code_count(code: str, group: list[Problem]) -> CodeCount:
     gravest = min((finding.severity for finding in group), key=SEVERITIES.index)
     fixable = sum(finding.fix is not None and finding.fix.safe for finding in group)
     return CodeCount(code, gravest, len(group), len({finding.path for finding in group}), fixable)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
 from workpacket.documents.summary import Mention
-from workpacket.model.findings import Finding
 from workpacket.model.layout import refinement_paths
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 from workpacket.text.formats import legacy_signature
 
 
@@ -23,7 +23,7 @@ class RefinementWithoutWork(RepositoryRule):
     Remedy: correct its id, bring the stub back, or delete it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for path, refinement in repository.refinements.items():
             name = stem_of(path)
@@ -40,7 +40,7 @@ class RefinementFileMissing(RepositoryRule):
     Remedy: bring the file back, or correct the path.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
             written, line, column = packet.summary["refinement"]
             path = written.partition(" ")[0].strip("`").removeprefix("./")
@@ -76,7 +76,7 @@ class SignatureReused(RepositoryRule):
     Remedy: have the packet approved on its own: `workpacket approve <WP_ID>`.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         owners = _audited_owners(repository)
         for use in _uses(repository):
             token = use.signature[0]
@@ -105,7 +105,7 @@ class SignatureNotAudited(RepositoryRule):
     Remedy: find out who gave it; `workpacket approve <WP_ID>` enters an approval where it belongs.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         audits = repository.signature_audits
         if not any(audit["has_table"] for audit in audits.values()):
             return
@@ -124,7 +124,7 @@ class SignatureMismatch(RepositoryRule):
     Remedy: find out which one was given; have the packet approved anew if neither was.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         signed: dict[str, SignatureUse] = {}
         for use in _uses(repository):
             first = signed.setdefault(use.name, use)
@@ -144,7 +144,7 @@ class AuditPacketUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for path, audit in repository.signature_audits.items():
             for row in audit["rows"]:
                 for name, line, column in row["packets"]:
@@ -163,7 +163,7 @@ class GatePacketUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for path, log in repository.gate_logs.items():
             said: set[str] = set()
             for name, line, column in log["packets"]:
@@ -176,14 +176,3 @@ class GatePacketUnknown(RepositoryRule):
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
     """Whether anything but an approval knows the id; a refinement is enough."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))
-
-
-RULES: tuple[type[Rule], ...] = (
-    RefinementWithoutWork,
-    RefinementFileMissing,
-    SignatureReused,
-    SignatureNotAudited,
-    SignatureMismatch,
-    AuditPacketUnknown,
-    GatePacketUnknown,
-)

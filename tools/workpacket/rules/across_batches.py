@@ -8,9 +8,9 @@ from typing import NamedTuple
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
 from workpacket.documents.summary import BatchSummary, Mention
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 
 
 class File(NamedTuple):
@@ -66,7 +66,7 @@ class BatchCheckpointTaskUnknown(RepositoryRule):
     Remedy: correct the id in checkpoint.yaml, or add the task to tasks.yaml.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None:
                 continue
@@ -85,7 +85,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             # A checkpoint without a list of tasks is of the newer form, which leaves that to tasks.yaml.
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
@@ -107,7 +107,7 @@ class BatchStatusDrift(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None:
                 continue
@@ -133,7 +133,7 @@ class BatchNextNotReady(RepositoryRule):
     Remedy: take it out of the next batch; `workpacket batch next` says which tasks are ready.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
                 continue
@@ -156,7 +156,7 @@ class BatchNextFilesCollide(RepositoryRule):
     Remedy: put one of them into a later batch, or set `parallel: false`.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.checkpoint is None or not scope.checkpoint.summary["parallel"]:
                 continue
@@ -179,7 +179,7 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
     Remedy: correct the id, or add the task to tasks.yaml.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.dependencies is None or scope.tasks is None:
                 continue
@@ -197,7 +197,7 @@ class BatchDependenciesDisagree(RepositoryRule):
     Remedy: make both say the same.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
             if scope.dependencies is None or scope.tasks is None:
                 continue
@@ -213,7 +213,7 @@ class BatchDependenciesDisagree(RepositoryRule):
                         yield self.finding(scope.dependencies.path, one[1:], message)
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
-    def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Finding]:
+    def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
         """What tasks.yaml says and this file does not, if this file says anything at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
         pairs = {frozenset((one[0], other[0])) for one, other in stated}
@@ -222,14 +222,3 @@ class BatchDependenciesDisagree(RepositoryRule):
             if frozenset((one[0], other[0])) not in pairs and other[0] in known:
                 message = f"tasks.yaml says that {one[0]} depends on {other[0]}, and this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)
-
-
-RULES: tuple[type[Rule], ...] = (
-    BatchCheckpointTaskUnknown,
-    BatchCheckpointTaskMissing,
-    BatchStatusDrift,
-    BatchNextNotReady,
-    BatchNextFilesCollide,
-    BatchDependenciesTaskUnknown,
-    BatchDependenciesDisagree,
-)

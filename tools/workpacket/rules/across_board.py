@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
-from workpacket.rules.work_index import Listed, WorkFile, WorkIndex, is_open
+from workpacket.problem import Problem
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open
+from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
@@ -26,7 +25,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         stands_for = {id(listed) for name, listed in work.entries.items() if work.has_file(name)}
         for listed in work.listed:
@@ -53,7 +52,7 @@ class WorkOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
@@ -76,7 +75,7 @@ class StatusContradictsBoard(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             listed = work.entries.get(packet.id)
@@ -97,7 +96,7 @@ class ActivatedStillStub(RepositoryRule):
     Remedy: move the entry; `workpacket board sync` does.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
@@ -114,7 +113,7 @@ class SupersededStillLive(RepositoryRule):
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for packet in work.packets.values():
             if not is_open(packet.summary["lanes"], repository.known_lanes):
@@ -130,15 +129,12 @@ class SupersededStillLive(RepositoryRule):
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
             return f"the board has it superseded ({_line(listed)})"
         known = work.superseded.get(packet.id)
-        if known is None or (listed is not None and listed.entry["token"] and _contradicts(listed, packet)):
+        # Where board and status differ already, another rule says so.
+        agreed = {"", _STUB, *packet.summary["lanes"]}
+        if known is None or (listed is not None and listed.entry["token"] not in agreed):
             return ""
         by = f" by {known.by}" if known.by else ""
         return f"the registry has it superseded{by} ({known.path}:{known.line})"
-
-
-def _contradicts(listed: Listed, packet: WorkFile) -> bool:
-    """Whether the board and the status differ already, which another rule says."""
-    return listed.entry["token"] != _STUB and listed.entry["token"] not in packet.summary["lanes"]
 
 
 class BoardEntrySuperseded(RepositoryRule):
@@ -149,7 +145,7 @@ class BoardEntrySuperseded(RepositoryRule):
     Remedy: move the entry to Superseded, or correct the registry.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, known in work.superseded.items():
             listed = work.entries.get(name)
@@ -163,13 +159,3 @@ class BoardEntrySuperseded(RepositoryRule):
 
 def _line(listed: Listed) -> str:
     return f"{listed.path}:{listed.entry['place'][0]}"
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardEntryWithoutFile,
-    WorkOnNoBoard,
-    StatusContradictsBoard,
-    ActivatedStillStub,
-    SupersededStillLive,
-    BoardEntrySuperseded,
-)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from workpacket.documents.summary import Mention
-from workpacket.model.findings import Finding
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
-from workpacket.rules.work_index import WorkFile, WorkIndex, base_of
+from workpacket.model.circles import circles
+from workpacket.problem import Problem
+from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of
+from workpacket.rules.rule import RepositoryRule, repeated
 
 # Of a longer circle, the message names this many at the beginning and one at the end.
 _NAMED = 6
@@ -22,7 +22,7 @@ class IdTwice(RepositoryRule):
     Remedy: keep one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repository.work.repeated:
             message = f"{work.id} has a file already: {earlier.path}"
             yield self.finding(work.path, work.summary["place"], message, hint="keep one of the two")
@@ -36,10 +36,8 @@ class IdCaseCollision(RepositoryRule):
     Remedy: give one of the two another id.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
-        first: dict[str, WorkFile] = {}
-        for work in repository.work.files():
-            earlier = first.setdefault(work.id.casefold(), work)
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for work, earlier in repeated(repository.work.files(), lambda work: work.id.casefold()):
             if earlier.id != work.id:
                 message = f"{work.id} and {earlier.id} ({earlier.path}) differ in nothing but letter case"
                 yield self.finding(work.path, work.summary["place"], message)
@@ -55,7 +53,7 @@ class DependencyUnknown(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for file in work.files():
             for mention in file.summary["depends"]:
@@ -72,11 +70,13 @@ class DependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a packet.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         edges = _dependencies(repository.work)
-        for circle, (file, mention) in _circles(edges):
-            path = " -> ".join((*circle, circle[0]))
-            yield self.finding(file.path, mention[1:], f"a circle of dependencies: {path}")
+        for circle in circles(edges, edges):
+            file, mention = edges[circle[-2]][circle[-1]]
+            left_out = len(circle) - _NAMED - 2
+            named = [*circle[:_NAMED], f"({left_out} more)", *circle[-2:]] if left_out > 0 else circle
+            yield self.finding(file.path, mention[1:], f"a circle of dependencies: {' -> '.join(named)}")
 
 
 # What a packet depends on, each with the file and the place that says so.
@@ -94,37 +94,6 @@ def _dependencies(work: WorkIndex) -> _Edges:
     return edges
 
 
-def _circles(edges: _Edges) -> Iterator[tuple[list[str], tuple[WorkFile, Mention]]]:
-    """Each dependency that closes a circle, with the circle that it closes, shortened if it is long."""
-    done: set[str] = set()
-    for root in edges:
-        if root in done:
-            continue
-        path: list[str] = [root]
-        depth = {root: 0}
-        waiting = [iter(edges[root])]
-        while path:
-            target = next(waiting[-1], None)
-            if target is None:
-                waiting.pop()
-                left = path.pop()
-                del depth[left]
-                done.add(left)
-            elif target in depth:
-                yield _shortened(path, depth[target]), edges[path[-1]][target]
-            elif target not in done and target in edges:
-                depth[target] = len(path)
-                path.append(target)
-                waiting.append(iter(edges[target]))
-
-
-def _shortened(path: list[str], start: int) -> list[str]:
-    left_out = len(path) - start - _NAMED - 1
-    if left_out <= 0:
-        return path[start:]
-    return [*path[start : start + _NAMED], f"({left_out} more)", path[-1]]
-
-
 class DependencyContradiction(RepositoryRule):
     """Dependencies that stub and packet state differently
 
@@ -135,7 +104,7 @@ class DependencyContradiction(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for name, packet in work.packets.items():
             stub = work.stubs.get(name)
@@ -159,12 +128,3 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
     for mention in file.summary["depends"]:
         found.setdefault(base_of(mention[0]), mention)
     return found
-
-
-RULES: tuple[type[Rule], ...] = (
-    IdTwice,
-    IdCaseCollision,
-    DependencyUnknown,
-    DependencyCycle,
-    DependencyContradiction,
-)

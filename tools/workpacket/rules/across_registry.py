@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
-from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
-from workpacket.rules.work_index import Listed, WorkIndex, revision_of
+from workpacket.problem import Problem
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkIndex, revision_of
+from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
@@ -29,7 +28,7 @@ class RegistryBoardStale(RepositoryRule):
     Remedy: `workpacket registry sync` writes the cell anew.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         headings = _headings(repository.known_lanes)
         for path, row in work.all_rows:
@@ -56,7 +55,7 @@ class RegistryPacketOnNoBoard(RepositoryRule):
     Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for path, row in work.all_rows if work.has_board else ():
             name = row["board_id"]
@@ -77,7 +76,7 @@ class RegistryActiveMissing(RepositoryRule):
     Remedy: bring the file back, or write the path of the packet that is in force.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for path, row in work.all_rows:
             file = row["active_path"]
@@ -99,7 +98,7 @@ class RegistryActiveStub(RepositoryRule):
     Remedy: write the path of the packet.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         for path, row in work.all_rows:
             packet = work.packets.get(row["active"])
@@ -118,7 +117,7 @@ class RegistryActiveSuperseded(RepositoryRule):
     Remedy: write the path of the packet that replaced it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         said = [(path, row, _superseded_by(repository.work, row["active"])) for path, row in repository.work.all_rows]
         superseded = [(path, row, why) for path, row, why in said if why]
         over = _bases_that_are_over(repository) if superseded else set()
@@ -154,7 +153,7 @@ class StubWithoutRow(RepositoryRule):
     Remedy: add a row; `workpacket registry sync` does.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         if not work.has_registry:
             return
@@ -179,7 +178,7 @@ class BaseWithoutRow(RepositoryRule):
     Remedy: add a row that names it; `workpacket registry sync` does.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         work = repository.work
         if not work.has_registry:
             return
@@ -205,14 +204,3 @@ def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
         if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
             found.setdefault(entry["base"], set()).add(entry["id"])
     return found
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegistryBoardStale,
-    RegistryPacketOnNoBoard,
-    RegistryActiveMissing,
-    RegistryActiveStub,
-    RegistryActiveSuperseded,
-    StubWithoutRow,
-    BaseWithoutRow,
-)

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from workpacket.documents.summary import Mention, PackageSummary
 from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
+from workpacket.model.circles import circles
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule, repeated
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
 _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
@@ -90,13 +91,11 @@ class PackageIdTwice(RepositoryRule):
     Remedy: give one of the two another id, or delete it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
-            for package in mission.packages:
-                first = mission.by_id[package.summary["id"]]
-                if first is not package:
-                    message = f"{package.short} has a file already: {first.path}"
-                    yield self.finding(package.path, package.summary["place"], message)
+            for package, first in repeated(mission.packages, lambda package: package.summary["id"]):
+                message = f"{package.short} has a file already: {first.path}"
+                yield self.finding(package.path, package.summary["place"], message)
 
 
 class PackageDependencyUnknown(RepositoryRule):
@@ -107,7 +106,7 @@ class PackageDependencyUnknown(RepositoryRule):
     Remedy: correct the id, or delete the dependency.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if not missing:
                 name = mention[0].rpartition("--")[2]
@@ -124,7 +123,7 @@ class PackageFileMissing(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for package, mention, missing in _missing_dependencies(repository):
             if missing:
                 name = mention[0].rpartition("--")[2]
@@ -155,41 +154,16 @@ class PackageDependencyCycle(RepositoryRule):
     Remedy: delete one of the dependencies, or split a package.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
-            done: set[str] = set()
-            for package in mission.packages:
-                for circle, closing, mention in _circles(mission, package, done):
-                    message = f"a circle of dependencies: {' -> '.join(circle)}"
-                    yield self.finding(closing.path, mention[1:], message)
-
-
-def _circles(
-    mission: Mission, root: WorkPackageFile, done: set[str]
-) -> Iterator[tuple[list[str], WorkPackageFile, Mention]]:
-    """The dependencies that close a circle, met on the way from `root`; what is `done` was looked at before."""
-    path: list[WorkPackageFile] = []
-    depth: dict[str, int] = {}
-    waiting: list[Iterator[Mention]] = []
-    step: WorkPackageFile | None = root
-    while True:
-        if step is not None and step.summary["id"] not in done:
-            done.add(step.summary["id"])
-            depth[step.summary["id"]] = len(path)
-            path.append(step)
-            waiting.append(iter(step.summary["depends"]))
-        if not waiting:
-            return
-        mention = next(waiting[-1], None)
-        step = None
-        if mention is None:
-            waiting.pop()
-            del depth[path.pop().summary["id"]]
-        elif mention[0] in depth:
-            start = depth[mention[0]]
-            yield [package.short for package in (*path[start:], path[start])], path[-1], mention
-        else:
-            step = mission.by_id.get(mention[0])
+            edges: dict[str, dict[str, Mention]] = {name: {} for name in mission.by_id}
+            for name, package in mission.by_id.items():
+                for mention in package.summary["depends"]:
+                    edges[name].setdefault(mention[0], mention)
+            for circle in circles(edges, edges):
+                place = edges[circle[-2]][circle[-1]][1:]
+                message = f"a circle of dependencies: {' -> '.join(mission.by_id[name].short for name in circle)}"
+                yield self.finding(mission.by_id[circle[-2]].path, place, message)
 
 
 class PackageSubtaskTwice(RepositoryRule):
@@ -200,7 +174,7 @@ class PackageSubtaskTwice(RepositoryRule):
     Remedy: take the id out of one of the two.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
             for package in mission.packages:
@@ -225,7 +199,7 @@ class PackageOwnedFilesShared(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]
@@ -248,13 +222,3 @@ def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
                 shared.setdefault((owner, index), []).append(mention)
             before.append(index)
     return shared
-
-
-RULES: tuple[type[Rule], ...] = (
-    PackageIdTwice,
-    PackageDependencyUnknown,
-    PackageFileMissing,
-    PackageDependencyCycle,
-    PackageSubtaskTwice,
-    PackageOwnedFilesShared,
-)

@@ -17,21 +17,19 @@ from workpacket.documents.batch import (
 from workpacket.documents.batch_scope import ProblemCode, plan
 from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
-from workpacket.text.source import Fault
 from workpacket.text.yaml_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
-class CheckpointRule(DocumentRule[BatchCheckpoint]):
-    kinds = ("batch_checkpoint",)
+CheckpointRule = DocumentRule[BatchCheckpoint]
 
 
-class TasksRule(DocumentRule[BatchTasks]):
-    kinds = ("batch_tasks",)
+TasksRule = DocumentRule[BatchTasks]
 
 
 class IntegerLookingSha(CheckpointRule):
@@ -46,7 +44,7 @@ class IntegerLookingSha(CheckpointRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         commit = document.last_commit
         if commit is None or document.source.text[commit.start : commit.end] != commit.value:
             return
@@ -68,7 +66,7 @@ class BatchLabelText(CheckpointRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         for label in document.labels():
             if not _NUMBER.match(label.value):
                 yield self.fault(label.span, f"the label {label.value!r} is no number")
@@ -85,7 +83,7 @@ class DeferredIssueMapping(CheckpointRule):
     severity = "warning"
     fix = "unsafe"
 
-    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         for issue in document.deferred_issues:
             if not issue.mapping or ISSUE_FIELDS & issue.mapping.keys():
                 continue
@@ -106,7 +104,7 @@ class BatchTaskInTwoGroups(CheckpointRule):
     Remedy: leave it in the group that is true.
     """
 
-    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         first: dict[str, tuple[str, Text]] = {}
         for name, entries in document.groups.items():
             for entry in entries:
@@ -125,7 +123,7 @@ class BatchNextNotPending(CheckpointRule):
     Remedy: take it out of `next_batch`, or put it under `pending`.
     """
 
-    def check(self, document: BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         if not document.groups:
             return
         pending = {entry.id.value for name in OPEN_GROUPS for entry in document.groups.get(name, ())}
@@ -144,7 +142,7 @@ class BatchStatusUnknown(TasksRule):
 
     severity = "warning"
 
-    def check(self, document: BatchTasks) -> Iterator[Fault]:
+    def check(self, document: BatchTasks) -> Iterator[Problem]:
         for entry in document.entries:
             status = entry.status
             if status is not None and status_word(status) not in STATUSES:
@@ -161,7 +159,7 @@ class _PlanRule(TasksRule):
 
     problem: ProblemCode
 
-    def check(self, document: BatchTasks) -> Iterator[Fault]:
+    def check(self, document: BatchTasks) -> Iterator[Problem]:
         by_id: dict[str, list[TaskEntry]] = {}
         for entry in document.entries:
             by_id.setdefault(entry.id.value, []).append(entry)
@@ -169,7 +167,7 @@ class _PlanRule(TasksRule):
             if found.code == self.problem:
                 yield from self.faults_of(_Tasks(document, by_id), found.tasks)
 
-    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         raise NotImplementedError
 
 
@@ -183,7 +181,7 @@ class BatchTaskTwice(_PlanRule):
 
     problem = "batch_task_twice"
 
-    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         first, *again = scope.by_id[tasks[0]]
         line = scope.document.place(first.id)[0]
         yield from (self.fault(entry.id.span, f"{tasks[0]} stands already at line {line}") for entry in again)
@@ -199,7 +197,7 @@ class BatchDependencyUnknown(_PlanRule):
 
     problem = "batch_dependency_unknown"
 
-    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         name, missing = tasks
         for entry in scope.by_id[name]:
             for other in entry.depends_on:
@@ -217,7 +215,7 @@ class BatchDependencyCycle(_PlanRule):
 
     problem = "batch_dependency_cycle"
 
-    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         closing = scope.by_id[tasks[-2]][0]
         span = next((other.span for other in closing.depends_on if other.value == tasks[-1]), closing.id.span)
         yield self.fault(span, f"a circle of dependencies: {' -> '.join(tasks)}")
@@ -233,23 +231,9 @@ class BatchDependencyDeadlock(_PlanRule):
 
     problem = "batch_dependency_deadlock"
 
-    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Fault]:
+    def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         satisfied = plan(scope.document.tasks()).satisfied
         entry = scope.by_id[tasks[0]][0]
         other = next((other for other in entry.depends_on if other.value not in satisfied), entry.id)
         waiting = f"none of the {len(tasks)} pending tasks can begin: " if len(tasks) > 1 else ""
         yield self.fault(other.span, f"dependency deadlock: {waiting}{tasks[0]} waits for {other.value}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    IntegerLookingSha,
-    BatchLabelText,
-    DeferredIssueMapping,
-    BatchTaskInTwoGroups,
-    BatchNextNotPending,
-    BatchStatusUnknown,
-    BatchTaskTwice,
-    BatchDependencyUnknown,
-    BatchDependencyCycle,
-    BatchDependencyDeadlock,
-)

@@ -1,8 +1,7 @@
 """Which rules judge a kind of document, and which compare documents with one another.
 
-Only the rules of the kinds at hand are imported: a check of one stub needs no rule about boards. Every module named
-here or in `workpacket.documents.reading.KINDS` has a tuple `RULES`; a rule that is in none of them is not run, and a
-test says so.
+Only the rules of the kinds at hand are imported: a check of one stub needs no rule about boards. The rules in a module
+that is named neither here nor in `workpacket.documents.reading.KINDS` are not run, and a test says so.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import cast
 
 from workpacket.documents.reading import KINDS, kind_named, reader_of
 from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
@@ -36,8 +34,10 @@ _LOADED: dict[str, type[Rule]] = {}
 
 @cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
-    """The rules of one module of this package."""
-    rules = cast("tuple[type[Rule], ...]", import_module(f"workpacket.rules.{module}").RULES)
+    """The rules of one module of this package, in their order there, which is the order in which they are run."""
+    name = f"workpacket.rules.{module}"
+    classes = [each for each in vars(import_module(name)).values() if isinstance(each, type) and issubclass(each, Rule)]
+    rules = tuple(each for each in classes if each.__module__ == name and each.is_complete())
     _LOADED.update((rule.code(), rule) for rule in rules)
     return rules
 

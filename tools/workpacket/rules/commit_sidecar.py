@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.commit_sidecar import SCHEMA_VERSION, CommitSidecar
-from workpacket.rules.rule import DocumentRule, Rule
-from workpacket.text.source import Fault
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 
-
-class SidecarRule(DocumentRule[CommitSidecar]):
-    kinds = ("commit_sidecar",)
+SidecarRule = DocumentRule[CommitSidecar]
 
 
 class SidecarVersionNewer(SidecarRule):
@@ -21,7 +19,7 @@ class SidecarVersionNewer(SidecarRule):
     Remedy: update workpacket.
     """
 
-    def check(self, document: CommitSidecar) -> Iterator[Fault]:
+    def check(self, document: CommitSidecar) -> Iterator[Problem]:
         version, node = document.schema_version, document.at("schema_version")
         if version is not None and node is not None and version > SCHEMA_VERSION:
             message = f"the sidecar has schema_version {version}; this tool knows up to {SCHEMA_VERSION}"
@@ -36,14 +34,8 @@ class SidecarShaMismatch(SidecarRule):
     Remedy: delete the sidecar; the commit message still says what it says.
     """
 
-    def check(self, document: CommitSidecar) -> Iterator[Fault]:
+    def check(self, document: CommitSidecar) -> Iterator[Problem]:
         sha = document.sha
         if sha is not None and sha.value != document.stem:
             message = f"sha is {sha.value}, the file name {document.stem}"
             yield self.fault(sha.span, message)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SidecarVersionNewer,
-    SidecarShaMismatch,
-)

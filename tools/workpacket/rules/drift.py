@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.model.event_types import FORKED
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import MAY_BE_STUB, Lane
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import RepositoryRule, Rule
+from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
 _SYNC = "`workpacket board sync` writes what the log says"
@@ -31,7 +31,7 @@ class StatusDrift(RepositoryRule):
     Remedy: `workpacket board sync` writes what the log says.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
@@ -48,7 +48,7 @@ class BoardDrift(RepositoryRule):
     Remedy: `workpacket board sync` draws it anew; with `--adopt` a hand edit becomes a move, if its gate lets it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, listed in repository.work.entries.items():
             lane = _lane(repository, name)
             token = listed.entry["token"]
@@ -67,7 +67,7 @@ class RegistryDrift(RepositoryRule):
     Remedy: `workpacket registry sync` draws the row anew.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for path, row in repository.work.all_rows:
             lane = _lane(repository, row["active"])
             section = row["board_section"]
@@ -88,7 +88,7 @@ class LaneNotInPolicy(RepositoryRule):
     Remedy: bring the policy of the base here; or put the lane back, and take it out when no packet is in it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
                 message = f"the log has {name} as {token}, and {POLICY_PATH} has no lane of that name"
@@ -107,7 +107,7 @@ class LaneRetired(RepositoryRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         standing = set(repository.lanes.values())
         for token, count in sorted(repository.passed.items()):
             if token not in {"", *standing} and repository.known_lanes.lane(token) is None:
@@ -124,7 +124,7 @@ class WorkWithoutLog(RepositoryRule):
     Remedy: `workpacket adopt` begins its log; new work begins with `workpacket new`.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         if not repository.lanes:
             return
         for work in repository.work.files():
@@ -140,7 +140,7 @@ class PacketNotActivated(RepositoryRule):
     Remedy: take the file away; `just create-task-packet <WP_ID>` writes it.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
             if repository.lanes.get(packet.id) == "STUB":
                 yield self.finding(packet.path, packet.summary["place"], f"the log has {packet.id} as a stub")
@@ -154,7 +154,7 @@ class LogWithoutFile(RepositoryRule):
     Remedy: restore the file from git.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, token in repository.lanes.items():
             may_be_stub = token in _MAY_BE_STUB
             if name in repository.work.packets or (may_be_stub and name in repository.work.stubs):
@@ -162,15 +162,3 @@ class LogWithoutFile(RepositoryRule):
             what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
             yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, and there is {what} of it")
-
-
-RULES: tuple[type[Rule], ...] = (
-    StatusDrift,
-    BoardDrift,
-    RegistryDrift,
-    LaneNotInPolicy,
-    LaneRetired,
-    WorkWithoutLog,
-    PacketNotActivated,
-    LogWithoutFile,
-)

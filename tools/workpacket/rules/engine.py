@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from workpacket.documents.document import Document
 from workpacket.documents.reading import reader_of
-from workpacket.model.findings import Confidence, Finding
+from workpacket.problem import Location, Problem
 from workpacket.rules.by_kind import rules_across, rules_for
-from workpacket.rules.files import Files
-from workpacket.rules.rule import DocumentRule, ReferenceRule, Rule
-from workpacket.text.schema import SchemaSet, Violation
-from workpacket.text.source import Fault, Source
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, Rule
+from workpacket.text.node import Node
+from workpacket.text.schema import SchemaSet
+from workpacket.value import replace
 
 if TYPE_CHECKING:
     from workpacket.rules.repository import RepositorySummaries
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_OF_A_KIND = 1_000
 
 
-def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Fault]:
+def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Problem]:
     """Everything that is wrong in one document, in the order of the text, and which rules were not run."""
     faults = list(document.faults)
     if document.root is not None:
@@ -40,35 +40,16 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
         made = list(islice(rule.check(document), MOST_OF_A_KIND + 1))
         if len(made) > MOST_OF_A_KIND:
             message = f"there are more than {MOST_OF_A_KIND:,} findings {rule.code()}; they are not listed from here on"
-            made[-1] = Fault("findings_cut", made[-1].start, made[-1].start, message)
+            made[-1] = Problem("findings_cut", message, Location.span(made[-1].start, made[-1].start))
         if made:
             found.update(fault.code for fault in made)
             faults += made
     for code, rules_not_run in not_run.items():
         first = next(fault for fault in faults if fault.code == code)
         message = f"not checked because of {code}: {', '.join(rules_not_run)}"
-        faults.append(Fault("rule_not_run", first.start, first.end, message))
+        faults.append(Problem("rule_not_run", message, Location.span(first.start, first.end)))
     faults.sort(key=lambda fault: (fault.start, fault.end))
     return faults
-
-
-def placed_finding(source: Source, fault: Fault, confidence: Confidence = "certain") -> Finding:
-    """A fault, at its line and column. Its severity is set by grading."""
-    line, column = source.line_and_column(max(fault.start, 0))
-    end_line, end_column = source.line_and_column(max(fault.end, fault.start, 0))
-    return Finding(
-        fault.code,
-        "error",
-        source.path,
-        line,
-        column,
-        fault.message,
-        fault.hint,
-        fault.fix,
-        confidence,
-        end_line,
-        end_column,
-    )
 
 
 @cache
@@ -78,30 +59,26 @@ def _made(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Docume
     return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and rule.applies_to(reader))
 
 
-def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Fault]:
+def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
     """Violations of the kind's JSON Schema, each at the line of the field it speaks of."""
     if document.root is None:
         return
     for violation in schemas.violations(document.schema, document.root.plain()):
-        start, end = place_of(document, violation)
-        yield Fault(violation.code, start, end, violation.message, violation.hint)
+        yield replace(violation, location=Location.span(*span_of(document.root, violation)))
 
 
-def place_of(document: Document, violation: Violation) -> tuple[int, int]:
+def span_of(root: Node, violation: Problem) -> tuple[int, int]:
     """Where a violation stands: the key, for a name that should not be there; else the value, or what holds it."""
-    root = document.root
-    if root is None:
-        return 0, 0
-    node = root.nearest(violation.path)
-    if violation.code == "field_unknown" and violation.path:
-        holder = root.nearest(violation.path[:-1])
-        name = violation.path[-1]
+    keys = violation.location.keys
+    if violation.code == "field_unknown" and keys:
+        holder = root.nearest(keys[:-1])
+        name = keys[-1]
         if holder.keys and isinstance(name, str) and name in holder.keys:
             return holder.keys[name]
-    return node.start, node.end
+    return root.nearest(keys).span
 
 
-def across(repository: RepositorySummaries) -> Iterator[Finding]:
+def across(repository: RepositorySummaries) -> Iterator[Problem]:
     """Findings of the rules that compare documents with one another."""
     for rule in rules_across():
         yield from rule().check(repository)
@@ -114,7 +91,7 @@ def wanted_files(summaries: Iterable[tuple[str, str, Mapping[str, object]]]) -> 
             yield from rule.wants(summary)
 
 
-def references(summaries: Iterable[tuple[str, str, Mapping[str, object]]], files: Files) -> Iterator[Finding]:
+def references(summaries: Iterable[tuple[str, str, Mapping[str, object]]], files: Files) -> Iterator[Problem]:
     """Findings of the rules that follow a document's references."""
     for kind, path, summary in summaries:
         for rule in _reference_rules(kind):

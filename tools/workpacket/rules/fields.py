@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from workpacket.documents.document import FieldSpec
 from workpacket.documents.structured import StructuredDocument, body_of, is_empty
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import repeated
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.edits import Run
 from workpacket.text.fields import Field
-from workpacket.text.source import Fault
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _BOX = lazy_pattern(r"\[[ xX]\]|~")
@@ -25,20 +25,16 @@ class FieldDuplicate(StructuredRule):
     Remedy: delete one of the two lines.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.shape != "fields":
                 continue
-            first: dict[str, Field] = {}
-            for field in placed.fields:
-                spec = placed.spec.field(field.name)
-                if spec is None or (spec.many and not field.value):
-                    continue
-                earlier = first.setdefault(spec.key, field)
-                if earlier is not field:
-                    line = document.source.line_and_column(earlier.key_span[0])[0]
-                    message = f"the field {field.key} stands already at line {line}"
-                    yield self.fault(field.key_span, message, hint="delete one of the two lines")
+            specified = [(placed.spec.field(field.name), field) for field in placed.fields]
+            given = [(spec.key, field) for spec, field in specified if spec and (field.value or not spec.many)]
+            for (_, field), (_, earlier) in repeated(given, lambda pair: pair[0]):
+                line = document.source.line_and_column(earlier.key_span[0])[0]
+                message = f"the field {field.key} stands already at line {line}"
+                yield self.fault(field.key_span, message, hint="delete one of the two lines")
 
 
 class FieldEmpty(StructuredRule):
@@ -49,7 +45,7 @@ class FieldEmpty(StructuredRule):
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
@@ -79,7 +75,7 @@ class MetadataFieldUnknown(StructuredRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None else ():
             if placed is not None and placed.spec.field(field.name) is None:
@@ -98,7 +94,7 @@ class FieldSyntax(StructuredRule):
     strict_severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None and not document.is_older else ():
             spec = placed.spec.field(field.name) if placed is not None else None
@@ -127,11 +123,3 @@ def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
         start = field.block.start
     stop = field.value_span[0] if field.value else end
     return start, start + len(text[start:stop].rstrip())
-
-
-RULES: tuple[type[Rule], ...] = (
-    FieldDuplicate,
-    FieldEmpty,
-    MetadataFieldUnknown,
-    FieldSyntax,
-)

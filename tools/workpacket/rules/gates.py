@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from workpacket.documents.document import Text
 from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.model.ids import WorkPacketId
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import date_time
-from workpacket.text.source import Fault
 
-
-class GateRule(DocumentRule[GateDocument]):
-    kinds = ("orchestrator_gates", "validator_gates")
+GateRule = DocumentRule[GateDocument]
 
 
 class GateIdMalformed(GateRule):
@@ -24,7 +22,7 @@ class GateIdMalformed(GateRule):
     Remedy: correct the id.
     """
 
-    def check(self, document: GateDocument) -> Iterator[Fault]:
+    def check(self, document: GateDocument) -> Iterator[Problem]:
         seen: set[str] = set()
         for text in document.packet_texts():
             if text.value in seen:
@@ -46,7 +44,7 @@ class GateTimeBackwards(GateRule):
 
     severity = "warning"
 
-    def check(self, document: GateDocument) -> Iterator[Fault]:
+    def check(self, document: GateDocument) -> Iterator[Problem]:
         for history in document.histories:
             latest: Text | None = None
             for event in history:
@@ -68,10 +66,9 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
     Remedy: correct its name.
     """
 
-    kinds = ("validator_gates",)
     severity = "warning"
 
-    def check(self, document: ValidatorGates) -> Iterator[Fault]:
+    def check(self, document: ValidatorGates) -> Iterator[Problem]:
         for history in document.histories:
             for event in history:
                 if event.name is not None and event.name.value not in GATES:
@@ -87,19 +84,9 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
     Remedy: rename the file or correct the id.
     """
 
-    kinds = ("validator_gates",)
-
-    def check(self, document: ValidatorGates) -> Iterator[Fault]:
+    def check(self, document: ValidatorGates) -> Iterator[Problem]:
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
                 message = f"the session is of {text.value}, the file of {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
-
-
-RULES: tuple[type[Rule], ...] = (
-    GateIdMalformed,
-    GateTimeBackwards,
-    ValidatorGateUnknown,
-    GateFileMismatch,
-)

@@ -9,10 +9,10 @@ from workpacket.documents.structured import StructuredDocument, items_of_section
 from workpacket.documents.work import WorkDocument
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.structured import StructuredRule
 from workpacket.text.formats import date, date_time, legacy_signature
-from workpacket.text.source import Fault
 
 # `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = lazy_pattern(
@@ -32,12 +32,8 @@ _OF_A_TEMPLATE = lazy_pattern(
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
-class WorkRule(DocumentRule[WorkDocument]):
-    """A demand on what describes one packet of work: stubs and packets."""
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        return issubclass(reader, WorkDocument)
+# A demand on what describes one packet of work: stubs and packets.
+WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
@@ -58,7 +54,7 @@ class HintTextLeft(StructuredRule):
 
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for name, text in id_fields(document):
             written, end = leading_word(text.value)
             if is_hint(text.value[end:]) and WorkPacketId.try_parse(written) is not None:
@@ -68,7 +64,7 @@ class HintTextLeft(StructuredRule):
         if commit is not None and behind is not None and is_hint(behind["rest"]):
             yield self._left_over(document, "MERGE_BASE_SHA", commit, behind.start("rest"))
 
-    def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Fault:
+    def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
         run = document.run(text)
         hint = "" if run is not None else "it goes over several lines: delete it by hand"
@@ -96,7 +92,7 @@ class IdMalformed(StructuredRule):
     Remedy: write it as `WP-<phase>-<slug>` with an optional `-v<N>`.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for name, text in id_fields(document):
             value = leading_id(text.value)
             if WorkPacketId.try_parse(value) is None:
@@ -121,7 +117,7 @@ class IdFileMismatch(StructuredRule):
 
     requires = (IdMalformed,)
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for name, text in id_fields(document):
             value = leading_id(text.value)
             if name != "BASE_WP_ID" and value != document.stem:
@@ -140,8 +136,8 @@ class BaseIdMismatch(WorkRule):
     fix = "safe"
     requires = (IdMalformed,)
 
-    def check(self, document: WorkDocument) -> Iterator[Fault]:
-        base = document.base_text()
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        base = document.base_wp_id
         own = WorkPacketId.try_parse(document.own_id)
         if base is None or own is None or not base.value or WorkPacketId.try_parse(leading_id(base.value)) is None:
             return
@@ -154,6 +150,24 @@ class BaseIdMismatch(WorkRule):
             # Of two different bases nobody can say from here which one is right.
             only_revision = WorkPacketId.parse(written).base == own.base
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
+
+
+class TitleMismatch(WorkRule):
+    """Title that names another packet
+
+    People read the title, tools the metadata; here they read about two packets.
+
+    Remedy: correct the title.
+    """
+
+    requires = (IdMalformed,)
+
+    def check(self, document: WorkDocument) -> Iterator[Problem]:
+        own_id = document.own_id
+        for section in document.sections_at((1,)):
+            named = [str(name) for name, _, _ in find_ids(section.title)]
+            if named and own_id not in named:
+                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
 
 
 class DatedRule(DocumentRule[Document]):
@@ -175,7 +189,7 @@ class DateOnly(DatedRule):
     severity = "warning"
     fix = "unsafe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         for name, text in document.dates():
             if not date(text.value):
                 run = document.run(text)
@@ -192,7 +206,7 @@ class DateMalformed(DatedRule):
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         for name, text in document.dates():
             value = text.value
             # What happens only in some packets may say that it did not.
@@ -222,7 +236,7 @@ class SignatureMalformed(StructuredRule):
 
     except_kinds = ("stub",)  # which nobody signs
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         text = document.text_at("metadata", "user_signature")
         if text is None or not text.value or PLACEHOLDER.match(text.value):
             return
@@ -242,7 +256,7 @@ class PlaceholderLeft(StructuredRule):
 
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for section in document.sections_at((1,)):
             match = _IN_TITLE.search(section.title)
             if match:
@@ -259,34 +273,3 @@ class PlaceholderLeft(StructuredRule):
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
-
-
-class TitleMismatch(WorkRule):
-    """Title that names another packet
-
-    People read the title, tools the metadata; here they read about two packets.
-
-    Remedy: correct the title.
-    """
-
-    requires = (IdMalformed,)
-
-    def check(self, document: WorkDocument) -> Iterator[Fault]:
-        own_id = document.own_id
-        for section in document.sections_at((1,)):
-            named = [str(name) for name, _, _ in find_ids(section.title)]
-            if named and own_id not in named:
-                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    HintTextLeft,
-    IdMalformed,
-    IdFileMismatch,
-    BaseIdMismatch,
-    TitleMismatch,
-    DateOnly,
-    DateMalformed,
-    SignatureMalformed,
-    PlaceholderLeft,
-)

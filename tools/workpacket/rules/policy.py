@@ -11,9 +11,9 @@ from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.added_lanes import lane_faults
 from workpacket.lifecycle.policy import declared_lanes
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.node import Node
-from workpacket.text.source import Fault
 
 
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
@@ -24,9 +24,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
     Remedy: choose another name, and say in [approvals.gates.NAME] who passes it.
     """
 
-    kinds = ("policy",)
-
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "gates")
         ruled = document.at("approvals", "gates")
         names = ruled.mapping.keys() if ruled is not None else ()
@@ -40,9 +38,7 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 
 
 class LaneRule(DocumentRule[PolicyDocument]):
-    kinds = ("policy",)
-
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "lanes")
         if table is None:
             return
@@ -139,9 +135,7 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
     Remedy: name a lane of `[lifecycle.lanes]`, or the move as its command is typed.
     """
 
-    kinds = ("policy",)
-
-    def check(self, document: PolicyDocument) -> Iterator[Fault]:
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
         lanes = declared_lanes(document.at("lifecycle", "lanes"))
         names = {f"advance {lane.token}" for lane in lanes}
         table = document.at("lifecycle", "gates")
@@ -155,17 +149,3 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
 
 def _moves(names: set[str]) -> str:
     return f"write {' or '.join(sorted(names))}" if names else "add the lane to [lifecycle.lanes]"
-
-
-RULES: tuple[type[Rule], ...] = (
-    LifecycleGateUnfit,
-    LaneNameMalformed,
-    LaneBuiltIn,
-    LaneNameTaken,
-    LaneNeighbourUnknown,
-    LaneCycle,
-    LaneUnreachable,
-    LanePlaceTaken,
-    LaneBeforeGate,
-    LifecycleGateAstray,
-)

@@ -8,19 +8,17 @@ from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, Refinement
 from workpacket.documents.spec_pointer import names_passage
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
-from workpacket.text.node import Node
-from workpacket.text.source import Fault
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
-class RefinementRule(DocumentRule[Refinement]):
-    kinds = ("refinement",)
+RefinementRule = DocumentRule[Refinement]
 
 
 class ApprovedUnsigned(RefinementRule):
@@ -31,7 +29,7 @@ class ApprovedUnsigned(RefinementRule):
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         status, signature = document.review_status, document.signature
         if status is None or status.value != "APPROVED":
             return
@@ -48,7 +46,7 @@ class ApprovalEvidenceMismatch(RefinementRule):
     Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         evidence = document.approval_evidence
         approved = document.review_status is not None and document.review_status.value == "APPROVED"
         wanted = f"{APPROVAL_WORDS} {document.own_id}"
@@ -65,7 +63,7 @@ class VerdictContradiction(RefinementRule):
     Remedy: decide which is right and correct the other.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         verdict, enrichment = _word(document.verdict), _word(document.enrichment_needed)
         if document.enrichment_needed is None or (verdict, enrichment) not in {("PASS", "YES"), ("FAIL", "NO")}:
             return
@@ -81,7 +79,7 @@ class AmbiguityContradiction(RefinementRule):
     Remedy: resolve the ambiguity in the specification, or set the verdict to FAIL and propose an enrichment.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         found = document.ambiguity_found
         if found is not None and _word(found) == "YES" and _word(document.verdict) == "PASS":
             yield self.fault(found.span, "AMBIGUITY_FOUND is YES, but CLEARLY_COVERS_VERDICT is PASS")
@@ -95,7 +93,7 @@ class EnrichmentReasonMissing(RefinementRule):
     Remedy: say in REASON_NO_ENRICHMENT which part of the specification covers the work.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         needed, reason = document.enrichment_needed, document.reason_no_enrichment
         if needed is not None and _word(needed) == "NO" and (reason is None or not reason.value):
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is NO, but REASON_NO_ENRICHMENT is empty")
@@ -109,7 +107,7 @@ class EnrichmentTextMissing(RefinementRule):
     Remedy: put the proposed text into the section PROPOSED_SPEC_ENRICHMENT.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         needed = document.enrichment_needed
         if needed is not None and _word(needed) == "YES" and not document.proposed_enrichment:
             yield self.fault(needed.span, "ENRICHMENT_NEEDED is YES, but PROPOSED_SPEC_ENRICHMENT holds no text")
@@ -123,7 +121,7 @@ class AnchorsMissing(RefinementRule):
     Remedy: add `#### ANCHOR 1` with the lines of the specification that state the requirement.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         placed = document.placed_section("spec_anchors")
         if placed is not None and not document.anchors:
             yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS holds no anchor")
@@ -139,11 +137,12 @@ class AnchorIncomplete(RefinementRule):
     Remedy: give it SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         wanted = ("spec_anchor", "context_start_line", "context_end_line", "context_token", "excerpt_ascii_escaped")
         for anchor in document.anchors:
-            missing = [key.upper() for key in wanted if _is_open(_text(anchor, key))]
-            name = _text(anchor, "spec_anchor")
+            given = {key: anchor.string_at(key).strip() for key in wanted}
+            missing = [key.upper() for key, value in given.items() if not value or _FILL_IN.fullmatch(value)]
+            name = anchor.string_at("spec_anchor")
             if missing:
                 yield self.fault(anchor.span, f"the anchor has no {', no '.join(missing)}")
             elif not names_passage(name):
@@ -160,12 +159,11 @@ class AnchorLines(RefinementRule):
 
     requires = (AnchorIncomplete,)
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         for anchor in document.anchors:
-            window = window_of(_text(anchor, "context_start_line"), _text(anchor, "context_end_line"))
+            first, last = anchor.string_at("context_start_line"), anchor.string_at("context_end_line")
             node = anchor.get("context_start_line")
-            if window is None and node is not None and not _text(anchor, "context_start_line").startswith("<"):
-                first, last = _text(anchor, "context_start_line"), _text(anchor, "context_end_line")
+            if window_of(first, last) is None and node is not None and not first.startswith("<"):
                 yield self.fault(node.span, f"lines {first!r} to {last!r} are no range of lines")
 
 
@@ -180,7 +178,7 @@ class RefinementNotAscii(RefinementRule):
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, document: Refinement) -> Iterator[Fault]:
+    def check(self, document: Refinement) -> Iterator[Problem]:
         for line in range(1, document.source.line_count + 1):
             start, end = document.source.line_span(line)
             text = document.source.text[start:end]
@@ -196,26 +194,3 @@ def _word(text: Text | None) -> str:
     """The first word in capitals, whatever stands around it: `**FAIL**, see below` is `FAIL`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""
-
-
-def _is_open(value: str) -> bool:
-    return not value or _FILL_IN.fullmatch(value.strip()) is not None
-
-
-def _text(node: Node, key: str) -> str:
-    value = node.get(key)
-    return value.text or "" if value is not None else ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    ApprovedUnsigned,
-    ApprovalEvidenceMismatch,
-    VerdictContradiction,
-    AmbiguityContradiction,
-    EnrichmentReasonMissing,
-    EnrichmentTextMissing,
-    AnchorsMissing,
-    AnchorIncomplete,
-    AnchorLines,
-    RefinementNotAscii,
-)

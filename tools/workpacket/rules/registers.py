@@ -11,19 +11,17 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
-from workpacket.documents.register_table import RegisterDocument, Row, Table
+from workpacket.documents.register_table import RegisterDocument, Table
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.documents.signature_audit import AuditRow, SignatureAudit
+from workpacket.documents.signature_audit import SignatureAudit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import legacy_signature
-from workpacket.text.source import Fault
 
-
-class RegisterRule(DocumentRule[RegisterDocument]):
-    kinds = ("registry", "signature_audit")
+RegisterRule = DocumentRule[RegisterDocument]
 
 
 class RegisterTableMissing(RegisterRule):
@@ -34,7 +32,7 @@ class RegisterTableMissing(RegisterRule):
     Remedy: add the header that the message names, and a line of dashes below it.
     """
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         if not document.tables:
             message = f"there is no table with the columns {' and '.join(document.columns[:2])}"
             yield self.fault((0, 0), message, hint=f"its header is {_header(document)}")
@@ -50,7 +48,7 @@ class RegisterColumns(RegisterRule):
 
     severity = "warning"
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             names = tuple(cell.value.strip("*` ") for cell in table.header.cells)
             if names != document.columns:
@@ -72,7 +70,7 @@ class RegisterTableTorn(RegisterRule):
 
     fix = "safe"
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             if not table.has_dashes:
                 end = table.header.span[1]
@@ -82,7 +80,7 @@ class RegisterTableTorn(RegisterRule):
                 yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
             yield from self._torn_rows(document, table)
 
-    def _torn_rows(self, document: RegisterDocument, table: Table) -> Iterator[Fault]:
+    def _torn_rows(self, document: RegisterDocument, table: Table) -> Iterator[Problem]:
         starts = document.source.line_starts
         previous = table.header
         for row in table.rows:
@@ -106,21 +104,17 @@ class RegisterRowCells(RegisterRule):
     Remedy: give the row one cell for each column; a bar inside of a cell is written `\\|`.
     """
 
-    def check(self, document: RegisterDocument) -> Iterator[Fault]:
+    def check(self, document: RegisterDocument) -> Iterator[Problem]:
         for table in document.tables:
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
                 if count != wanted:
-                    yield self.fault(_odd_span(row, wanted), f"the row has {count} cells, the header {wanted}")
+                    # From the first cell too many; of a row that is too short, all of it.
+                    span = (row.cells[wanted].start, row.span[1]) if count > wanted else row.span
+                    yield self.fault(span, f"the row has {count} cells, the header {wanted}")
 
 
-def _odd_span(row: Row, wanted: int) -> tuple[int, int]:
-    """From the first cell too many; of a row that is too short, all of it."""
-    return (row.cells[wanted].start, row.span[1]) if len(row.cells) > wanted else row.span
-
-
-class AuditRule(DocumentRule[SignatureAudit]):
-    kinds = ("signature_audit",)
+AuditRule = DocumentRule[SignatureAudit]
 
 
 class AuditSignatureMalformed(AuditRule):
@@ -131,7 +125,7 @@ class AuditSignatureMalformed(AuditRule):
     Remedy: correct the token if it was mistyped; else delete the row and have the packet approved again.
     """
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
         for row in document.rows:
             token = row.signature
             problem = legacy_signature(token.value) if token is not None else ""
@@ -148,15 +142,10 @@ class AuditSignatureTwice(AuditRule):
     Remedy: have the second packet approved on its own, or delete the row if it is a copy.
     """
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
-        first: dict[str, AuditRow] = {}
-        for row in document.rows:
-            if row.signature is None or not row.signature.value:
-                continue
-            earlier = first.setdefault(row.signature.value, row)
-            if earlier is not row:
-                message = f"{row.signature.value} stands already at line {earlier.row.line}"
-                yield self.fault(row.signature.span, message)
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
+        signed = [(row.signature, row.row.line) for row in document.rows if row.signature and row.signature.value]
+        for (signature, _), (_, line) in repeated(signed, lambda row: row[0].value):
+            yield self.fault(signature.span, f"{signature.value} stands already at line {line}")
 
 
 class AuditOrder(AuditRule):
@@ -170,31 +159,24 @@ class AuditOrder(AuditRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: SignatureAudit) -> Iterator[Fault]:
-        oldest: Text | None = None
-        for row in document.rows:
-            token = row.signature
-            if token is None or legacy_signature(token.value):
-                continue
-            if oldest is not None and _moment(token) > _moment(oldest):
-                message = f"{token.value} is newer than {oldest.value}, which stands above it"
-                yield self.fault(token.span, message)
-            else:
-                oldest = token
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
+        tokens = (row.signature for row in document.rows)
+        dated = (token for token in tokens if token is not None and not legacy_signature(token.value))
+        for token, oldest in out_of_order(dated, lambda token: -_moment(token)):
+            yield self.fault(token.span, f"{token.value} is newer than {oldest.value}, which stands above it")
 
 
-def _moment(token: Text) -> tuple[str, str, str, str]:
-    """Year, month, day and time of a token that ends in DDMMYYYYHHMM."""
+def _moment(token: Text) -> int:
+    """Year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
-    return digits[4:8], digits[2:4], digits[:2], digits[8:]
+    return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
 
 _WORK_KINDS = frozenset({"packet", "stub"})
 _NO_WORDS = lazy_pattern(r"[\W_]+")
 
 
-class RegistryRule(DocumentRule[TraceabilityRegistry]):
-    kinds = ("registry",)
+RegistryRule = DocumentRule[TraceabilityRegistry]
 
 
 def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
@@ -210,7 +192,7 @@ class RegistryBaseMalformed(RegistryRule):
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             base = row.base
             parsed = row.base_id
@@ -232,16 +214,10 @@ class RegistryBaseTwice(RegistryRule):
     Remedy: merge the two rows.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
-        first: dict[str, RegistryRow] = {}
-        for row in document.rows:
-            base = row.base_id
-            if base is None or row.base is None:
-                continue
-            earlier = first.setdefault(base.base.casefold(), row)
-            if earlier is not row:
-                message = f"{base.base} has a row already at line {earlier.row.line}"
-                yield self.fault(row.base.span, message, hint="merge the two rows")
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
+        based = [(row.base_id.base, row.base, row.row.line) for row in document.rows if row.base_id and row.base]
+        for (base, text, _), (_, _, line) in repeated(based, lambda row: row[0].casefold()):
+            yield self.fault(text.span, f"{base} has a row already at line {line}", hint="merge the two rows")
 
 
 class RegistryActiveMalformed(RegistryRule):
@@ -252,7 +228,7 @@ class RegistryActiveMalformed(RegistryRule):
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, of a stub `.GOV/task_packets/stubs/<WP_ID>.md`.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             active = row.active
             if active is None or (row.active_id is not None and kind_of(row.active_path) in _WORK_KINDS):
@@ -269,7 +245,7 @@ class RegistryActiveOtherBase(RegistryRule):
     Remedy: correct the path or the base id.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             base, active = row.base_id, row.active_id
             if base is not None and active is not None and row.active is not None and base.base != active.base:
@@ -288,7 +264,7 @@ class RegistryBoardMalformed(RegistryRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in full_rows(document):
             cell, active = row.board, row.active_id
             section, named = row.board_place
@@ -320,7 +296,7 @@ class RegistryBoardOtherPacket(RegistryRule):
     Remedy: write the place of the active packet; `workpacket registry sync` does.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             active = row.active_id
             _, named = row.board_place
@@ -336,7 +312,7 @@ class RegistryNotesContradict(RegistryRule):
     Remedy: correct the note or the path.
     """
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             active = row.active_id
             if active is None:
@@ -360,27 +336,8 @@ class RegistrySupersedesNothing(RegistryRule):
 
     severity = "warning"
 
-    def check(self, document: TraceabilityRegistry) -> Iterator[Fault]:
+    def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         for row in document.rows:
             for token in row.tokens:
                 if token.kind == "supersedes" and not token.values:
                     yield self.fault(token.text.span, "the note names no packet", hint="write `supersedes: <WP_ID>`")
-
-
-RULES: tuple[type[Rule], ...] = (
-    RegisterTableMissing,
-    RegisterColumns,
-    RegisterTableTorn,
-    RegisterRowCells,
-    RegistryBaseMalformed,
-    RegistryBaseTwice,
-    RegistryActiveMalformed,
-    RegistryActiveOtherBase,
-    RegistryBoardMalformed,
-    RegistryBoardOtherPacket,
-    RegistryNotesContradict,
-    RegistrySupersedesNothing,
-    AuditSignatureMalformed,
-    AuditSignatureTwice,
-    AuditOrder,
-)

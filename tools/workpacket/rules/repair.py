@@ -13,8 +13,8 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from workpacket.documents.reading import read_document
-from workpacket.model.findings import Edit, Finding, Fix
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.problem import Edit, Fix, Problem
 from workpacket.text.edits import DROP_BOM, apply_edits, compatible
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -31,11 +31,11 @@ class Repair(NamedTuple):
     """A source after a repair, and the findings that were repaired."""
 
     source: Source
-    made: tuple[Finding, ...] = ()
+    made: tuple[Problem, ...] = ()
 
 
 def repair(
-    source: Source, kind: str, findings: Sequence[Finding], *, unsafe: bool, lanes: LaneTable = BUILT_IN
+    source: Source, kind: str, findings: Sequence[Problem], *, unsafe: bool, lanes: LaneTable = BUILT_IN
 ) -> Repair:
     """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out.
 
@@ -64,7 +64,7 @@ def repair(
     return Repair(after, tuple(finding for (finding, _), group in zip(wanted, groups, strict=True) if group in made))
 
 
-def _refuse_misfit(source: Source, finding: Finding, fix: Fix) -> None:
+def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
     """Edits lie inside the file and on the lines of their finding; blank ones also on the blank lines beside them."""
     ordered = sorted((edit.start, edit.end) for edit in fix.edits)
     fits = all(first[1] <= second[0] for first, second in pairwise(ordered))
@@ -74,7 +74,7 @@ def _refuse_misfit(source: Source, finding: Finding, fix: Fix) -> None:
         fits = 0 <= edit.start <= edit.end <= len(source.text)
         if fits and (edit.text.strip() or source.text[edit.start : edit.end].strip()):
             lines = source.line_and_column(edit.start)[0], source.line_and_column(edit.end)[0]
-            fits = finding.line <= lines[0] and lines[1] <= max(finding.end_line, finding.line)
+            fits = finding.line <= lines[0] and lines[1] <= max(finding.location.end_line, finding.line)
         if not fits:
             break
     if not fits:

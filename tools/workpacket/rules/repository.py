@@ -1,25 +1,247 @@
-"""All governance documents of a repository, each as its summary: what the rules across files look at."""
+"""All governance documents of a repository, each as its summary: what the rules across files look at.
+
+`WorkIndex` holds what files, board and registry say of each packet, by its id: made once, asked by every rule. A file
+is known by its name, as board and registry know it; another rule compares the name with the id inside. Everything here
+is one pass over the summaries and looks things up in dictionaries, since there may be ten thousand packets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import cast
+from itertools import islice
+from typing import NamedTuple, cast
 
+from workpacket.documents.document import stem_of
+from workpacket.documents.places import kind_of
 from workpacket.documents.summary import (
     BatchSummary,
     BoardSummary,
+    EntrySummary,
     GateSummary,
     PackageSummary,
     RefinementSummary,
     RegistrySummary,
     RoleSummary,
+    RowSummary,
     SignatureSummary,
     WorkSummary,
 )
-from workpacket.model.lanes import BUILT_IN, LaneTable
-from workpacket.rules.work_index import WorkIndex
+from workpacket.model.ids import WorkPacketId, nearest
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, LaneTable
 from workpacket.value import NOTHING
+
+# A repository that lost its registers has thousands of unknown ids; the first ones show how to mend the others.
+_MOST_ANSWERS = 100
+_MOST_CANDIDATES = 50
+
+
+class IdSuggestions:
+    """Ids that differ from the one asked for in one of their words, or in nothing but case or revision."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self._known = known
+        self._asked = 0
+
+    def hint(self, name: str) -> str:
+        """`did you mean WP-1-Parser-v2?`, or ''."""
+        self._asked += 1
+        if self._asked > _MOST_ANSWERS:
+            return ""
+        # A word that few ids lack says more than one that a thousand do.
+        buckets = sorted((self._by_key.get(key, []) for key in _keys(name)), key=len)
+        close = dict.fromkeys(other for bucket in buckets for other in bucket[:_MOST_CANDIDATES])
+        candidates = (WorkPacketId.try_parse(other) for other in islice(close, _MOST_CANDIDATES))
+        meant = nearest(name, [packet for packet in candidates if packet is not None and packet.text != name])
+        return f"did you mean {meant}?" if meant is not None else ""
+
+    @cached_property
+    def _by_key(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in sorted(self._known):
+            for key in _keys(name):
+                found.setdefault(key, []).append(name)
+        return found
+
+
+def _keys(name: str) -> Iterator[str]:
+    """The words of an id, and these with each one left out, so that two ids with one word of difference share a key."""
+    words = name.casefold().split("-")
+    yield "-".join(words)
+    # A mistake in the `WP` is seen by everybody, and a mistake in the phase names another phase.
+    for index in range(2, len(words)):
+        word, words[index] = words[index], ""
+        yield "-".join(words)
+        words[index] = word
+    # A revision that one of the two lacks.
+    yield "-".join((*words, ""))
+
+
+class WorkFile(NamedTuple):
+    """A stub or a packet: one file."""
+
+    id: str
+    base: str
+    path: str
+    summary: WorkSummary
+
+
+class Listed(NamedTuple):
+    """An entry, and its board."""
+
+    path: str
+    entry: EntrySummary
+
+
+class IndexedRow(NamedTuple):
+    """A row, and its registry."""
+
+    path: str
+    row: RowSummary
+
+
+class Superseded(NamedTuple):
+    """The row that says that a packet is superseded. `by` is '' where the row does not say by what."""
+
+    path: str
+    line: int
+    by: str
+
+
+class WorkIndex:
+    """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with one key the first counts.
+
+    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that the registry says were
+    activated, `under_active` the packets that the board notes for other branches.
+    """
+
+    def __init__(
+        self,
+        stubs: Mapping[str, WorkSummary],
+        packets: Mapping[str, WorkSummary],
+        boards: Mapping[str, BoardSummary],
+        registries: Mapping[str, RegistrySummary],
+    ) -> None:
+        self.has_board = bool(boards)
+        self.has_registry = bool(registries)
+        self.repeated: list[tuple[WorkFile, WorkFile]] = []
+        self.packets = self._by_id(packets)
+        self.stubs = self._by_id(stubs)
+        self.listed = [Listed(path, entry) for path in sorted(boards) for entry in boards[path]["entries"]]
+        self.all_rows = [IndexedRow(path, row) for path in sorted(registries) for row in registries[path]["rows"]]
+        self.rows: dict[str, IndexedRow] = {}
+        for row in self.all_rows:
+            if row.row["base"]:
+                self.rows.setdefault(row.row["base"], row)
+        self.under_active = frozenset(
+            listed.entry["id"] for listed in self.listed if listed.entry["token"] == ACTIVE_TOKEN
+        )
+        self.from_stub = frozenset(stub for row in self.all_rows for stub in row.row["from_stub"])
+
+    def _by_id(self, summaries: Mapping[str, WorkSummary]) -> dict[str, WorkFile]:
+        found: dict[str, WorkFile] = {}
+        for path in sorted(summaries):
+            summary = summaries[path]
+            name = stem_of(path)
+            work = WorkFile(name, summary["base"] if summary["id"] == name else base_of(name), path, summary)
+            earlier = found.setdefault(name, work)
+            if earlier is not work:
+                self.repeated.append((work, earlier))
+        return found
+
+    def files(self) -> Iterator[WorkFile]:
+        """Every packet and every stub, packets first."""
+        yield from self.packets.values()
+        yield from self.stubs.values()
+
+    @cached_property
+    def packets_of(self) -> Mapping[str, list[WorkFile]]:
+        """The packet files of each base."""
+        found: dict[str, list[WorkFile]] = {}
+        for work in self.packets.values():
+            found.setdefault(work.base, []).append(work)
+        return found
+
+    @cached_property
+    def entries(self) -> Mapping[str, Listed]:
+        """The entry of each packet. An entry that names a base stands for the packet of that base."""
+        found: dict[str, Listed] = {}
+        for listed in self.listed:
+            if listed.entry["token"] != ACTIVE_TOKEN:
+                found.setdefault(listed.entry["id"], listed)
+        for name, listed in list(found.items()):
+            if not self.has_file(name) and listed.entry["token"] not in ARCHIVED:
+                meant = self.packet_of_base(name)
+                if meant:
+                    found.setdefault(meant, listed)
+        return found
+
+    @cached_property
+    def superseded(self) -> Mapping[str, Superseded]:
+        """What the registry says is superseded: by a note, or because a later packet of the base is in force."""
+        found: dict[str, Superseded] = {}
+        for path, row in self.all_rows:
+            for name in row["supersedes"]:
+                if name != row["active"]:
+                    found.setdefault(name, Superseded(path, row["place"][0], row["active"]))
+        for work in self.packets.values():
+            in_force = self.rows.get(work.base)
+            if in_force is None or in_force.row["active"] in {"", work.id}:
+                continue
+            if kind_of(in_force.row["active_path"]) != "packet":
+                continue  # a stub replaces nothing before it is activated
+            if revision_of(work.id) < revision_of(in_force.row["active"]):
+                place = in_force.row["place"]
+                found.setdefault(work.id, Superseded(in_force.path, place[0], in_force.row["active"]))
+        return found
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Every id that a file, the board or the registry has, and every base of one."""
+        works = [name for work in self.files() for name in (work.id, work.base)]
+        entries = [name for listed in self.listed for name in (listed.entry["id"], listed.entry["base"])]
+        rows = [name for _, row in self.all_rows for name in (row["base"], row["active"], *row["supersedes"])]
+        return frozenset((*works, *entries, *rows)) - {""}
+
+    @cached_property
+    def suggestions(self) -> IdSuggestions:
+        return IdSuggestions(self.known)
+
+    def has_file(self, name: str) -> bool:
+        return name in self.packets or name in self.stubs
+
+    def packet_of_base(self, base: str) -> str:
+        """The packet or stub that a base id stands for: the one in force, else the only one; '' if it is not known."""
+        row = self.rows.get(base)
+        if row is not None and self.has_file(row.row["active"]):
+            return row.row["active"]
+        works = self.packets_of.get(base, [])
+        return works[0].id if len(works) == 1 else ""
+
+    def is_live_stub(self, stub: WorkFile) -> bool:
+        """Whether the stub still waits to be activated."""
+        listed = self.entries.get(stub.id)
+        on_board = listed is None or listed.entry["token"] in {"STUB", ""}
+        given_up = bool(ARCHIVED & set(stub.summary["lanes"]))
+        activated = stub.id in self.packets or stub.id in self.from_stub
+        return on_board and not given_up and not activated and stub.id not in self.superseded
+
+
+def base_of(name: str) -> str:
+    parsed = WorkPacketId.try_parse(name)
+    return parsed.base if parsed is not None else name
+
+
+def revision_of(name: str) -> int:
+    """The number of a packet among those of its base; the one without a number is the first."""
+    parsed = WorkPacketId.try_parse(name)
+    return (parsed.revision or 1) if parsed is not None else 0
+
+
+def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
+    """Whether a status says that there is work left: every lane that it may mean is an open one."""
+    named = [lanes.lane(token) for token in tokens]
+    return bool(named) and all(lane is not None and lane.unfinished for lane in named)
 
 
 class RepositorySummaries:

@@ -11,12 +11,11 @@ from workpacket.documents.document import without_quotes
 from workpacket.documents.role_progress import KEYS, PHASES, STATUSES, RoleProgress, closing_of, is_open
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
-from workpacket.rules.files import Files
+from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.rules.rule import DocumentRule, ReferenceRule, RepositoryRule, Rule
+from workpacket.rules.rule import DocumentRule, Files, ReferenceRule, RepositoryRule, repeated
 from workpacket.rules.settings import SETTINGS, phases_of
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
@@ -24,8 +23,7 @@ _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
 _MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
 
 
-class RoleRule(DocumentRule[RoleProgress]):
-    kinds = ("role_progress",)
+RoleRule = DocumentRule[RoleProgress]
 
 
 class RoleKeyMissing(RoleRule):
@@ -36,21 +34,17 @@ class RoleKeyMissing(RoleRule):
     Remedy: fill in what is missing.
     """
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if not document.is_checkpoint or document.root is None:
             return
-        missing = [key for key in KEYS if not (document.at(key) is not None and _is_filled(document, key))]
+        stated = document.root.mapping
+        missing = [key for key in KEYS if key not in stated or stated[key].value in (None, "")]
         if missing:
             keys = document.root.keys or {}
             empty = [keys[key] for key in missing if key in keys]
             span = empty[0] if empty else (document.root.start, document.root.start)
             named = ", ".join(missing)
             yield self.fault(span, f"the checkpoint lacks {named}", hint=f"fill in {named}")
-
-
-def _is_filled(document: RoleProgress, key: str) -> bool:
-    node = document.at(key)
-    return node is not None and node.value is not None and node.value != ""
 
 
 class RoleOlderForm(RoleRule):
@@ -63,7 +57,7 @@ class RoleOlderForm(RoleRule):
 
     severity = "warning"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if document.note == "older_checkpoint" and document.root is not None:
             missing = ", ".join(key for key in KEYS if document.at(key) is None)
             span = (document.root.start, document.root.start)
@@ -80,7 +74,7 @@ class RoleStatusUnknown(RoleRule):
 
     fix = "safe"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         status = document.status
         if not document.is_checkpoint or status is None or not status.value or status.value in STATUSES:
             return
@@ -111,7 +105,7 @@ class RolePhaseForeign(ReferenceRule):
         if summary["is_checkpoint"]:
             yield from ((path, True) for path, _ in SETTINGS)
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         role = cast("RoleSummary", summary)
         if not role["is_checkpoint"] or not role["phase"]:
             return
@@ -142,7 +136,7 @@ class RoleIdentityMismatch(RoleRule):
 
     severity = "warning"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         feature, agent = document.feature, document.agent
         if not document.is_checkpoint or feature is None or agent is None or not feature.value or not agent.value:
             return
@@ -164,7 +158,7 @@ class RoleNoteTime(RoleRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: RoleProgress) -> Iterator[Fault]:
+    def check(self, document: RoleProgress) -> Iterator[Problem]:
         if not document.is_checkpoint:
             return
         without = [item for item in document.notes() if not _TIME.match(item.text)]
@@ -181,7 +175,7 @@ class RoleZombie(RepositoryRule):
     Remedy: set its status to complete, or `workpacket progress close FEATURE`.
     """
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         finishing = [(path, role["finishes"]) for path, role in sorted(repository.roles.items()) if role["finishes"]]
         closing: dict[str, str] = {}
         for path, role in repository.roles.items():
@@ -205,29 +199,14 @@ class RoleTwice(RepositoryRule):
 
     severity = "warning"
 
-    def check(self, repository: RepositorySummaries) -> Iterator[Finding]:
-        first: dict[tuple[str, str, str], str] = {}
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        named = [
+            ((role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold()), path, role)
+            for path, role in sorted(repository.roles.items())
+            if role["is_checkpoint"] and role["feature"] and role["agent"]
+        ]
         # A file with the right name is kept, the other one is complained of.
-        for path, role in sorted(repository.roles.items(), key=lambda item: (_is_astray(*item), item[0])):
-            if role["is_checkpoint"] and role["feature"] and role["agent"]:
-                key = (role["feature"].casefold(), role["team"].casefold(), role["agent"].casefold())
-                earlier = first.setdefault(key, path)
-                if earlier != path:
-                    message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
-                    yield self.finding(path, role["agent_place"], message)
-
-
-def _is_astray(path: str, role: RoleSummary) -> bool:
-    return not path.endswith(f"/{role['feature']}-{role['agent']}.md")
-
-
-RULES: tuple[type[Rule], ...] = (
-    RoleKeyMissing,
-    RoleOlderForm,
-    RoleStatusUnknown,
-    RolePhaseForeign,
-    RoleIdentityMismatch,
-    RoleNoteTime,
-    RoleZombie,
-    RoleTwice,
-)
+        named.sort(key=lambda item: not item[1].endswith(f"/{item[2]['feature']}-{item[2]['agent']}.md"))
+        for (_, path, role), (_, earlier, _) in repeated(named, lambda item: item[0]):
+            message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
+            yield self.finding(path, role["agent_place"], message)

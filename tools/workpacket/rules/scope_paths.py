@@ -8,9 +8,9 @@ from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
 from workpacket.lifecycle.scope import pattern_of
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import repository_path
-from workpacket.text.source import Fault
 
 
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
@@ -24,7 +24,7 @@ class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
 
     kinds = ("packet", "batch_tasks", "batch_checkpoint")
 
-    def check(self, document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[Fault]:
+    def check(self, document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[Problem]:
         for text, path in _paths(document):
             complaint = repository_path(path.replace("\\", "/")) if path else ""
             if complaint:
@@ -37,6 +37,3 @@ def _paths(document: Packet | BatchTasks | BatchCheckpoint) -> Iterator[tuple[Te
         return
     entries = document.entries if isinstance(document, BatchTasks) else document.next_tasks
     yield from ((file, file.value.strip()) for entry in entries for file in entry.files)
-
-
-RULES: tuple[type[Rule], ...] = (PathLeavesRepository,)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from workpacket.model.findings import Finding
 from workpacket.model.layout import POLICY_PATH
-from workpacket.model.reasons import Reason, Severity
+from workpacket.model.reasons import Reason
+from workpacket.problem import Location, Problem
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
@@ -30,7 +30,7 @@ class Ignore(Value):
     reason: str
     place: tuple[int, int] = (0, 0)
 
-    def covers(self, finding: Finding) -> bool:
+    def covers(self, finding: Problem) -> bool:
         return finding.code == self.code and any(fnmatchcase(finding.path, pattern) for pattern in self.paths)
 
 
@@ -47,20 +47,18 @@ class CheckSettings(Value):
     ignores: tuple[Ignore, ...] = ()
     where: str = ""
     places: Mapping[str, tuple[int, int]] = NOTHING
-    faults: tuple[Finding, ...] = ()
+    faults: tuple[Problem, ...] = ()
     phases: Mapping[str, tuple[str, ...]] = NOTHING
 
 
 def settings_of(root: Node, source: Source) -> CheckSettings:
     """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
-    profile = root.get("profile")
-    ignores = root.get("ignore")
-    table = root.get("severity")
-    severities = table.mapping if table is not None else {}
+    severities = root.mapping_at("severity")
+    levels = {level: level for level in LEVELS}
     return CheckSettings(
-        profile="strict" if profile is not None and profile.value == "strict" else "adopt",
-        severities={code: level for code, node in severities.items() if (level := _level_named(node)) is not None},
-        ignores=tuple(_ignore(node, source) for node in (ignores.items if ignores is not None else [])),
+        profile="strict" if root.string_at("profile") == "strict" else "adopt",
+        severities={code: levels[said] for code, node in severities.items() if (said := node.text) in levels},
+        ignores=tuple(_ignore(node, source) for node in root.items_at("ignore")),
         where=source.path,
         places={code: source.line_and_column(node.start) for code, node in severities.items()},
         phases=phases_of(root),
@@ -69,31 +67,25 @@ def settings_of(root: Node, source: Source) -> CheckSettings:
 
 def phases_of(root: Node) -> dict[str, tuple[str, ...]]:
     """The vocabularies of phases that a policy states, by team."""
-    table = root.get("phases")
-    teams = table.mapping if table is not None else {}
+    teams = root.mapping_at("phases")
     said = {team: tuple(item.text for item in node.items if item.text) for team, node in teams.items() if node.items}
     return {team: words for team, words in said.items() if words}
 
 
-def _level_named(node: Node) -> Level | None:
-    return next((level for level in LEVELS if level == node.value), None)
-
-
 def _ignore(node: Node, source: Source) -> Ignore:
     paths = node.get("paths")
-    texts = {key: value.text or "" for key in ("code", "reason") if (value := node.get(key)) is not None}
     patterns = tuple(item.text for item in paths.items if item.text is not None) if paths is not None else ("*",)
-    return Ignore(texts.get("code", ""), patterns, texts.get("reason", ""), source.line_and_column(node.start))
+    return Ignore(node.string_at("code"), patterns, node.string_at("reason"), source.line_and_column(node.start))
 
 
 def grade(
-    findings: Sequence[Finding], reasons: Mapping[str, Reason], settings: CheckSettings
-) -> tuple[list[Finding], list[Ignore]]:
+    findings: Sequence[Problem], reasons: Mapping[str, Reason], settings: CheckSettings
+) -> tuple[list[Problem], list[Ignore]]:
     """The findings with the severities in force, without those that are ignored; and the ignores that ignored nothing.
 
     Reasons that may not be ignored keep their severity whatever the settings say.
     """
-    kept: list[Finding] = []
+    kept: list[Problem] = []
     used: set[int] = set()
     for finding in findings:
         reason = reasons[finding.code]
@@ -101,40 +93,37 @@ def grade(
         if ignore is not None:
             used.add(ignore)
             continue
-        level = _level(reason, settings)
+        level: Level = reason.strict_severity if settings.profile == "strict" else reason.severity
+        if reason.ignorable:
+            level = settings.severities.get(reason.code, level)
         if level != "off":
             kept.append(finding.with_severity(level))
     return kept, [ignore for index, ignore in enumerate(settings.ignores) if index not in used]
 
 
-def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Finding]:
+def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
     """What is wrong with the settings themselves: codes that do not exist, codes that may not be touched."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
             message = f"there is no code {code!r}"
-            yield Finding("setting_of_unknown_code", "error", settings.where, *place, message)
+            yield Problem("setting_of_unknown_code", message, Location(settings.where, *place))
         elif not reasons[code].ignorable:
             message = f"{code} can be neither ignored nor lowered"
-            yield Finding("setting_of_protected_code", "error", settings.where, *place, message)
+            yield Problem("setting_of_protected_code", message, Location(settings.where, *place))
     for ignore in settings.ignores:
         if len(ignore.reason.split()) < FEWEST_WORDS:
             message = f"the ignore of {ignore.code} says not why"
-            yield Finding("ignore_without_reason", "error", settings.where, *ignore.place, message)
+            yield Problem("ignore_without_reason", message, Location(settings.where, *ignore.place))
 
 
-def unused_finding(ignore: Ignore, settings: CheckSettings) -> Finding:
+def unused_finding(ignore: Ignore, settings: CheckSettings) -> Problem:
     """That an ignore ignored nothing in the whole repository."""
     message = f"no finding {ignore.code} in {', '.join(ignore.paths)} is left to ignore"
-    return Finding("ignore_unused", "warning", settings.where, *ignore.place, message, hint="delete it")
+    return Problem("ignore_unused", message, Location(settings.where, *ignore.place), "delete it", severity="warning")
 
 
-def _ignore_for(finding: Finding, reason: Reason, settings: CheckSettings) -> int | None:
+def _ignore_for(finding: Problem, reason: Reason, settings: CheckSettings) -> int | None:
     if not reason.ignorable:
         return None
     return next((index for index, ignore in enumerate(settings.ignores) if ignore.covers(finding)), None)
-
-
-def _level(reason: Reason, settings: CheckSettings) -> Severity | Literal["off"]:
-    own = reason.strict_severity if settings.profile == "strict" else reason.severity
-    return settings.severities.get(reason.code, own) if reason.ignorable else own

@@ -8,9 +8,8 @@ from typing import cast
 from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Finding
-from workpacket.rules.files import Files
-from workpacket.rules.rule import ReferenceRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import Files, ReferenceRule
 from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
@@ -38,7 +37,7 @@ class SpecificationMissing(SpecificationRule):
 
     severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
             yield self.finding(path, refinement["spec_place"], f"there is no specification {refinement['spec']}")
@@ -58,7 +57,7 @@ class SpecMoved(SpecificationRule):
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         source = specification(refinement, files)
         if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
@@ -75,7 +74,7 @@ class AnchorNotFound(SpecificationRule):
     Remedy: correct the lines, the token and the excerpt of the anchor.
     """
 
-    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Finding]:
+    def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         source = specification(refinement, files)
         if source is None or not _pinned(refinement, source):
@@ -123,10 +122,3 @@ def _pinned(refinement: RefinementSummary, source: Source) -> bool:
 
 def _summary(summary: Mapping[str, object]) -> RefinementSummary:
     return cast("RefinementSummary", summary)
-
-
-RULES: tuple[type[Rule], ...] = (
-    SpecificationMissing,
-    SpecMoved,
-    AnchorNotFound,
-)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from workpacket.documents.document import Document, SectionSpec
-from workpacket.documents.structured import PlacedSection, StructuredDocument, body_of
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.documents.document import SectionSpec
+from workpacket.documents.structured import StructuredDocument, body_of
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import Run
 from workpacket.text.outline import Section
-from workpacket.text.source import Fault
 
-
-class StructuredRule(DocumentRule[StructuredDocument]):
-    """A demand on every document that is read by a layout, except those of the kinds named."""
-
-    except_kinds: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def applies_to(cls, reader: type[Document]) -> bool:
-        of_class = issubclass(reader, StructuredDocument) and reader.kind not in cls.except_kinds
-        return of_class and super().applies_to(reader)
+# A demand on every document that is read by a layout.
+StructuredRule = DocumentRule[StructuredDocument]
 
 
 class SectionMissing(StructuredRule):
@@ -35,7 +26,7 @@ class SectionMissing(StructuredRule):
     # Packets lack sections for longer: PacketSectionMissing.
     except_kinds = ("packet",)
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         yield from _missing_sections(self, document)
@@ -52,11 +43,11 @@ class PacketSectionMissing(StructuredRule):
     kinds = ("packet",)
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         yield from _missing_sections(self, document)
 
 
-def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Fault]:
+def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Problem]:
     present = {placed.spec.key for placed in document.placed}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
@@ -86,7 +77,7 @@ class SectionEmpty(StructuredRule):
 
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for placed in document.placed:
             if placed.spec.required and not body_of(document.source, placed.section):
                 yield self.fault(placed.section.title_span, f"the section {placed.spec.heading} is empty")
@@ -100,7 +91,7 @@ class FenceUnclosed(StructuredRule):
     Remedy: close the fence with a line of the same marks.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         # One inside a list ends with its item at the latest; the others end with the file.
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
@@ -116,13 +107,11 @@ class SectionDuplicate(StructuredRule):
     Remedy: merge the two sections.
     """
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
-        first: dict[str, PlacedSection] = {}
-        for placed in document.placed:
-            earlier = first.setdefault(placed.spec.key, placed)
-            if earlier is not placed and not placed.spec.repeatable:
-                message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
-                yield self.fault(placed.section.title_span, message, hint="merge the two sections")
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        single = (placed for placed in document.placed if not placed.spec.repeatable)
+        for placed, earlier in repeated(single, lambda placed: placed.spec.key):
+            message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
+            yield self.fault(placed.section.title_span, message, hint="merge the two sections")
 
 
 class SectionOrder(StructuredRule):
@@ -135,19 +124,14 @@ class SectionOrder(StructuredRule):
 
     severity = "warning"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
-        furthest: PlacedSection | None = None
-        for placed in document.placed:
-            if placed.spec.key not in order:
-                continue
-            if furthest is not None and order[placed.spec.key] < order[furthest.spec.key]:
-                message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
-                yield self.fault(placed.section.title_span, message)
-            else:
-                furthest = placed
+        known = (placed for placed in document.placed if placed.spec.key in order)
+        for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
+            message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
+            yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):
@@ -161,7 +145,7 @@ class SectionUnknown(StructuredRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for section in document.unknown:
             # A heading above sections that are known holds them together and is read through them.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
@@ -180,7 +164,7 @@ class OldHeading(StructuredRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         if document.is_older:
             return
         for placed in document.placed:
@@ -207,7 +191,7 @@ class HeadingLevel(StructuredRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: StructuredDocument) -> Iterator[Fault]:
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
         wanted = "#" * document.layout.levels[0]
         for section in document.misplaced if not document.is_older else ():
             heading = section.heading
@@ -226,16 +210,3 @@ def _would_swallow(document: StructuredDocument, section: Section) -> bool:
     level = section.level
     others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
     return level > document.layout.levels[0] and next(others, None) is not None
-
-
-RULES: tuple[type[Rule], ...] = (
-    SectionMissing,
-    PacketSectionMissing,
-    SectionEmpty,
-    FenceUnclosed,
-    SectionDuplicate,
-    SectionOrder,
-    SectionUnknown,
-    OldHeading,
-    HeadingLevel,
-)

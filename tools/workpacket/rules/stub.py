@@ -8,11 +8,11 @@ from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import MAY_BE_STUB
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import Run
 from workpacket.text.fields import Item
-from workpacket.text.source import Fault
 
 _SPEC_TARGET = lazy_pattern(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
 _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"
@@ -26,8 +26,7 @@ _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 CANONICAL_LANE = "STUB"
 
 
-class StubRule(DocumentRule[Stub]):
-    kinds = ("stub",)
+StubRule = DocumentRule[Stub]
 
 
 class StubOldFamily(StubRule):
@@ -40,7 +39,7 @@ class StubOldFamily(StubRule):
 
     severity = "warning"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("metadata")
         if document.is_older and placed is not None:
             hint = "`workpacket fmt --upgrade` rewrites it"
@@ -58,7 +57,7 @@ class StubStatusNotCanonical(StubRule):
     severity = "warning"
     fix = "unsafe"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         status = document.status_text()
         if status is None or document.is_older or status.value in {"", CANONICAL_STATUS}:
             return
@@ -80,7 +79,7 @@ class StubStatusNoStub(StubRule):
     Remedy: activate it with `just create-task-packet <WP_ID>`, or put the status back.
     """
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         status = document.status_text()
         if status is None or not status.value:
             return
@@ -101,7 +100,7 @@ class SpecTargetTrailingText(StubRule):
     severity = "warning"
     fix = "unsafe"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         target = document.spec_target
         match = _SPEC_TARGET.match(target.value) if target is not None else None
         if target is not None and match is not None and match["rest"]:
@@ -120,7 +119,7 @@ class RoadmapCoverageMalformed(StubRule):
     Remedy: write it as `SPEC=v1.2; PHASE=3.4; LINES=10,20-30`.
     """
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         coverage = document.roadmap_add_coverage
         written = coverage.value.strip("`") if coverage is not None else ""
         if coverage is None or not written or _NO_COVERAGE.match(written):
@@ -144,7 +143,7 @@ class ChecklistNumbered(StubRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         without = [item for item in checklist(document) if item.ticked is None]
         if without and not document.is_older:
             marks = [_before_words(document, item) for item in without]
@@ -171,7 +170,7 @@ class ChecklistLength(StubRule):
 
     severity = "warning"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         placed = document.placed_section("activation_checklist")
         count = len(checklist(document))
         if placed is not None and not document.is_older and count != CHECKLIST_LENGTH:
@@ -190,7 +189,7 @@ class ChecklistTicked(StubRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         for item in checklist(document):
             if item.ticked:
                 yield self.fault(item.span, "a ticked box is no evidence")
@@ -206,7 +205,7 @@ class NestedTooDeep(StubRule):
 
     severity = "warning"
 
-    def check(self, document: Stub) -> Iterator[Fault]:
+    def check(self, document: Stub) -> Iterator[Problem]:
         for placed in document.placed:
             blocks = [block for section in placed.section.walk() for block in section.blocks]
             deep = list(_items_below(blocks, _DEEPEST))
@@ -233,16 +232,3 @@ def checklist(document: Stub) -> list[Item]:
     """The items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
     return items_of_section(document.source, placed.section) if placed is not None else []
-
-
-RULES: tuple[type[Rule], ...] = (
-    StubOldFamily,
-    StubStatusNotCanonical,
-    StubStatusNoStub,
-    SpecTargetTrailingText,
-    RoadmapCoverageMalformed,
-    ChecklistNumbered,
-    ChecklistLength,
-    ChecklistTicked,
-    NestedTooDeep,
-)

@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.document import heading_key
-from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, BoardSection, TaskBoard
+from workpacket.documents.task_board import ACTIVE_DETAILS, BoardEntry, TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
-from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneSection, LaneTable
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, Run
 from workpacket.text.formats import date
-from workpacket.text.source import Fault
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
-_LATER = frozenset({"in review"})
+# Sections of added lanes come with the policy.
+_ALWAYS = frozenset({section.key for section in BUILT_IN.sections} - {"in review"})
 _LEVEL = 2
 # The name of a section, in front of what its owner says about it.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
-class BoardRule(DocumentRule[TaskBoard]):
-    kinds = ("task_board",)
+BoardRule = DocumentRule[TaskBoard]
 
 
 class BoardSectionMissing(BoardRule):
@@ -38,7 +38,7 @@ class BoardSectionMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         present = {section.key for section in document.sections}
         if not present:
             hint = f"begin with `## {document.lanes.sections[0].heading}`"
@@ -49,7 +49,7 @@ class BoardSectionMissing(BoardRule):
             section = document.section(wanted.key)
             if section is not None:
                 place = section.title_span
-            elif not _is_optional(wanted):
+            elif wanted.key in _ALWAYS:
                 message = f"the section `## {wanted.heading}` is missing"
                 yield self.fault(place, message, hint=f"add `## {wanted.heading}`")
 
@@ -62,13 +62,10 @@ class BoardSectionTwice(BoardRule):
     Remedy: move the entries of one to the other.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
-        first: dict[str, BoardSection] = {}
-        for section in document.sections:
-            earlier = first.setdefault(section.key, section)
-            if earlier is not section:
-                message = f"the section {section.title} stands already at line {earlier.line}"
-                yield self.fault(section.title_span, message, hint="move the entries of one to the other")
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
+        for section, earlier in repeated(document.sections, lambda section: section.key):
+            message = f"the section {section.title} stands already at line {earlier.line}"
+            yield self.fault(section.title_span, message, hint="move the entries of one to the other")
 
 
 class BoardSectionOrder(BoardRule):
@@ -81,19 +78,13 @@ class BoardSectionOrder(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         order = {section.key: index for index, section in enumerate(document.lanes.sections)}
-        seen: set[str] = set()
-        furthest: BoardSection | None = None
-        for section in document.sections:
-            if section.key in seen:
-                continue
-            seen.add(section.key)
-            if furthest is not None and order[section.key] < order[furthest.key]:
-                message = f"{section.title} stands behind {furthest.title}; its place is before"
-                yield self.fault(section.title_span, message)
-            else:
-                furthest = section
+        first = {section.key: section for section in reversed(document.sections)}
+        once = (section for section in document.sections if first[section.key] is section)
+        for section, furthest in out_of_order(once, lambda section: order[section.key]):
+            message = f"{section.title} stands behind {furthest.title}; its place is before"
+            yield self.fault(section.title_span, message)
 
 
 class BoardSectionUnknown(BoardRule):
@@ -104,7 +95,7 @@ class BoardSectionUnknown(BoardRule):
     Remedy: move the entries into the section of their lane, or correct the heading.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for heading in document.headings:
             if heading.known is not None or not heading.entries:
                 continue
@@ -114,11 +105,6 @@ class BoardSectionUnknown(BoardRule):
             else:
                 message = f"{count} under `{heading.title}`, which is no section of the board"
                 yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
-
-
-def _is_optional(section: LaneSection) -> bool:
-    """Whether a board may do without it until a packet comes there. Those of added lanes come with the policy."""
-    return section.key in _LATER or section.key not in {always.key for always in BUILT_IN.sections}
 
 
 def _meant(title: str, lanes: LaneTable) -> str:
@@ -140,7 +126,7 @@ class BoardHeadingSpelling(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section in document.sections:
             wanted = section.known.heading if section.known is not None else ""
             start, end = section.title_span
@@ -172,7 +158,7 @@ class BoardBlankLines(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         starts = document.source.line_starts
         found = list(_holes(document))
         holes = [(starts[first - 1], starts[last]) for first, last in found]
@@ -222,7 +208,7 @@ class BoardIdMalformed(BoardRule):
     Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             complaint = _id_complaint(entry.wp_id.value)
             if complaint:
@@ -254,7 +240,7 @@ class BoardEntryForm(BoardRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.lane_token
             written = entry.token.value if entry.token is not None else ""
@@ -295,7 +281,7 @@ class BoardTokenMissing(BoardRule):
 
     fix = "unsafe"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.token.value:
                 continue
@@ -314,7 +300,7 @@ class BoardTokenUnknown(BoardRule):
     Remedy: write one of the tokens; `workpacket explain board_token_unknown` is where they are listed.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             token = entry.token
             if token is None or not token.value or entry.lane_token:
@@ -340,11 +326,13 @@ class BoardTokenMisplaced(BoardRule):
     Remedy: move the entry to the section of its token, or correct the token.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             home = _home(entry)
             if home and home != entry.section.key and not _in_older_home(entry) and entry.token is not None:
-                wanted = " or ".join(_tokens_of(entry.section.key, document.lanes))
+                key = entry.section.key
+                tokens = [lane.token for lane in document.lanes.lanes if lane.section == key]
+                wanted = ACTIVE_TOKEN if key == _ACTIVE_SECTION else " or ".join(tokens)
                 message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
                 yield self.fault(entry.token.span, message)
 
@@ -359,7 +347,7 @@ class BoardTokenOldPlace(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and _in_older_home(entry):
                 title = _home(entry).title()
@@ -381,10 +369,6 @@ def _in_older_home(entry: BoardEntry) -> bool:
     return lane is not None and entry.section.key in lane.older_sections
 
 
-def _tokens_of(key: str, lanes: LaneTable) -> list[str]:
-    return [ACTIVE_TOKEN] if key == _ACTIVE_SECTION else [lane.token for lane in lanes.lanes if lane.section == key]
-
-
 class BoardEntryTwice(BoardRule):
     """Packet stands on the board twice
 
@@ -393,14 +377,10 @@ class BoardEntryTwice(BoardRule):
     Remedy: delete the entry that is out of date.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
-        first: dict[tuple[str, bool], BoardEntry] = {}
-        for entry in document.entries:
-            # In the section Active a packet stands besides its own entry, as a note for other branches.
-            key = (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN)
-            earlier = first.setdefault(key, entry)
-            if earlier is entry:
-                continue
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
+        # In the section Active a packet has an entry besides its own, as a note for other branches.
+        ids = repeated(document.entries, lambda entry: (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN))
+        for entry, earlier in ids:
             where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
             case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
             message = f"{entry.wp_id.value} stands already{case} {where}"
@@ -418,7 +398,7 @@ class BoardEntryRemark(BoardRule):
     severity = "info"
     strict_severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             rest = entry.rest
             if rest.value and entry.remark and entry.lane_token and entry.lane_token not in _WITH_REMARK:
@@ -435,7 +415,7 @@ class BoardReasonMissing(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
                 message = f"the board does not say what blocks {entry.wp_id.value}"
@@ -452,7 +432,7 @@ class BoardActiveIncomplete(BoardRule):
 
     severity = "warning"
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             if entry.token is None or entry.lane_token != ACTIVE_TOKEN:
                 continue
@@ -472,30 +452,9 @@ class BoardSyncDate(BoardRule):
     Remedy: write it as YYYY-MM-DD.
     """
 
-    def check(self, document: TaskBoard) -> Iterator[Fault]:
+    def check(self, document: TaskBoard) -> Iterator[Problem]:
         for entry in document.entries:
             synced = entry.details().get("last_sync") if entry.lane_token == ACTIVE_TOKEN else None
             problem = date(synced.value) if synced is not None and synced.value else ""
             if synced is not None and problem:
                 yield self.fault(synced.span, f"last_sync {synced.value!r} {problem}", hint="write it as YYYY-MM-DD")
-
-
-RULES: tuple[type[Rule], ...] = (
-    BoardSectionMissing,
-    BoardSectionTwice,
-    BoardSectionOrder,
-    BoardSectionUnknown,
-    BoardHeadingSpelling,
-    BoardBlankLines,
-    BoardIdMalformed,
-    BoardEntryForm,
-    BoardTokenMissing,
-    BoardTokenUnknown,
-    BoardTokenMisplaced,
-    BoardTokenOldPlace,
-    BoardEntryTwice,
-    BoardEntryRemark,
-    BoardReasonMissing,
-    BoardActiveIncomplete,
-    BoardSyncDate,
-)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Location, Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run, fix_of
-from workpacket.text.source import Fault
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
@@ -54,6 +54,7 @@ def said_already(document: Document, *codes: str) -> bool:
 class TextRule(DocumentRule[Document]):
     """A demand on the text alone, whatever kind of document it is."""
 
+    family = "text"
     reads_fields = False
 
 
@@ -65,9 +66,7 @@ class NotUtf8(TextRule):
     Remedy: save the file as UTF-8.
     """
 
-    family = "text"
-
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii() or said_already(document, "text_not_utf8"):
             return
         for match in _LONE_SURROGATES.finditer(document.source.text):
@@ -83,14 +82,13 @@ class ByteOrderMark(TextRule):
     Remedy: `workpacket fmt` removes it.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.bom:
             fix = fix_of((0, 0), (), safe=True, title="remove it", bom=True)
-            yield Fault(self.code(), 0, 0, "the file starts with a byte order mark", fix=fix)
+            yield Problem(self.code(), "the file starts with a byte order mark", Location.span(0, 0), fix=fix)
 
 
 class LineEnds(TextRule):
@@ -101,11 +99,10 @@ class LineEnds(TextRule):
     Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` keeps them away.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         ends = list(_OTHER_EOL.finditer(document.source.text)) if "\r" in document.source.text else []
         if ends:
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
@@ -136,11 +133,10 @@ class BlankLinesAtEnd(TextRule):
     Remedy: `workpacket fmt` removes them.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
@@ -159,11 +155,10 @@ class NoFinalNewline(TextRule):
     Remedy: `workpacket fmt` adds it.
     """
 
-    family = "text"
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
@@ -180,9 +175,7 @@ class ControlCharacter(TextRule):
     Remedy: write what was meant, such as a backtick and a letter that a shell took for an escape; else delete it.
     """
 
-    family = "text"
-
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if _CONTROLS.search(text) is None or said_already(document, "yaml_character", "json_control_character"):
             return
@@ -208,9 +201,7 @@ class BidiControl(TextRule):
     Remedy: where the text is about the character, write its escape, such as `\\u202e`; else delete it.
     """
 
-    family = "text"
-
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         if document.source.text.isascii():
             return
         for match in _BIDI.finditer(document.source.text):
@@ -228,9 +219,7 @@ class ConflictMarker(TextRule):
     Remedy: resolve the conflict and delete the markers.
     """
 
-    family = "text"
-
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
         # A line of seven '=' alone underlines a heading; it is a conflict only between the other two.
@@ -247,11 +236,10 @@ class HomePath(TextRule):
     Remedy: write the path relative to the repository.
     """
 
-    family = "text"
     severity = "warning"
     strict_severity = "warning"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         if not any(start in text for start in _HOME_STARTS):
             return
@@ -270,12 +258,11 @@ class Mojibake(TextRule):
     Remedy: `workpacket fmt --unsafe-fixes` puts back the character that was meant; look at the result.
     """
 
-    family = "text"
     severity = "warning"
     fix = "unsafe"
     confidence = "likely"
 
-    def check(self, document: Document) -> Iterator[Fault]:
+    def check(self, document: Document) -> Iterator[Problem]:
         for match in mojibake(document.source.text):
             meant = _meant(match.group())
             run = Run.on_line(document.source.text, *match.span())
@@ -297,17 +284,3 @@ def _meant(garbled: str) -> str:
         return data.decode("utf-8")
     except UnicodeError:
         return ""
-
-
-RULES: tuple[type[Rule], ...] = (
-    NotUtf8,
-    ByteOrderMark,
-    LineEnds,
-    BlankLinesAtEnd,
-    NoFinalNewline,
-    ControlCharacter,
-    BidiControl,
-    ConflictMarker,
-    HomePath,
-    Mojibake,
-)

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from workpacket.documents.document import without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.model.ids import WorkPacketId
-from workpacket.rules.rule import DocumentRule, Rule
+from workpacket.problem import Problem
+from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import Run
-from workpacket.text.source import Fault
 
 # Lanes in which nobody works on a package any more.
 _FINISHED = frozenset({"approved", "done"})
 
 
-class WorkPackageRule(DocumentRule[WorkPackage]):
-    kinds = ("work_package",)
+WorkPackageRule = DocumentRule[WorkPackage]
 
 
 class PackageFrontMatterMissing(WorkPackageRule):
@@ -27,7 +26,7 @@ class PackageFrontMatterMissing(WorkPackageRule):
     Remedy: begin the file with `---`, the fields `work_package_id`, `title` and `dependencies`, and `---` again.
     """
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         if not document.has_front_matter and not document.faults:
             yield self.fault((0, 0), "the file has no front matter", hint="begin it with `---` and work_package_id")
 
@@ -40,7 +39,7 @@ class PackageFileMismatch(WorkPackageRule):
     Remedy: rename the file or correct `work_package_id`.
     """
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         stated = document.work_package_id
         if stated is not None and document.file_id and stated.value != document.file_id:
             message = f"work_package_id is {stated.value}, the file name begins with {document.file_id}"
@@ -58,7 +57,7 @@ class PackageDependenciesText(WorkPackageRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         written = document.dependencies_text
         if written is None:
             return
@@ -83,7 +82,7 @@ class PackageLaneOld(WorkPackageRule):
     severity = "warning"
     fix = "safe"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
         if lane is not None and lane.value in OLDER_LANES:
             now = OLDER_LANES[lane.value]
@@ -102,7 +101,7 @@ class PackageDependencyContradiction(WorkPackageRule):
 
     severity = "warning"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         if document.root is None:
             return
         listed = {dependency.value.rpartition("--")[2] for dependency in document.dependencies}
@@ -138,7 +137,7 @@ class PackageSubtaskUndescribed(WorkPackageRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         for text in document.subtask_ids:
             if text.value not in document.described_subtasks:
                 yield self.fault(text.span, f"no section below describes {text.value}", hint=f"add ### {text.value}")
@@ -155,7 +154,7 @@ class PackageSubtaskUnlisted(WorkPackageRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         if document.root is None:
             return
         listed = {text.value.casefold() for text in document.subtask_ids}
@@ -176,7 +175,7 @@ class PackageDoneUnticked(WorkPackageRule):
     severity = "info"
     strict_severity = "info"
 
-    def check(self, document: WorkPackage) -> Iterator[Fault]:
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
         lane = document.lane
         if lane is None or lane.value not in _FINISHED:
             return
@@ -184,15 +183,3 @@ class PackageDoneUnticked(WorkPackageRule):
         if boxes and not any(box.ticked for box in boxes):
             count = f"none of the {len(boxes)} boxes is ticked" if len(boxes) > 1 else "the box is not ticked"
             yield self.fault(boxes[0].span, f"the lane is {lane.value}, but {count}")
-
-
-RULES: tuple[type[Rule], ...] = (
-    PackageFrontMatterMissing,
-    PackageFileMismatch,
-    PackageDependenciesText,
-    PackageLaneOld,
-    PackageDependencyContradiction,
-    PackageSubtaskUndescribed,
-    PackageSubtaskUnlisted,
-    PackageDoneUnticked,
-)

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import EffectPlan, Recovery
+from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Call, Failed
+from workpacket.runtime.attempts.steps import Call, Failed, Stored
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.run import BaseRun
 
@@ -102,56 +102,49 @@ class AsyncRun(BaseRun):
         **kwargs: Any,
     ) -> T:
         """Act on the world outside. The intent is stored before, the outcome after; never twice without a word."""
-        plan = self._effect_plan(name, function, (args, kwargs), (key, recovery, target), (probe, compensate))
-        plan = await asyncio.to_thread(self._session.allowed, plan, name, args, kwargs)
-        if confirm and await asyncio.to_thread(self._session.effects.intend, plan):
-            await asyncio.to_thread(self._session.confirm_effect, plan, name, args, kwargs)
-        effect: T = await self._act(plan, function, args, kwargs)
-        return effect
+        how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
+        plan = self._effect_plan(name, function, args, kwargs, how)
+        plan = await asyncio.to_thread(self._session.allowed, plan, confirm=confirm)
+        done: T = await self._act(plan)
+        return done
 
-    async def _act(self, plan: EffectPlan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    async def _act(self, plan: EffectPlan) -> Any:
         effects = self._session.effects
-        failed = await asyncio.to_thread(effects.failed, plan)
-        if failed is not None:
-            await _fail_again(failed)
-        move = await asyncio.to_thread(effects.move, plan)
-        if move == "return":
-            return await asyncio.to_thread(effects.receipt, plan)
-        if move == "look" and plan.probe is not None:
-            try:
-                return await plan.probe()
-            except NotDone as error:
-                raise effects.no_receipt(plan, "; its probe does not find it") from error
-        if move == "compensate" and plan.compensate is not None:
-            await plan.compensate()
-            await asyncio.to_thread(effects.compensated, plan)
-        if move == "probe" and plan.probe is not None:
+        reached = await asyncio.to_thread(effects.reach, plan)
+        if isinstance(reached, Failed):
+            await _fail_again(reached.error)
+        if isinstance(reached, Stored):
+            return reached.value
+        if reached in {"look", "probe"} and plan.probe is not None:
             try:
                 found = await plan.probe()
-            except NotDone:
-                move = "start"
+            except NotDone as error:
+                if reached == "look":
+                    raise effects.no_receipt(plan, "; its probe does not find it") from error
             else:
-                await asyncio.to_thread(effects.succeed, plan, found, by_probe=True)
+                if reached == "probe":
+                    await asyncio.to_thread(effects.succeed, plan, found, by_probe=True)
                 return found
-        return await self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
+        if reached == "compensate" and plan.compensate is not None:
+            await plan.compensate()
+            await asyncio.to_thread(effects.compensated, plan)
+        return await self._attempt(plan, repeated=reached == "repeat")
 
-    async def _attempt(
-        self, plan: EffectPlan, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
-    ) -> Any:
-        tries = 0
+    async def _attempt(self, plan: EffectPlan, *, repeated: bool) -> Any:
+        effects, tries = self._session.effects, 0
         while True:
-            await asyncio.to_thread(self._session.effects.start, plan, repeated=repeated)
+            await asyncio.to_thread(effects.start, plan, repeated=repeated)
             try:
-                value = await function(*args, **kwargs)
+                value = await plan.function(*plan.args, **plan.kwargs)
             except Exception as error:
                 tries += 1
-                await self._wait(await asyncio.to_thread(self._session.effects.fail, plan, error, tries))
+                await self._wait(await asyncio.to_thread(effects.fail, plan, error, tries))
                 repeated = not isinstance(error, NotDone)
             except BaseException as error:
-                self._session.effects.leave(plan, error)
+                effects.leave(plan, error)
                 raise
             else:
-                await asyncio.shield(asyncio.to_thread(self._session.effects.succeed, plan, value))
+                await asyncio.shield(asyncio.to_thread(effects.succeed, plan, value))
                 return value
 
     # ---- checkpoints, boundaries, questions ----------------------------------------------------------------------

@@ -1,15 +1,11 @@
-"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing.
-
-Waiting for a run to go on: woken by the store where it can, else by looking again.
-"""
+"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
@@ -17,12 +13,12 @@ from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.state import RunState, Status, fold
 from workpacket.runtime.resume.observe import Observations, read_state
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Value):
     """One line of `runs list`. `attention` is the stop reason somebody has to look at, '' if nobody has to."""
 
     id: str
@@ -38,8 +34,7 @@ class RunSummary:
     updated_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(NamedTuple):
     """What the index alone says of a run: cheap for thousands. `since` is when it began, stopped or ended."""
 
     id: str

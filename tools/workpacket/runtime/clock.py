@@ -1,12 +1,9 @@
-"""Clocks. Wall time is a claim written beside an event; leases run on ticks, which never go back.
+"""Clock and new names. Both are injected, so that a run can be played again to the byte.
 
-Ticks count since the machine was started and are the same for all its processes, through suspend and through every
-change of the wall clock. After a restart they begin anew, so a lease also names the boot it was taken in: one from
-another boot has ended, because whoever held it died with that boot.
-
-Beside the clock, the names that are new: both are injected, so that a run can be played again to the byte.
-
-Names that no one has used before. Injected like the clock, so that a run can be played again to the byte.
+Wall time is a claim written beside an event; leases run on ticks, which never go back. Ticks count since the machine
+was started and are the same for all its processes, through suspend and through every change of the wall clock. After a
+restart they begin at zero, so a lease also names the boot it was taken in: a lease of another boot has ended, because
+its holder died with that boot.
 """
 
 from __future__ import annotations

@@ -2,19 +2,14 @@
 
     1  checkpoint.prepared    the log says which milestone is going to be committed, under which id
     2  git commit             the commit carries the id as a trailer
-    3  sidecar                best effort
+    3  sidecar                best effort: a view of the log for other tools, written whole or not at all
     4  checkpoint_complete    the log says which commit it became; with it the checkpoint to resume from
 
-Whoever dies in between is repaired by the next call: the log knows the id, and git knows whether there is a commit with
-it. A commit that is there is never made again; one that is not there is made under the same id.
+A process that dies in between is repaired by the next call: the log knows the id, and git knows whether there is a
+commit with it. A commit that is there is never made again; one that is not there is made under the same id.
 
 A milestone without changes has a record of its own and no commit. One that was reached is not committed again: the call
 gives what is recorded, if its commit is still part of this history, and refuses otherwise.
-
-Writing the sidecar of a checkpoint commit: best effort, whole or not at all.
-
-The sidecar is a view of the log for other tools. A run never fails because it cannot be written; the log says so
-then.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.jcs import storable
-from workpacket.runtime.records.state import Prepared, Reached
+from workpacket.runtime.records.state import Prepared, ReachedMilestone
 from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver, within
 
 
@@ -222,7 +217,7 @@ class CommitCheckpoints:
             return (RecordDraft("checkpoint_sidecar_write_failed", failure),)
         return ()
 
-    def _recorded(self, known: Reached) -> CommitPoint:
+    def _recorded(self, known: ReachedMilestone) -> CommitPoint:
         relation = GitObserver(self.repository).relation(known.commit, known.tree, known.checkpoint)
         if relation == "unreachable":
             raise RunBlocked(

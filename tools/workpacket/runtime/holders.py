@@ -3,25 +3,11 @@
 A holder is written as host/pid/start/place. The place names the boot and the process namespace: only there does the pid
 mean anything. Start time and pid together name one process even if the pid is used again.
 
-An agent calls a command from a shell that ends with the call, so that the process which called says nothing a moment
-later. What goes on living is somewhere above it: the agent, its terminal. A holder of such work is therefore written as
-the whole line of processes from the caller up to the first process of the machine. Whoever comes later may go on if
-nothing of that line still lives except what stands above both of them: the same agent with another shell may, another
-one beside it may not, and after a crash everybody may. A process of another machine may be alive for all that is known
-here.
-
-Who is at work on something that outlives one command, and whether somebody else may take it over.
-
-An agent calls a command from a shell that ends with the call, so that the process which called says nothing a moment
-later. What goes on living is somewhere above it: the agent, its terminal. A holder is therefore written as the whole
-line of processes from the caller up to the first process of the machine. Anyone who comes later may go on if nothing
-of that line still lives except what is above both of them: the same agent with another shell may, another one beside
-it may not, and after a crash everybody may. A process of another machine may be alive for all that is known here.
-
-Which process holds a run, and whether it is certainly dead.
-
-A holder is written as host/pid/start/place. The place names the boot and the process namespace: only there does the
-pid mean anything. Start time and pid together name one process even if the pid is used again.
+An agent calls a command from a shell that ends with the call, so the process that called is gone a moment later. What
+goes on living is somewhere above it: the agent, its terminal. A holder of such work is therefore written as the whole
+line of processes from the caller up to the first process of the machine. Another caller may go on if nothing of that
+line is still alive except what is above both of them: the same agent with another shell may, an agent beside it may
+not, and after a crash everybody may. A process of another machine counts as alive.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import EffectPlan, Recovery
+from workpacket.runtime.attempts.effects import EffectOptions, EffectPlan, Recovery
 from workpacket.runtime.attempts.session import SavedCheckpoint, Session
-from workpacket.runtime.attempts.steps import Call, Failed, Options, Retry, name_and_function
+from workpacket.runtime.attempts.steps import Call, Failed, Options, Retry, Stored, name_and_function
 from workpacket.runtime.errors import NotDone
 from workpacket.runtime.records.jcs import Codec
 from workpacket.runtime.records.state import RunState
@@ -78,17 +78,13 @@ class BaseRun:
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
 
     def _effect_plan(
-        self,
-        name: str,
-        function: Callable[..., object],
-        call: tuple[tuple[object, ...], dict[str, object]],
-        named: tuple[str | None, Recovery, str],
-        after: tuple[Callable[[], Any] | None, Callable[[], Any] | None],
-    ) -> EffectPlan:
+        self, name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
+        how: EffectOptions,
+    ) -> EffectPlan:  # fmt: skip
         """The effect that is asked for; a function that takes the key of its effect is given it."""
-        if named[0] is not None and takes_key(function):
-            call[1]["key"] = named[0]
-        return self._session.effect_plan(name, call, named, self._options, after)
+        if how["key"] is not None and takes_key(function):
+            kwargs["key"] = how["key"]
+        return self._session.effect_plan(name, function, args, kwargs, self._options, how)
 
 
 class Run(BaseRun):
@@ -192,58 +188,48 @@ class Run(BaseRun):
         `key` names the effect (a function that takes `key` is given it); `recovery` says what may be done if the
         process dies in between; see `effects`.
         """
-        plan = self._effect_plan(name, function, (args, kwargs), (key, recovery, target), (probe, compensate))
-        plan = self._session.allowed(plan, name, args, kwargs)
-        if confirm and self._session.effects.intend(plan):
-            self._session.confirm_effect(plan, name, args, kwargs)
-        return self._act(plan, function, args, kwargs)
+        how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
+        plan = self._effect_plan(name, function, args, kwargs, how)
+        done: T = self._act(self._session.allowed(plan, confirm=confirm))
+        return done
 
-    def _act(self, plan: EffectPlan, function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T:
+    def _act(self, plan: EffectPlan) -> Any:
         effects = self._session.effects
-        failed = effects.failed(plan)
-        if failed is not None:
-            raise failed
-        move = effects.move(plan)
-        if move == "return":
-            stored: T = effects.receipt(plan)
-            return stored
-        if move == "look" and plan.probe is not None:
+        reached = effects.reach(plan)
+        if isinstance(reached, Failed):
+            raise reached.error
+        if isinstance(reached, Stored):
+            return reached.value
+        if reached in {"look", "probe"} and plan.probe is not None:
             try:
-                looked_up: T = plan.probe()
-                return looked_up
+                found = plan.probe()
             except NotDone as error:
-                raise effects.no_receipt(plan, "; its probe does not find it") from error
-        if move == "compensate" and plan.compensate is not None:
+                if reached == "look":
+                    raise effects.no_receipt(plan, "; its probe does not find it") from error
+            else:
+                if reached == "probe":
+                    effects.succeed(plan, found, by_probe=True)
+                return found
+        if reached == "compensate" and plan.compensate is not None:
             plan.compensate()
             effects.compensated(plan)
-        if move == "probe" and plan.probe is not None:
-            try:
-                found: T = plan.probe()
-            except NotDone:
-                move = "start"
-            else:
-                effects.succeed(plan, found, by_probe=True)
-                return found
-        return self._attempt(plan, function, args, kwargs, repeated=move == "repeat")
+        return self._attempt(plan, repeated=reached == "repeat")
 
-    def _attempt(
-        self, plan: EffectPlan, function: Callable[..., T], args: Any, kwargs: Mapping[str, Any], *, repeated: bool
-    ) -> T:
-        tries = 0
+    def _attempt(self, plan: EffectPlan, *, repeated: bool) -> Any:
+        effects, tries = self._session.effects, 0
         while True:
-            self._session.effects.start(plan, repeated=repeated)
+            effects.start(plan, repeated=repeated)
             try:
-                value = function(*args, **kwargs)
+                value = plan.function(*plan.args, **plan.kwargs)
             except Exception as error:
                 tries += 1
-                wait = self._session.effects.fail(plan, error, tries)
-                self._session.boundary.wait(wait)
+                self._session.boundary.wait(effects.fail(plan, error, tries))
                 repeated = not isinstance(error, NotDone)
             except BaseException as error:
-                self._session.effects.leave(plan, error)
+                effects.leave(plan, error)
                 raise
             else:
-                self._session.effects.succeed(plan, value)
+                effects.succeed(plan, value)
                 return value
 
     # ---- checkpoints, boundaries, questions ----------------------------------------------------------------------

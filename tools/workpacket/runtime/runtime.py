@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -12,22 +11,22 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import BorrowedLease
-from workpacket.runtime.attempts.starter import LEASE_SECONDS, RunRequest, RunSpec, RunStarter, wanted_run
+from workpacket.runtime.attempts.starter import RunRequest, RunSpec, RunStarter, Settings, wanted_run
 from workpacket.runtime.catalog import RunLine, RunSummary, lines_of, removable, state_of, summary_of
-from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import ReceiptRedacted, ReceiptUnkept, RedactionFailed, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.records.jcs import kept
-from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import CheckpointRecord, RunState, fold
 from workpacket.runtime.resume.decide import Decision
-from workpacket.runtime.resume.observe import Observer, OpenQuestion, ResumePolicy, open_questions
+from workpacket.runtime.resume.observe import OpenQuestion, open_questions
 from workpacket.runtime.run import Run
-from workpacket.runtime.stores.contract import Store, Witness
+from workpacket.runtime.stores.contract import Store
 from workpacket.runtime.stores.place import server_url, store_on_server, store_path, work_tree_of
 
 if TYPE_CHECKING:
     from workpacket.runtime.async_run import AsyncRun
+
+__all__ = ["NO_VALUE", "Choice", "NoValue", "Runtime", "Settings"]
 
 Choice = Literal["mark_done", "retry", "compensate"]
 
@@ -37,22 +36,6 @@ class NoValue:
 
 
 NO_VALUE = NoValue()
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What can be chosen for all runs of one runtime. The default is right for a program on one machine."""
-
-    actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
-    policy: ResumePolicy = field(default_factory=ResumePolicy)
-    observers: tuple[Observer, ...] = ()
-    ask: Callable[[str, str], bool | None] | None = None
-    lease_seconds: float = LEASE_SECONDS
-    holder: str = ""
-    redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
-    clock: Clock = field(default_factory=SystemClock)
-    ids: Ids = random_id
-    witness: Witness | None = None
 
 
 class Runtime:
@@ -212,20 +195,7 @@ class Runtime:
         self._opening().tell_end(stream, packet)
 
     def _opening(self) -> RunStarter:
-        chosen = self.settings
-        return RunStarter(
-            self.store,
-            chosen.clock,
-            chosen.redactor,
-            chosen.policy,
-            chosen.actor,
-            chosen.observers,
-            chosen.ask,
-            chosen.ids,
-            chosen.lease_seconds,
-            chosen.holder,
-            witness=chosen.witness,
-        )
+        return RunStarter(self.store, self.settings)
 
     def _existing(self, run_id: str) -> str:
         if self.store.head(run_id) is None:
@@ -241,6 +211,4 @@ class Runtime:
 
     def _outsider(self, run_id: str) -> Recorder:
         """A writer without a lease: its messages are let in at any time."""
-        state = state_of(self.store, self._existing(run_id))
-        chosen = self.settings
-        return Recorder(self.store, state, run_id, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
+        return self.settings.recorder(self.store, state_of(self.store, self._existing(run_id)), run_id)

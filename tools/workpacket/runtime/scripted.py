@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Unpack
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.relay import ProgramFailed, Relayed, StoredOutput, relay
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.attempts.starter import RunRequest, orphans_of
@@ -49,10 +49,16 @@ def join(runtime: Runtime, handle: str) -> Session:
                          hint="workpacket runs list")  # fmt: skip
     state = _present(runtime, stream, attempt)
     if state.status == "completed":
-        return Session(_recorder(runtime, state, None), LEASE_SECONDS, replay_only=True)
+        return Session(runtime.settings.recorder(runtime.store, state, stream), LEASE_SECONDS, replay_only=True)
     lease = _lease(runtime, stream)
     state = _present(runtime, stream, attempt)  # what was read before the lease was had may be past
-    session = Session(_recorder(runtime, state, lease), LEASE_SECONDS, runtime.promised, None, on_end=runtime.tell_end)
+    session = Session(
+        runtime.settings.recorder(runtime.store, state, stream, lease),
+        LEASE_SECONDS,
+        runtime.promised,
+        None,
+        on_end=runtime.tell_end,
+    )
     session.root.reached_new_work = True  # steps of scripts say when they begin: nothing has to be guessed
     session.keep_lease()
     return session
@@ -82,13 +88,6 @@ def _lease(runtime: Runtime, stream: str) -> Lease:
     if present is not None and is_certainly_dead(present.holder):
         return runtime.store.acquire(stream, owner, LEASE_SECONDS, over=present.token)
     return runtime.store.acquire(stream, owner, LEASE_SECONDS)
-
-
-def _recorder(runtime: Runtime, state: RunState, lease: Lease | None) -> Recorder:
-    chosen = runtime.settings
-    return Recorder(
-        runtime.store, state, state.stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor, lease
-    )
 
 
 def program_step(

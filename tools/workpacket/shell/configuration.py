@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import POLICY_PATH
+from workpacket.problem import Location, Problem
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import read_bytes, refusal
@@ -65,16 +65,15 @@ def _settings(read: Read) -> CheckSettings:
     return CheckSettings()
 
 
-def _unread(path: str, why: str) -> Finding:
-    return Finding("settings_unread", "error", path, 0, 0, f"its settings are not in force: {why}")
+def _unread(path: str, why: str) -> Problem:
+    return Problem("settings_unread", f"its settings are not in force: {why}", Location(path))
 
 
-def _misfits(node: Node, source: Source) -> Iterator[Finding]:
+def _misfits(node: Node, source: Source) -> Iterator[Problem]:
     """What does not fit the schema and is therefore left out."""
     for violation in schemas().violations("policy", {"check": node.plain()}):
-        place = node.nearest(violation.path[1:])
-        line, column = source.line_and_column(place.start)
-        yield Finding(violation.code, "error", source.path, line, column, violation.message, violation.hint)
+        place = node.nearest(violation.location.keys[1:])
+        yield violation.at(source.path, *source.line_and_column(place.start))
 
 
 def lanes_here(root: str) -> LaneTable:
@@ -88,6 +87,6 @@ def lanes_here(root: str) -> LaneTable:
         return BUILT_IN
     if b"lanes" not in data:
         return BUILT_IN
-    from workpacket.shell.base.policy import lifecycle_of
+    from workpacket.shell.base import lifecycle_of
 
     return lifecycle_of(data).lanes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from workpacket.model.findings import Edit, Fix
+from workpacket.problem import Edit, Fix
 from workpacket.text.source import Source
 
 # A byte order mark stands before offset 0; this edit takes it away.

@@ -7,9 +7,10 @@ both, a byte order mark may stand before, and the line ends may be of any kind. 
 from __future__ import annotations
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value
 
@@ -43,20 +44,20 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
             return _absent()
         hint = "remove what stands before it"
         message = "front matter begins on the first line of a file or not at all"
-        return _absent(Fault("front_matter_not_first", late.start(1), late.end(1), message, hint))
+        return _absent(Problem("front_matter_not_first", message, Location.span(late.start(1), late.end(1)), hint))
     start = opening.end()
     closing = _CLOSING.search(text, start)
     if closing is None:
         message = "front matter begins here, and no line '---' ends it"
-        return _absent(Fault("front_matter_unclosed", 0, len("---"), message))
+        return _absent(Problem("front_matter_unclosed", message, Location.span(0, len("---"))))
     end, body = closing.start(), closing.end()
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is not None and not isinstance(loaded.root.value, dict):
         found = {list: "a list", type(None): "nothing"}.get(type(loaded.root.value), "a single value")
         message = f"front matter is made of keys and values, and here is {found}"
-        loaded = Loaded(None, (Fault("front_matter_not_a_mapping", *loaded.root.span, message),))
+        loaded = Loaded(None, (Problem("front_matter_not_a_mapping", message, Location.span(*loaded.root.span)),))
     return FrontMatter(loaded, True, start, end, body, source.line_and_column(body)[0])
 
 
-def _absent(*faults: Fault) -> FrontMatter:
+def _absent(*faults: Problem) -> FrontMatter:
     return FrontMatter(Loaded(None, faults), False, 0, 0, 0, 1)

@@ -18,11 +18,12 @@ from typing import Final
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
+from workpacket.problem import Location, Problem
 from workpacket.text.edits import fix_of
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, duplicate_key, unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 _WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _COMMENT = lazy_pattern(r"//|/\*|#")
@@ -39,12 +40,12 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
 )
 
 
-def syntax_fault(source: Source, position: int, inside: Node | None, *, after_value: bool = False) -> Fault:
+def syntax_fault(source: Source, position: int, inside: Node | None, *, after_value: bool = False) -> Problem:
     """Why no value (or, `after_value`, neither a comma nor the closing bracket) can be read from `position`."""
     at = _past_blanks(source.text, position)
     if at == len(source.text):
         if inside is None:
-            return Fault("json_syntax", at, at, "there is no value in this file")
+            return Problem("json_syntax", "there is no value in this file", Location.span(at, at))
         return _fault("json_syntax", inside.start, "this bracket is never closed")
     if after_value:
         return _comment_fault(source, at) or _missing_comma(source, at, inside)
@@ -53,15 +54,15 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
     return _value_fault(source, at)
 
 
-def trailing_fault(source: Source, position: int) -> Fault:
+def trailing_fault(source: Source, position: int) -> Problem:
     """The fault of what follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
     message = "something stands after the value, and a JSON file is one value"
-    return comment or Fault("json_trailing_data", at, len(source.text), message)
+    return comment or Problem("json_trailing_data", message, Location.span(at, len(source.text)))
 
 
-def _member_fault(source: Source, at: int, inside: Node) -> Fault:
+def _member_fault(source: Source, at: int, inside: Node) -> Problem:
     text = source.text
     if text[at] == "}":
         return _fault("json_syntax", at, "a bracket closes where a key should stand", "remove the comma before it")
@@ -78,12 +79,12 @@ def _member_fault(source: Source, at: int, inside: Node) -> Fault:
     return syntax_fault(source, colon + 1, Node([], inside.start, inside.end))
 
 
-def _value_fault(source: Source, at: int) -> Fault:
+def _value_fault(source: Source, at: int) -> Problem:
     fault = _string_fault(source, at) if source.text[at] == '"' else _comment_fault(source, at) or _mistake(source, at)
     return fault or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
 
 
-def _string_fault(source: Source, at: int) -> Fault | None:
+def _string_fault(source: Source, at: int) -> Problem | None:
     """What is wrong with the string that begins at `at`, if anything is."""
     good = _WHOLE_STRING.match(source.text, at)
     end = good.end() if good else at
@@ -98,7 +99,7 @@ def _string_fault(source: Source, at: int) -> Fault | None:
     return _fault("json_control_character", end, f"{name} stands inside a string", "write it as an escape")
 
 
-def _missing_comma(source: Source, at: int, inside: Node | None) -> Fault:
+def _missing_comma(source: Source, at: int, inside: Node | None) -> Problem:
     text = source.text
     if text[at - 1].isdigit() and (text[at].isalnum() or text[at] == "."):
         return _fault("json_syntax", at, "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10")
@@ -107,21 +108,21 @@ def _missing_comma(source: Source, at: int, inside: Node | None) -> Fault:
     return _fault("json_syntax", at, f"a ',' or a '{closing}' should stand here, in the {kind} begun on line {begun}")
 
 
-def _mistake(source: Source, at: int) -> Fault | None:
+def _mistake(source: Source, at: int) -> Problem | None:
     for pattern, code, message, hint in _MISTAKES:
         if pattern.match(source.text, at):
             return _fault(code, at, message, hint)
     return None
 
 
-def _comment_fault(source: Source, at: int) -> Fault | None:
+def _comment_fault(source: Source, at: int) -> Problem | None:
     if _COMMENT.match(source.text, at) is None:
         return None
     return _fault("json_syntax", at, "JSON has no comments", "remove it, or make it a value of its own")
 
 
-def _fault(code: str, at: int, message: str, hint: str = "") -> Fault:
-    return Fault(code, at, at + 1, message, hint)
+def _fault(code: str, at: int, message: str, hint: str = "") -> Problem:
+    return Problem(code, message, Location.span(at, at + 1), hint)
 
 
 def _past_blanks(text: str, position: int) -> int:
@@ -153,7 +154,9 @@ def load_json(source: Source, limits: Limits = DATA) -> Loaded:
     root = scanner.scan()
     if source.bom:
         fix = fix_of((0, 0), (), safe=True, title="remove the byte order mark", bom=True)
-        scanner.faults.append(Fault("json_byte_order_mark", 0, 0, "the file begins with a byte order mark", fix=fix))
+        scanner.faults.append(
+            Problem("json_byte_order_mark", "the file begins with a byte order mark", Location.span(0, 0), fix=fix)
+        )
     return Loaded(root, tuple(scanner.faults))
 
 
@@ -178,7 +181,7 @@ class _Scanner:
     """Reads one text from front to back; `_open` holds the lists and mappings that are not closed yet."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[Problem] = []
         self._source = source
         self._text = source.text
         self._limits = limits
@@ -265,12 +268,14 @@ class _Scanner:
             if len(written) < 20 and abs(int(written)) <= LARGEST_INTEGER:
                 return int(written)
             message = f"an integer beyond {LARGEST_INTEGER:,} is not exact in every reader"
-            self.faults.append(Fault("json_integer_range", start, end, message, "write it as a string"))
+            self.faults.append(
+                Problem("json_integer_range", message, Location.span(start, end), "write it as a string")
+            )
         elif math.isfinite(float(written)):
             return float(written)
         else:
             message = "this number is larger than any that a reader holds"
-            self.faults.append(Fault("json_number_range", start, end, message, "write it as a string"))
+            self.faults.append(Problem("json_number_range", message, Location.span(start, end), "write it as a string"))
         return None
 
     def _string(self, written: str, start: int) -> str:
@@ -281,7 +286,7 @@ class _Scanner:
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
             message = "an escape that names half a character"
-            self.faults.append(Fault("json_lone_surrogate", start, start + len(written), message))
+            self.faults.append(Problem("json_lone_surrogate", message, Location.span(start, start + len(written))))
             return ""
 
 

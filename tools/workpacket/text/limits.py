@@ -6,7 +6,7 @@ reading, depth before a tree is built.
 
 from __future__ import annotations
 
-from workpacket.text.source import Fault
+from workpacket.problem import Location, Problem
 from workpacket.value import Value
 
 KIB = 1024
@@ -24,17 +24,19 @@ class Limits(Value):
     depth: int = 32
     nodes: int = 20_000
 
-    def size_fault(self, start: int) -> Fault:
+    def size_fault(self, start: int) -> Problem:
         """The fault of a text that begins at `start` and is longer than it may be."""
-        return Fault("limit_size", start, start, f"more than {self.size:,} bytes of text")
+        return Problem("limit_size", f"more than {self.size:,} bytes of text", Location.span(start, start))
 
-    def depth_fault(self, start: int, end: int) -> Fault:
+    def depth_fault(self, start: int, end: int) -> Problem:
         """The fault of the first bracket, dash or key that opens one level too many."""
-        return Fault("limit_depth", start, end, f"lists and mappings are nested more than {self.depth} deep here")
+        return Problem(
+            "limit_depth", f"lists and mappings are nested more than {self.depth} deep here", Location.span(start, end)
+        )
 
-    def nodes_fault(self, start: int, end: int) -> Fault:
+    def nodes_fault(self, start: int, end: int) -> Problem:
         """The fault of the first value beyond the limit."""
-        return Fault("limit_nodes", start, end, f"more than {self.nodes:,} values")
+        return Problem("limit_nodes", f"more than {self.nodes:,} values", Location.span(start, end))
 
 
 MARKDOWN = Limits(size=2 * MIB)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import Limits
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 
@@ -16,10 +17,10 @@ class Loaded(Value):
     """
 
     root: Node | None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Problem, ...] = ()
 
 
-def unreadable(text: str, start: int, limits: Limits) -> list[Fault]:
+def unreadable(text: str, start: int, limits: Limits) -> list[Problem]:
     """Why `text`, which begins at `start` of its source, cannot be read at all: too long, or not UTF-8."""
     if len(text) > limits.size:
         return [limits.size_fault(start)]
@@ -30,16 +31,16 @@ def unreadable(text: str, start: int, limits: Limits) -> list[Fault]:
     return [limits.size_fault(start)] if size > limits.size else []
 
 
-def _not_utf8(text: str, first: int, start: int) -> Fault:
+def _not_utf8(text: str, first: int, start: int) -> Problem:
     broken = sum(1 for character in text if "\ud800" <= character <= "\udfff")
     byte = ord(text[first]) & 0xFF
     others = f", and {broken - 1} more after it" if broken > 1 else ""
     message = f"the byte 0x{byte:02X} is not UTF-8{others}"
-    return Fault("text_not_utf8", start + first, start + first + 1, message)
+    return Problem("text_not_utf8", message, Location.span(start + first, start + first + 1))
 
 
-def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Fault:
+def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Problem:
     """The fault of a key that stands at `first` and `again` in one mapping."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
-    return Fault(code, *again, f"the key {key!r} stands {where}", "keep one of the two")
+    return Problem(code, f"the key {key!r} stands {where}", Location.span(*again), "keep one of the two")

@@ -7,17 +7,19 @@ would take it too many steps.
 
 from __future__ import annotations
 
+from workpacket.problem import Location
 from workpacket.text.blocks import MAX_BYTES, MAX_LINES, MAX_NODES, Block
 from workpacket.text.markdown_fast import fast_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.text.source import Fault, Source
+    from workpacket.problem import Problem
+    from workpacket.text.source import Source
 
 
 def read_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
-) -> list[Block] | Fault:
+) -> list[Block] | Problem:
     """The blocks of `source`, or the one fault for which it has none.
 
     `start` is where the Markdown begins: behind the front matter, at the beginning of a line.
@@ -31,7 +33,7 @@ def read_blocks(
 
 def parse_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
-) -> list[Block] | Fault:
+) -> list[Block] | Problem:
     """The same, always by the full parser: what the fast way is measured against."""
     refusal = _refusal(source, most_bytes, most_nodes)
     if refusal is not None:
@@ -41,17 +43,17 @@ def parse_blocks(
     return full_blocks(source, start, most_nodes)
 
 
-def _refusal(source: Source, most_bytes: int, most_nodes: int) -> Fault | None:
+def _refusal(source: Source, most_bytes: int, most_nodes: int) -> Problem | None:
     most_lines = max(MAX_LINES, most_nodes)
     too_many_bytes = _has_more_bytes(source, most_bytes)
     if not too_many_bytes and source.line_count <= most_lines:
         return None
-    from workpacket.text.source import Fault
+    from workpacket.problem import Problem
 
     if too_many_bytes:
-        return Fault("markdown_too_large", 0, 0, f"the file has more than {most_bytes:,} bytes")
+        return Problem("markdown_too_large", f"the file has more than {most_bytes:,} bytes", Location.span(0, 0))
     place = source.line_starts[most_lines]
-    return Fault("markdown_too_large", place, place, f"the file has more than {most_lines:,} lines")
+    return Problem("markdown_too_large", f"the file has more than {most_lines:,} lines", Location.span(place, place))
 
 
 def _has_more_bytes(source: Source, most_bytes: int) -> bool:

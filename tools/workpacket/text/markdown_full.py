@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from workpacket.problem import Location, Problem
 from workpacket.text.blocks import BLANKS, MAX_DEPTH, Block, heading_words, node_count, row_cells, trimmed
-from workpacket.text.source import Fault
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
@@ -276,7 +276,7 @@ _LEAVES = {
 }
 
 
-def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Fault:
+def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Problem:
     """The blocks of `source` from the line that begins at `start`, or why there are none."""
     origin = _Origin(source, start)
     try:
@@ -285,20 +285,30 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Fa
         return _too_many_blocks(source, origin.first_line + stop.line, most_nodes)
     except Exhausted as stop:
         span = source.line_span(origin.first_line + stop.line)
-        return Fault("markdown_too_costly", *span, "reading these blocks takes more steps than a document may cost")
+        return Problem(
+            "markdown_too_costly",
+            "reading these blocks takes more steps than a document may cost",
+            Location.span(*span),
+        )
     for token in tokens:
         # Below this level markdown-it leaves out the rest of the container, without a word.
         if token.type in _CONTAINERS and token.level >= MAX_DEPTH - 1:
             span = source.line_span(origin.first_line + (token.map or [0])[0])
-            return Fault("markdown_too_deep", *span, f"lists and quotes stand in each other more than {MAX_DEPTH} deep")
+            return Problem(
+                "markdown_too_deep",
+                f"lists and quotes stand in each other more than {MAX_DEPTH} deep",
+                Location.span(*span),
+            )
     blocks = _fold(tokens, origin)
     if node_count(blocks) > most_nodes:
         return _too_many_blocks(source, blocks[-1].line, most_nodes)
     return blocks
 
 
-def _too_many_blocks(source: Source, line: int, most_nodes: int) -> Fault:
-    return Fault("markdown_too_many_blocks", *source.line_span(line), f"there are more than {most_nodes:,} blocks")
+def _too_many_blocks(source: Source, line: int, most_nodes: int) -> Problem:
+    return Problem(
+        "markdown_too_many_blocks", f"there are more than {most_nodes:,} blocks", Location.span(*source.line_span(line))
+    )
 
 
 class _Origin:

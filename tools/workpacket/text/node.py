@@ -65,6 +65,21 @@ class Node:
             node = node._child(step)
         return node
 
+    def items_at(self, *path: str | int) -> list[Node]:
+        """The items of the list at `path`; none where there is no list."""
+        node = self.get(*path)
+        return node.items if node is not None else []
+
+    def mapping_at(self, *path: str | int) -> dict[str, Node]:
+        """The entries of the mapping at `path`; none where there is no mapping."""
+        node = self.get(*path)
+        return node.mapping if node is not None else {}
+
+    def string_at(self, *path: str | int) -> str:
+        """The string at `path`, '' where there is none."""
+        node = self.get(*path)
+        return node.text or "" if node is not None else ""
+
     def nearest(self, path: tuple[str | int, ...]) -> Node:
         """The node at `path`, or the innermost one on the way to it."""
         node = self

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workpacket.problem import Problem
 from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.node import Plain
 from workpacket.text.schema_loading import Loader, Read, Schema, UnusableSchema
-from workpacket.text.violation import Violation
 
-__all__ = ["SchemaSet", "UnusableSchema", "Violation"]
+__all__ = ["SchemaSet", "UnusableSchema"]
 
 
 class SchemaSet:
@@ -27,7 +27,7 @@ class SchemaSet:
         self._loader = Loader(read)
         self._loaded: dict[str, tuple[Schema, Callable[[Plain], bool] | None]] = {}
 
-    def violations(self, name: str, value: Plain) -> tuple[Violation, ...]:
+    def violations(self, name: str, value: Plain) -> tuple[Problem, ...]:
         """What is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing is.
 
         The value is one that a strict loader made: finite numbers, bounded depth. `UnusableSchema` is raised for

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any, NamedTuple
 
+from workpacket.problem import Location, Problem
 from workpacket.text.json_equality import identity
 from workpacket.text.node import Plain
 from workpacket.text.schema_loading import Schema
@@ -31,7 +32,6 @@ from workpacket.text.schema_messages import (
     message,
     shown,
 )
-from workpacket.text.violation import Violation
 from workpacket.value import replace
 
 _CHOICES = frozenset(["const", "enum"])
@@ -137,16 +137,16 @@ _UNKNOWN = frozenset(["additionalProperties", "unevaluatedProperties", "property
 _MOST_TELLING = ("type", "const", "enum", "minLength", "format", "maxLength", "pattern")
 
 
-def violations(schema: Schema, value: Plain) -> tuple[Violation, ...]:
+def violations(schema: Schema, value: Plain) -> tuple[Problem, ...]:
     """What is wrong with the value under the (loaded) schema."""
     labels, suggestions, order = Labels(schema), Suggestions(), _Order(value)
     found = chain.from_iterable(map(settled, complaints(schema, value)))
-    told: list[Violation] = []
+    told: list[Problem] = []
     for complaint in sorted(_most_telling(found), key=lambda complaint: order.of(complaint.path)):
         because = condition(complaint, schema, labels)
         text = message(complaint, labels) + (f" (because {because})" if because else "")
         hint = _hint(complaint, labels, suggestions)
-        told.append(Violation(complaint.path, _code(complaint), complaint.keyword, text, hint))
+        told.append(Problem(_code(complaint), text, Location(keys=complaint.path), hint))
     return tuple(dict.fromkeys(told))
 
 

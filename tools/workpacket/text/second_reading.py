@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.edits import DROP_BOM
 from workpacket.text.numbered_lines import LINE_END, NumberedLines
 from workpacket.text.second_markdown import HIDING, Blocks, compare_markdown

@@ -3,8 +3,6 @@
 Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends
 stay as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`;
 people see them as line and column, both counted from 1, a column being one character.
-
-What a reader could not accept, or accepted with a sigh, and where.
 """
 
 from __future__ import annotations
@@ -13,27 +11,8 @@ import hashlib
 from bisect import bisect_right
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.value import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from workpacket.model.findings import Fix
-
-
-class Fault(Value):
-    """A deviation met while reading: `code` names a reason, [start, end) the text it is about.
-
-    Readers collect faults and go on. Which severity a fault has, and whether it is ignored, is decided later, by the
-    rules and the policy.
-    """
-
-    code: str
-    start: int
-    end: int
-    message: str
-    hint: str = ""
-    fix: Fix | None = None
-
+from workpacket.problem import Location, Problem
+from workpacket.value import replace
 
 BOM = "\ufeff"
 _BOM_BYTES = b"\xef\xbb\xbf"
@@ -102,6 +81,12 @@ class Source:
     @property
     def line_count(self) -> int:
         return len(self.line_starts)
+
+    def placed(self, problem: Problem) -> Problem:
+        """A problem that a reader found in this text, with path, line and column."""
+        start, end = max(problem.start, 0), max(problem.end, problem.start, 0)
+        where = Location(self.path, *self.line_and_column(start), *self.line_and_column(end), start, end)
+        return replace(problem, location=where)
 
     @property
     def eol(self) -> str:

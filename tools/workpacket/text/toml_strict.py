@@ -18,10 +18,11 @@ from functools import lru_cache
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
 from workpacket.text.node import Node, Scalar
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _SCALAR = lazy_pattern(
 )
 
 
-def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Fault]]:
+def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Problem]]:
     """The tree of `source`, whose value is `plain`, and the faults of values that are no JSON."""
     placer = _Placer(source.text)
     return placer.document(plain), placer.faults
@@ -47,7 +48,7 @@ class _Placer:
     """Walks through the text once; `_at` is where it stands."""
 
     def __init__(self, text: str) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[Problem] = []
         self._text = text
         self._at = 0
 
@@ -126,7 +127,7 @@ class _Placer:
         too_large = isinstance(plain, int) and abs(plain) > LARGEST_INTEGER
         if too_large or (isinstance(plain, float) and not math.isfinite(plain)):
             message = f"{self._text[start : self._at][:40]} is no number that every reader holds"
-            self.faults.append(Fault("toml_number_range", start, self._at, message))
+            self.faults.append(Problem("toml_number_range", message, Location.span(start, self._at)))
         # What is left are dates and times, which are text here as in YAML and JSON.
         return plain if isinstance(plain, (int, float)) else self._text[start : self._at]
 
@@ -222,7 +223,7 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
     return Loaded(None if faults else root, tuple(faults))
 
 
-def _beyond(root: Node, limits: Limits) -> list[Fault]:
+def _beyond(root: Node, limits: Limits) -> list[Problem]:
     """The first value too many or too deep: headers, dotted keys and brackets, each within limits, add up."""
     level, depth, count = [root], 0, 0
     while level:
@@ -236,7 +237,7 @@ def _beyond(root: Node, limits: Limits) -> list[Fault]:
     return []
 
 
-def _too_deep(text: str, limits: Limits) -> Fault | None:
+def _too_deep(text: str, limits: Limits) -> Problem | None:
     """The bracket or the dot that nests deeper than allowed: `tomllib` recurses and copies what leads there."""
     brackets = dots = 0
     for token in _NESTING.finditer(text):
@@ -251,19 +252,21 @@ def _too_deep(text: str, limits: Limits) -> Fault | None:
     return None
 
 
-def _syntax_fault(text: str, said: str) -> Fault:
+def _syntax_fault(text: str, said: str) -> Problem:
     parts = _PLACE.match(said)
     if parts is None:
         # Python refuses to convert a number of thousands of digits, and says nothing about where it stands.
         number = _ENDLESS_NUMBER.search(text)
         at, end = number.span() if number else (0, 0)
-        return Fault("toml_number_range", at, end, "this number is larger than any that a reader holds")
+        return Problem(
+            "toml_number_range", "this number is larger than any that a reader holds", Location.span(at, end)
+        )
     problem = parts["problem"][:1].lower() + parts["problem"][1:]
     if parts["line"] is None:
         end = len(text.rstrip())
-        return Fault("toml_syntax", max(end - 1, 0), end, f"{problem}, at the end of the file")
+        return Problem("toml_syntax", f"{problem}, at the end of the file", Location.span(max(end - 1, 0), end))
     at = 0
     for _ in range(int(parts["line"]) - 1):
         at = text.index("\n", at) + 1
     at = min(at + int(parts["column"]) - 1, len(text))
-    return Fault("toml_syntax", at, min(at + 1, len(text)), problem)
+    return Problem("toml_syntax", problem, Location.span(at, min(at + 1, len(text))))

@@ -27,7 +27,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Edit
+from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Node, Plain, Scalar

@@ -11,9 +11,10 @@ a block scalar ends with the line end of its last line, a block list or mapping 
 from __future__ import annotations
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.loaded import Loaded, unreadable
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 # What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point
 # (or an escape for it) that `yaml_events` needs for itself.
@@ -35,7 +36,7 @@ def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits:
     return build(source, text, start, limits)
 
 
-def _characters(text: str, start: int) -> list[Fault]:
+def _characters(text: str, start: int) -> list[Problem]:
     first = _UNPRINTABLE.search(text)
     if first is None:
         return []
@@ -45,12 +46,12 @@ def _characters(text: str, start: int) -> list[Fault]:
     if len(first[0]) > 1:
         message = f"the escape {first[0]} may not stand in YAML{others}"
     hint = "remove it, or write it as an escape in double quotes"
-    return [Fault("yaml_character", start + first.start(), start + first.end(), message, hint)]
+    return [Problem("yaml_character", message, Location.span(start + first.start(), start + first.end()), hint)]
 
 
-def _directive(text: str, start: int) -> list[Fault]:
+def _directive(text: str, start: int) -> list[Problem]:
     found = _DIRECTIVE.match(text)
     if found is None:
         return []
     message = f"{found[1].split()[0]} is a directive"
-    return [Fault("yaml_directive", start + found.start(1), start + found.end(1), message)]
+    return [Problem("yaml_directive", message, Location.span(start + found.start(1), start + found.end(1)))]

@@ -37,12 +37,12 @@ from typing import Any, TypeAlias
 import yaml
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.findings import Fix
+from workpacket.problem import Fix, Location, Problem
 from workpacket.text.edits import Run, fix_of
 from workpacket.text.limits import Limits
 from workpacket.text.loaded import Loaded, duplicate_key
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import resolve
 
 _QUOTE = "put the whole value in double quotes"
@@ -79,11 +79,11 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
 _SHOWN_AT_THEIR_START = ("could not find expected ':'", "unexpected document")
 
 
-def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Fault:
+def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Problem:
     """The fault for the text in [start, end) of `source`, which stops being YAML."""
     at, since = start + error.at, start + error.since
     if source.text[at:end].startswith("\t"):
-        return Fault("yaml_tab", at, at + 1, "a tab where blanks must stand", "replace it by blanks")
+        return Problem("yaml_tab", "a tab where blanks must stand", Location.span(at, at + 1), "replace it by blanks")
     line, column = source.line_and_column(at)
     meaning, hint = next(
         ((meaning, hint) for said, meaning, hint in _MEANINGS if said in error.problem), (error.problem, "")
@@ -96,7 +96,7 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Fault:
     begun = source.line_and_column(since)[0]
     if begun != line:
         meaning = f"{meaning} (it belongs to what begins on line {begun})"
-    return Fault("yaml_syntax", at, min(at + 1, end), meaning, hint)
+    return Problem("yaml_syntax", meaning, Location.span(at, min(at + 1, end)), hint)
 
 
 Scalar: TypeAlias = tuple[int, int, bool]
@@ -114,7 +114,7 @@ _BLOCK = lazy_pattern(
 )
 
 
-def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
+def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
     """The places of `text`, which stands at `start` of its source and has these scalars, that readers dispute."""
     yield from _unfinished(text, start, scalars)
     if _SUSPECT.search(text) is None:
@@ -140,7 +140,7 @@ def end_of_block_scalar(text: str, start: int, end: int) -> int:
     return end
 
 
-def _between(text: str, done: int, first: int, start: int, *, after_plain: bool) -> Iterator[Fault]:
+def _between(text: str, done: int, first: int, start: int, *, after_plain: bool) -> Iterator[Problem]:
     """What is wrong between the scalar that ends at `done` and the one that begins at `first`."""
     for found in _BETWEEN_SCALARS.finditer(text, done, first):
         at = found.start()
@@ -155,10 +155,12 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
                 yield _question_mark(start + at)
             case ":" if after_plain and not text[done:at].strip() and text[at + 1] in ",[]{}":
                 message = "the ':' of this key touches what comes next"
-                yield Fault("yaml_syntax", start + at, start + at + 1, message, "put a blank after the ':'")
+                yield Problem(
+                    "yaml_syntax", message, Location.span(start + at, start + at + 1), "put a blank after the ':'"
+                )
 
 
-def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
+def _within(text: str, scalar: Scalar, start: int) -> Iterator[Problem]:
     """What is wrong inside a scalar."""
     first, end, in_brackets = scalar
     if text[first:end].startswith(("'", '"')):
@@ -172,13 +174,13 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Fault]:
         yield _tab(start + tab, "a tab in a value without quotes")
     if in_brackets and text[first:end] == "-":
         message = "a '-' alone in brackets is no value"
-        yield Fault("yaml_syntax", start + first, start + end, message, "put it in quotes")
+        yield Problem("yaml_syntax", message, Location.span(start + first, start + end), "put it in quotes")
     lone = _LONE_QUESTION_MARK.search(text, first, end) if in_brackets else None
     if lone:
         yield _question_mark(start + lone.start())
 
 
-def _within_block(parts: re.Match[str], start: int) -> Iterator[Fault]:
+def _within_block(parts: re.Match[str], start: int) -> Iterator[Problem]:
     before_comment, number_sign, _ = parts["rest"].partition("#")
     if "\t" in before_comment:
         yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after the mark of a block of text")
@@ -188,30 +190,32 @@ def _within_block(parts: re.Match[str], start: int) -> Iterator[Fault]:
         yield _tab(start + parts.start("tab"), "a tab where the indentation of a block of text begins")
 
 
-def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Fault]:
+def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
     first, end, _ = scalars[-1] if scalars else (0, 0, False)
     if not text[first:end].startswith(("|", ">")) or text[end:].strip():
         return
     blanks = len(text.rstrip(" "))
     if blanks < len(text) and text[blanks - 1] in "\r\n":
         message = "a block of text ends with a line of blanks that has no line end"
-        yield Fault("yaml_unfinished_block", start + blanks, start + len(text), message)
+        yield Problem("yaml_unfinished_block", message, Location.span(start + blanks, start + len(text)))
 
 
-def _tab(at: int, message: str, fix: Fix | None = None) -> Fault:
-    return Fault("yaml_tab", at, at + 1, message, fix=fix)
+def _tab(at: int, message: str, fix: Fix | None = None) -> Problem:
+    return Problem("yaml_tab", message, Location.span(at, at + 1), fix=fix)
 
 
-def _glued(text: str, at: int, start: int) -> Fault:
+def _glued(text: str, at: int, start: int) -> Problem:
     span = (start + at, start + at + 1)
     blank = [Run(text, at, at, start).replaced_by(" ")]
     fix = fix_of(span, blank, safe=True, title="put a blank before the comment")
-    return Fault("yaml_comment_without_blank", *span, "a comment begins without a blank before its '#'", fix=fix)
+    return Problem(
+        "yaml_comment_without_blank", "a comment begins without a blank before its '#'", Location.span(*span), fix=fix
+    )
 
 
-def _question_mark(at: int) -> Fault:
+def _question_mark(at: int) -> Problem:
     message = "a '?' that stands alone marks a key to some readers and is text to others"
-    return Fault("yaml_question_mark", at, at + 1, message)
+    return Problem("yaml_question_mark", message, Location.span(at, at + 1))
 
 
 Event: TypeAlias = Any
@@ -307,7 +311,7 @@ class _Builder:
 
     def __init__(self, source: Source, text: str, start: int, limits: Limits) -> None:
         self.root: Node | None = None
-        self.faults: list[Fault] = []
+        self.faults: list[Problem] = []
         self.scalars: list[Scalar] = []
         self.has_properties = False
         self._source = source
@@ -445,4 +449,4 @@ class _Builder:
         return self._start + event.start_mark.index, self._start + event.end_mark.index
 
     def _fault(self, code: str, start: int, end: int, message: str) -> None:
-        self.faults.append(Fault(code, start, end, message))
+        self.faults.append(Problem(code, message, Location.span(start, end)))

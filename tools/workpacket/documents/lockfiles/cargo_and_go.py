@@ -1,9 +1,4 @@
-"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`.
-
-`Cargo.lock`, versions 1 to 4, and `Cargo.toml`.
-
-`go.mod`, which is manifest and lock in one, and `go.sum` with the digests.
-"""
+"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`."""
 
 from __future__ import annotations
 
@@ -12,19 +7,20 @@ from collections.abc import Iterator
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
+    asked_for,
     items,
+    malformed_at,
     mapping,
-    merged,
     required_text,
     rooted,
     text,
+    text_lines,
 )
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 _GROUPS = ("dependencies", "dev-dependencies", "build-dependencies")
@@ -50,12 +46,7 @@ def _package(node: Node, old: dict[str, str]) -> Package:
 
 
 def read_cargo_manifest(source: Source) -> Dependencies:
-    root = rooted(load_toml(source, LOCKFILE))
-    rows = list(_asked(root, source))
-    places: dict[str, int] = {}
-    for name, _, at in rows:
-        places.setdefault(name, at)
-    return Dependencies(direct=merged((name, wanted) for name, wanted, _ in rows), places=places)
+    return asked_for(_asked(rooted(load_toml(source, LOCKFILE)), source))
 
 
 def _asked(root: Node, source: Source) -> Iterator[tuple[str, str, int]]:
@@ -94,7 +85,7 @@ def read_go_mod(source: Source) -> Dependencies:
         if verb == "require":
             found = _REQUIRED.match(line)
             if found is None:
-                raise _wrong(at, line, "is no requirement")
+                raise _wrong(at, line, "is not a requirement")
             module = found["module"].strip('"`')
             packages[module] = Package(module, found["version"], "", {}, at)
             if not comment.startswith("indirect"):
@@ -102,7 +93,7 @@ def read_go_mod(source: Source) -> Dependencies:
         elif verb == "replace":
             found = _REPLACED.match(line)
             if found is None:
-                raise _wrong(at, line, "is no replacement")
+                raise _wrong(at, line, "is not a replacement")
             module = found["old"].strip('"`')
             direct[f"{module}"] = f"{direct.get(module, '')} => {found['new']} {found['version'] or ''}".strip()
             packages[module] = Package(module, found["version"] or "", found["new"].strip('"`'), {}, at)
@@ -113,10 +104,9 @@ def read_go_mod(source: Source) -> Dependencies:
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
     """Verb, what follows it, the comment behind it, and its position; of a block, each line."""
-    _require_readable(source)
     block = ""
-    for number, at in enumerate(source.line_starts, 1):
-        said, _, comment = source.line(number).partition("//")
+    for whole, at in text_lines(source):
+        said, _, comment = whole.partition("//")
         line, comment = said.strip(), comment.strip()
         if not line:
             continue
@@ -128,7 +118,7 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
             continue
         found = _ONE.match(line)
         if found is None or found["verb"] not in _VERBS:
-            raise _wrong(at, line, "is no directive of go.mod")
+            raise _wrong(at, line, "is not a directive of go.mod")
         if found["rest"] == "(":
             block = found["verb"]
         else:
@@ -139,16 +129,14 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
 
 def read_go_sum(source: Source) -> Dependencies:
     """Digests of modules and of their go.mod. Which are direct, and which version is taken, says go.mod."""
-    _require_readable(source)
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}
-    for number, at in enumerate(source.line_starts, 1):
-        line = source.line(number)
+    for line, at in text_lines(source):
         if not line.strip():
             continue
         found = _SUM.match(line)
         if found is None:
-            raise _wrong(at, line, "is no line of go.sum")
+            raise _wrong(at, line, "is not a line of go.sum")
         key = found["module"], found["version"]
         label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
         if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
@@ -159,11 +147,5 @@ def read_go_sum(source: Source) -> Dependencies:
     return Dependencies(packages, {})
 
 
-def _require_readable(source: Source) -> None:
-    faults = unreadable(source.text, 0, LOCKFILE)
-    if faults:
-        raise Malformed(Fault("lockfile_malformed", faults[0].start, faults[0].end, faults[0].message))
-
-
-def _wrong(at: int, line: str, what: str) -> Malformed:
-    return Malformed(Fault("lockfile_malformed", at, at + len(line), f"{line[:80]!r} {what}" if line else what))
+def _wrong(at: int, line: str, what: str) -> WorkpacketError:
+    return malformed_at(at, at + len(line), f"{line[:80]!r} {what}" if line else what)

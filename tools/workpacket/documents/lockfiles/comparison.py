@@ -1,17 +1,13 @@
-"""Two states of one lock file or manifest compared, and what changed judged by what the policy allows.
+"""Two states of the lock files and manifests compared, and what changed judged by what the policy allows.
 
-What was asked for (direct) is named one by one, what came with it (transitive) is counted. Beside them stands what no
-leave covers, for direct and transitive packages alike:
+What was asked for (direct) is named one by one, what came with it (transitive) is counted. Without permission no direct
+dependency may change in any way. What no permission covers, for direct and transitive packages alike:
 
   source     a package comes from somewhere from where none came before
   integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
   removed    a lock file is gone, and what it held fast is free again
 
-What of a comparison no one gave leave for. Strict: without leave, no direct dependency may change in any way.
-
-Which dependencies may change. Light: every command that reads a policy imports it.
-
-The lock files and manifests of one moment: of a commit, or of the work tree.
+Every command that reads a policy imports this module, so it imports the readers of the formats when they are needed.
 """
 
 from __future__ import annotations
@@ -25,15 +21,16 @@ from typing import Final, Literal, NamedTuple, cast
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
     names_a_place,
     python_name,
     without_credentials,
 )
+from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.model.ids import matches
-from workpacket.text.source import Fault, Source
+from workpacket.problem import Location, Problem
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 TYPE_CHECKING = False
@@ -88,24 +85,14 @@ def format_of(path: str) -> LockFormat | None:
     return next((row for pattern, row in _PATTERNS if pattern.fullmatch(name)), None)
 
 
-def read_dependencies(source: Source, known: LockFormat) -> Dependencies | Fault:
-    """What the file says, or what is wrong with it: never a part of it."""
+def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
+    """What the file says, never a part of it; `WorkpacketError` with the place if it is not of its format."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
         return read(source)
-    except Malformed as wrong:
-        return wrong.fault
-
-
-class Unreadable(Value):
-    """A file that says nothing that may be believed. `at` tells in which of the two states it is."""
-
-    path: str
-    at: str
-    line: int
-    column: int
-    message: str
+    except WorkpacketError as error:
+        raise WorkpacketError.of(source.placed(error.problem)) from None
 
 
 class State:
@@ -117,7 +104,7 @@ class State:
     def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
         self.label = label
         self.files = files
-        self._read: dict[str, Dependencies | Unreadable] = {}
+        self._read: dict[str, Dependencies | Problem] = {}
         self._sources: dict[str, Source] = {}
 
     def __contains__(self, path: str) -> bool:
@@ -129,47 +116,45 @@ class State:
             self._sources[path] = Source.from_bytes(path, data if isinstance(data, bytes) else b"")
         return self._sources[path]
 
-    def read(self, path: str) -> Dependencies | Unreadable:
-        """What the file says; of one that is not there, nothing."""
+    def read(self, path: str) -> Dependencies:
+        """What the file says; of one that is not there, nothing. `WorkpacketError` if it cannot be read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
-        return self._read[path]
+        found = self._read[path]
+        if isinstance(found, Problem):
+            raise WorkpacketError.of(found)
+        return found
 
-    def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | Unreadable | None:
+    def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
         """What the manifests of these names at and below `folder` ask for, parts of a workspace too. None: no one."""
         found: dict[str, str] = {}
-        any_there = False
-        for path in sorted(self.files):
-            inside, _, name = path.rpartition("/")
-            if (
-                name not in names
-                or format_of(path) is None
-                or not f"{inside}/".startswith(f"{folder}/" if folder else "")
-            ):
-                continue
-            read = self.read(path)
-            if isinstance(read, Unreadable):
-                return read
-            any_there = True
-            for asked, requirement in (read.direct or {}).items():
+        above = f"{folder}/" if folder else ""
+        manifests = [
+            path for path in sorted(self.files)
+            if path.startswith(above) and path.rpartition("/")[2] in names and format_of(path) is not None
+        ]  # fmt: skip
+        for path in manifests:
+            for asked, requirement in (self.read(path).direct or {}).items():
                 found[asked] = " | ".join(dict.fromkeys(filter(None, (found.get(asked), requirement))))
-        return found if any_there else None
+        return found if manifests else None
 
-    def _examined(self, path: str) -> Dependencies | Unreadable:
+    def _examined(self, path: str) -> Dependencies | Problem:
         if path not in self.files:
             return Dependencies(direct={})
         data = self.files[path]
         if isinstance(data, str):
-            return Unreadable(path, self.label, 0, 0, data)
+            return self._unreadable(Location(path), data)
         if len(data) > LOCKFILE.size:
-            return Unreadable(path, self.label, 0, 0, LOCKFILE.size_fault(0).message)
+            return self._unreadable(Location(path), LOCKFILE.size_fault(0).message)
         known = format_of(path)
         assert known is not None, f"{path} is of no known format"
-        read = read_dependencies(self.source(path), known)
-        if isinstance(read, Fault):
-            line, column = self.source(path).line_and_column(min(read.start, len(self.source(path).text)))
-            return Unreadable(path, self.label, line, column, read.message)
-        return read
+        try:
+            return read_dependencies(self.source(path), known)
+        except WorkpacketError as error:
+            return self._unreadable(error.problem.location, error.message)
+
+    def _unreadable(self, place: Location, message: str) -> Problem:
+        return Problem("lockfile_malformed", f"{message} (in {self.label})", place)
 
 
 Kind = Literal["added", "removed", "updated"]
@@ -210,34 +195,25 @@ class Compared(Value):
     suspicions: tuple[Suspicion, ...]
 
 
-def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Unreadable, ...]]:
+def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Problem, ...]]:
     """All files that changed, by path, and all that could not be compared."""
     changed: list[Compared] = []
-    unreadable: dict[Unreadable, None] = {}
+    unreadable: dict[Problem, None] = {}
     for path in sorted({*before.files, *after.files}):
         known = format_of(path)
         if known is None or (path in before and path in after and before.files[path] == after.files[path]
                              and isinstance(after.files[path], bytes)):  # fmt: skip
             continue
-        found = _compared(path, known, before, after)
-        if isinstance(found, Unreadable):
-            unreadable[found] = None
-        else:
-            changed.append(found)
+        try:
+            changed.append(_compared(path, known, before, after))
+        except WorkpacketError as error:
+            unreadable[error.problem] = None
     return tuple(changed), tuple(unreadable)
 
 
-def _compared(path: str, known: LockFormat, before: State, after: State) -> Compared | Unreadable:
-    old, new = before.read(path), after.read(path)
-    if isinstance(new, Unreadable):
-        return new
-    if isinstance(old, Unreadable):
-        return old
-    asked_old, asked_new = _asked(path, known, old, before), _asked(path, known, new, after)
-    if isinstance(asked_new, Unreadable):
-        return asked_new
-    if isinstance(asked_old, Unreadable):
-        return asked_old
+def _compared(path: str, known: LockFormat, before: State, after: State) -> Compared:
+    new, old = after.read(path), before.read(path)
+    asked_new, asked_old = _asked(path, known, new, after), _asked(path, known, old, before)
     first = known.locks and path not in before
     direct = tuple(_changes(old, new, asked_old, asked_new, after.source(path), first=first))
     names = {*asked_old, *asked_new}
@@ -248,7 +224,7 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
     )  # fmt: skip
 
 
-def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str] | Unreadable:
+def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
     """What was asked for. A lock file that does not tell has manifests; without those, everything counts as asked for.
 
     Before there was a lock file, what the manifests ask for was there already.
@@ -256,8 +232,6 @@ def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> M
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
     asked = state.asked_below(path.rpartition("/")[0], known.manifests)
-    if isinstance(asked, Unreadable):
-        return asked
     names = {package.name for package in found.packages}
     if asked is None:
         return dict.fromkeys(names, "")

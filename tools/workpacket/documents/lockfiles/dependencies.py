@@ -1,21 +1,22 @@
 """What every lock file and manifest says, whatever its format: which packages, from where, with which digests.
 
-From a loaded text to its root: what could not be loaded is malformed, at its own place.
-
-From whom a package comes: what of its address a new version of it does not change.
+What a reader cannot load is malformed, at its own place. The origin of a package is the part of its address that a new
+version does not change.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
+from workpacket.errors import WorkpacketError
+from workpacket.problem import Location, Problem
 from workpacket.text.limits import MIB, Limits
-from workpacket.text.loaded import Loaded
+from workpacket.text.loaded import Loaded, unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 # Here the host says nothing about who wrote the code; the repository does.
@@ -158,16 +159,13 @@ class Dependencies(Value):
         return all(package.integrity for package in self.packages)
 
 
-class Malformed(Exception):
-    """A file that is not of its format. Never leaves this package: `reading` makes it a value."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+def malformed_at(start: int, end: int, message: str) -> WorkpacketError:
+    """To be raised by a reader: the file is not of its format."""
+    return WorkpacketError.of(Problem("lockfile_malformed", message, Location.span(start, end)))
 
 
-def malformed(node: Node, message: str) -> Malformed:
-    return Malformed(Fault("lockfile_malformed", node.start, node.end, message))
+def malformed(node: Node, message: str) -> WorkpacketError:
+    return malformed_at(node.start, node.end, message)
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
@@ -177,39 +175,31 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
         if found is None or found.value is None:
             return None
         if not isinstance(found.value, dict):
-            raise malformed(found, f"a mapping with {step} should stand here")
+            raise malformed(found, f"a mapping with {step} is expected here")
         found = found.get(step)
     return found
 
 
-def mapping(node: Node, *path: str | int) -> dict[str, Node]:
-    """The mapping at `path`; empty if there is nothing, and malformed if something else does."""
+def _value(node: Node, path: tuple[str | int, ...], kind: type, noun: str) -> Any:
+    """The value at `path`; None if there is nothing, and malformed if it is of another kind."""
     found = _at(node, path)
     if found is None or found.value is None:
-        return {}
-    if not isinstance(found.value, dict):
-        raise malformed(found, f"{'.'.join(map(str, path))} is no mapping")
+        return None
+    if not isinstance(found.value, kind):
+        raise malformed(found, f"{'.'.join(map(str, path))} is not {noun}")
     return found.value
+
+
+def mapping(node: Node, *path: str | int) -> dict[str, Node]:
+    return _value(node, path, dict, "a mapping") or {}
 
 
 def items(node: Node, *path: str | int) -> list[Node]:
-    """The list at `path`, by the same rules."""
-    found = _at(node, path)
-    if found is None or found.value is None:
-        return []
-    if not isinstance(found.value, list):
-        raise malformed(found, f"{'.'.join(map(str, path))} is no list")
-    return found.value
+    return _value(node, path, list, "a list") or []
 
 
 def text(node: Node, *path: str | int) -> str:
-    """The text at `path`; '' if there is nothing, and malformed if it is not text."""
-    found = _at(node, path)
-    if found is None or found.value is None:
-        return ""
-    if not isinstance(found.value, str):
-        raise malformed(found, f"{'.'.join(map(str, path))} is no text")
-    return found.value
+    return _value(node, path, str, "text") or ""
 
 
 def required_text(node: Node, *path: str | int) -> str:
@@ -234,9 +224,11 @@ def subresource(integrity: str) -> dict[str, str]:
 
 def python_name(name: str) -> str:
     """A Python project's name in its normal form: `Ruamel.YAML` is `ruamel-yaml`."""
-    import re
-
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# Name, requirement, and where it is asked for.
+Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -247,11 +239,28 @@ def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: " | ".join(sorted(filter(None, wanted))) for name, wanted in found.items()}
 
 
+def asked_for(asked: Asked) -> Dependencies:
+    """What a manifest says."""
+    rows = list(asked)
+    places: dict[str, int] = {}
+    for name, _, at in rows:
+        places.setdefault(name, at)
+    return Dependencies(direct=merged((name, wanted) for name, wanted, _ in rows), places=places)
+
+
 def rooted(loaded: Loaded) -> Node:
     """The root, a mapping. The message says what the strict loader objects to, with its code."""
     if loaded.root is None:
         first = loaded.faults[0]
-        raise Malformed(Fault("lockfile_malformed", first.start, first.end, f"{first.message} ({first.code})"))
+        raise malformed_at(first.start, first.end, f"{first.message} ({first.code})")
     if not isinstance(loaded.root.value, dict):
-        raise malformed(loaded.root, "the file holds no mapping")
+        raise malformed(loaded.root, "the file is not a mapping")
     return loaded.root
+
+
+def text_lines(source: Source) -> Iterator[tuple[str, int]]:
+    """The lines of a file that has a format of its own, and where each begins."""
+    for fault in unreadable(source.text, 0, LOCKFILE):
+        raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
+    for number, at in enumerate(source.line_starts, 1):
+        yield source.line(number), at

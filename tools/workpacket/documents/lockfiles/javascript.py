@@ -1,12 +1,6 @@
 """JavaScript: the lock files of npm (versions 1 to 3), pnpm (5 to 9) and yarn, and `package.json`.
 
 A `yarn.lock` has one of two formats: the first is yarn's own, that of yarn 2 and later ("berry") is YAML.
-
-`package-lock.json` and `npm-shrinkwrap.json`, lock file versions 1 to 3, and `package.json`.
-
-`pnpm-lock.yaml`, lock file versions 5 to 9.
-
-`yarn.lock`: the first format, which is yarn's own, and the YAML of yarn 2 and later ("berry").
 """
 
 from __future__ import annotations
@@ -17,22 +11,22 @@ from collections.abc import Iterator
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
     Dependencies,
-    Malformed,
     Package,
     malformed,
+    malformed_at,
     mapping,
     merged,
     required_text,
     rooted,
     subresource,
     text,
+    text_lines,
     written,
 )
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.json_strict import load_json
-from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 
 _NPM_GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
@@ -206,12 +200,11 @@ def read_yarn(source: Source) -> Dependencies:
 
 
 def _classic(source: Source) -> Iterator[Package]:
-    faults = unreadable(source.text, 0, LOCKFILE)
-    if faults:
-        raise Malformed(Fault("lockfile_malformed", 0, 0, f"{faults[0].message} ({faults[0].code})"))
     fields: dict[str, str] = {}
     heading, start = "", 0
-    for line, at in _lines(source):
+    for line, at in text_lines(source):
+        if not line.strip() or line.startswith("#"):
+            continue
         found = _HEADING.match(line) if not line.startswith(" ") else None
         if found is not None:
             if heading:
@@ -222,24 +215,16 @@ def _classic(source: Source) -> Iterator[Package]:
         if field is not None and heading:
             fields[field["key"]] = field["quoted"] if field["quoted"] is not None else field["plain"]
         elif not heading or not (_GROUP.match(line) or _MEMBER.match(line)):
-            raise Malformed(Fault("lockfile_malformed", at, at + len(line), "this line is not of yarn's format"))
+            raise malformed_at(at, at + len(line), "this line is not of yarn's format")
     if heading:
         yield _classic_package(heading, fields, start)
-
-
-def _lines(source: Source) -> Iterator[tuple[str, int]]:
-    """The lines that say something, and where they begin."""
-    for number, at in enumerate(source.line_starts, 1):
-        line = source.line(number)
-        if line.strip() and not line.startswith("#"):
-            yield line, at
 
 
 def _classic_package(heading: str, fields: dict[str, str], start: int) -> Package:
     named = _NAME.match(heading.split(", ", maxsplit=1)[0].strip('"'))
     if named is None or "version" not in fields:
         missing = "a version" if named else "a name and a version"
-        raise Malformed(Fault("lockfile_malformed", start, start + len(heading), f"{heading} has not {missing}"))
+        raise malformed_at(start, start + len(heading), f"{heading} has not {missing}")
     name = named["name"]
     if named["rest"].startswith("npm:"):  # an alias: installed under one name, and another package
         aliased = _NAME.match(named["rest"].removeprefix("npm:"))
@@ -264,9 +249,7 @@ def _berry(source: Source) -> Dependencies:
             continue
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
-            raise Malformed(
-                Fault("lockfile_malformed", node.start, node.end, f"{key}: its resolution names no package")
-            )
+            raise malformed(node, f"{key}: its resolution names no package")
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":
             members = mapping(node, "dependencies").items()

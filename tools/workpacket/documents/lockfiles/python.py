@@ -1,9 +1,4 @@
-"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`.
-
-`uv.lock`, `poetry.lock` and `Pipfile.lock`.
-
-`pyproject.toml`, `Pipfile` and `requirements*.txt`: what a Python project asks for.
-"""
+"""Python: the lock files of uv, poetry and pipenv; and `pyproject.toml`, `Pipfile` and `requirements*.txt`."""
 
 from __future__ import annotations
 
@@ -12,9 +7,10 @@ from collections.abc import Iterator
 
 from workpacket.documents.lockfiles.dependencies import (
     LOCKFILE,
+    Asked,
     Dependencies,
-    Malformed,
     Package,
+    asked_for,
     items,
     malformed,
     mapping,
@@ -23,12 +19,12 @@ from workpacket.documents.lockfiles.dependencies import (
     required_text,
     rooted,
     text,
+    text_lines,
 )
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.json_strict import load_json
-from workpacket.text.loaded import unreadable
 from workpacket.text.node import Node
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 # ---- uv --------------------------------------------------------------------------------------------------------------
@@ -65,11 +61,11 @@ def _uv_requirements(node: Node) -> Iterator[tuple[str, str]]:
 def _uv_package(node: Node) -> Package:
     where = mapping(node, "source")
     if len(where) != 1:
-        raise malformed(node, "a package has not exactly one source")
+        raise malformed(node, "a package needs exactly one source")
     ((kind, place),) = where.items()
     address = place.text
     if address is None:
-        raise malformed(place, f"the source {kind} is no text")
+        raise malformed(place, f"the source {kind} is not text")
     files = [*items(node, "wheels"), *([found] if (found := node.get("sdist")) is not None else [])]
     digests = {f"file:{_file_name(file)}": text(file, "hash") for file in files if text(file, "hash")}
     source = address if kind in {"registry", "url"} else f"{kind}+{address}"
@@ -136,12 +132,9 @@ _REQUIREMENT = lazy_pattern(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?P<rest>(?:[\[\]<>=!~;@(,\s].*)?)\Z"
 )
 
-Asked = Iterator[tuple[str, str, int]]
-
 
 def read_pyproject(source: Source) -> Dependencies:
-    root = rooted(load_toml(source, LOCKFILE))
-    return _as_dependencies(_pyproject(root, source))
+    return asked_for(_pyproject(rooted(load_toml(source, LOCKFILE)), source))
 
 
 def _pyproject(root: Node, source: Source) -> Asked:
@@ -163,7 +156,7 @@ def _pyproject(root: Node, source: Source) -> Asked:
 def read_pipfile(source: Source) -> Dependencies:
     root = rooted(load_toml(source, LOCKFILE))
     groups = [name for name in root.mapping if name not in {"source", "requires", "scripts", "pipenv"}]
-    return _as_dependencies(row for group in groups for row in _table(root, source, group))
+    return asked_for(row for group in groups for row in _table(root, source, group))
 
 
 def _listed(rows: list[Node]) -> Asked:
@@ -172,7 +165,7 @@ def _listed(rows: list[Node]) -> Asked:
             continue
         found = _REQUIREMENT.match((row.text or "").strip())
         if found is None:
-            raise malformed(row, f"{row.value!r} is no requirement")
+            raise malformed(row, f"{row.value!r} is not a requirement")
         yield python_name(found["name"]), _plain(found["rest"]), row.start
 
 
@@ -184,13 +177,10 @@ def _table(root: Node, source: Source, *path: str) -> Asked:
 
 
 def read_requirements(source: Source) -> Dependencies:
-    return _as_dependencies(_requirement_lines(source))
+    return asked_for(_requirement_lines(source))
 
 
 def _requirement_lines(source: Source) -> Asked:
-    faults = unreadable(source.text, 0, LOCKFILE)
-    if faults:
-        raise Malformed(Fault("lockfile_malformed", faults[0].start, faults[0].end, faults[0].message))
     for line, at in _joined(source):
         said = re.sub(r"(?:^|\s)#.*\Z", "", line, flags=re.DOTALL).strip()
         if not said:
@@ -210,8 +200,7 @@ def _requirement_lines(source: Source) -> Asked:
 def _joined(source: Source) -> Iterator[tuple[str, int]]:
     """The lines, those that a backslash continues as one."""
     waiting, begun = "", 0
-    for number, at in enumerate(source.line_starts, 1):
-        line = source.line(number)
+    for line, at in text_lines(source):
         begun = begun if waiting else at
         if line.endswith("\\"):
             waiting += line[:-1] + " "
@@ -224,11 +213,3 @@ def _joined(source: Source) -> Iterator[tuple[str, int]]:
 
 def _plain(requirement: str) -> str:
     return " ".join(requirement.split())
-
-
-def _as_dependencies(asked: Asked) -> Dependencies:
-    rows = list(asked)
-    places: dict[str, int] = {}
-    for name, _, at in rows:
-        places.setdefault(name, at)
-    return Dependencies(direct=merged((name, wanted) for name, wanted, _ in rows), places=places)

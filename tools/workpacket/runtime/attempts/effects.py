@@ -22,11 +22,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import CutShort, Options, decoded, encoded
+from workpacket.runtime.attempts.steps import CutShort, Failed, Options, Stored, decoded, encoded
 from workpacket.runtime.errors import (
     EffectKeyReused,
     NotDone,
@@ -36,7 +36,7 @@ from workpacket.runtime.errors import (
     RuntimeFault,
 )
 from workpacket.runtime.records.failures import described, failure_again, failure_data
-from workpacket.runtime.records.jcs import jcs_hash
+from workpacket.runtime.records.jcs import STAND_IN_SCHEME, jcs_hash
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
@@ -47,8 +47,19 @@ Move = Literal["start", "return", "look", "repeat", "probe", "block", "compensat
 REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
+class EffectOptions(TypedDict):
+    """What is said of an effect beside its name, its function and the arguments."""
+
+    key: str | None
+    recovery: Recovery
+    target: str
+    probe: Callable[[], Any] | None
+    compensate: Callable[[], Any] | None
+
+
 class EffectPlan(NamedTuple):
-    """One effect as the code asks for it. `probe` says whether it happened: its receipt, or `NotDone` raised.
+    """One effect as the code asks for it: `function` acts, `probe` says whether it happened (its receipt, or `NotDone`
+    raised), `compensate` undoes it. In an async run all three are to be awaited.
 
     `asked`, of an effect with a key: the hash of each argument, and the names of those that have none.
     """
@@ -59,6 +70,9 @@ class EffectPlan(NamedTuple):
     target: str
     args_hash: str
     options: Options
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
     probe: Callable[[], Any] | None = None
     compensate: Callable[[], Any] | None = None
     asked: tuple[dict[str, str], list[str]] | None = None
@@ -124,6 +138,8 @@ def reuse_of(
     if args is not None and plan.asked is not None:
         asked = plan.asked[0]
         for name in changed_keys(args, asked):
+            if name in record.opaque and asked.get(name, "").startswith(STAND_IN_SCHEME):
+                continue  # recorded by a version that compared JSON only
             differing[f"argument {name}"] = {"old": args.get(name, "none"), "new": asked.get(name, "none")}
     return differing
 
@@ -189,7 +205,15 @@ class Effects:
                 RecordDraft("effect.matched", {"effect": plan.effect, "step": plan.step, **self._asked(plan)})
             )
 
-    def move(self, plan: EffectPlan) -> Move:
+    def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
+        """The answer that is known, or what is to be done."""
+        failed = self._failed(plan)
+        if failed is not None:
+            return Failed(failed)
+        move = self._move(plan)
+        return Stored(self._stored_receipt(plan)) if move == "return" else move
+
+    def _move(self, plan: EffectPlan) -> Move:
         record = self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             self.boundary.check()
@@ -209,7 +233,7 @@ class Effects:
             self.boundary.check()
         return move
 
-    def failed(self, plan: EffectPlan) -> BaseException | None:
+    def _failed(self, plan: EffectPlan) -> BaseException | None:
         """In a finished run: what the effect raised. One that was never done is refused."""
         if not self.replaying:
             return None
@@ -243,7 +267,7 @@ class Effects:
             drafts.append(RecordDraft("effect.failed", data | failure_data(error or CutShort(plan.step))))
         return drafts
 
-    def receipt(self, plan: EffectPlan) -> Any:
+    def _stored_receipt(self, plan: EffectPlan) -> Any:
         record = self.recorder.state.effects[plan.effect]
         stored = self.recorder.store.payload(record.event)
         # Without a payload a person said that it was done, and not what came of it.

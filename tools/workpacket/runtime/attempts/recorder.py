@@ -1,6 +1,7 @@
-"""The one writer of one attempt: turns records into events, appends them, and keeps the state in step with the log.
+"""The one writer of one attempt, and where a run may end.
 
-Where a run may end: between steps and chunks, never between an intent and its outcome.
+The recorder turns records into events, appends them, and keeps the state in step with the log. A run may end between
+steps and chunks (`Boundary`), never between an intent and its outcome.
 """
 
 from __future__ import annotations

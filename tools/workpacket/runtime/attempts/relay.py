@@ -1,10 +1,9 @@
-"""Running a program of a step of a script: its output passes through, and what of it is kept is small.
+"""Running a program as a step, in a process group of its own, so that a cancellation stops all of it.
 
-The program starts behind a gate: a shell that waits for one line and only then becomes the program. The line is sent
-after the process is on record, so no program is ever at work that the log does not know of; if this process dies
-before that, the gate closes and the program never began.
-
-Running a program as a step: in a process group of its own, so that a cancellation stops all of it.
+For a step of a script (`relay`) its output passes through, and what of it is kept is small. The program starts behind a
+gate: a shell that waits for one line and only then becomes the program. The line is sent after the process is on
+record, so the log knows of every program that is at work; if this process dies before that, the gate closes and the
+program never began.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class ProgramFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Output:
+class _RelayedOutput:
     sink: BinaryIO | None
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
     length: int = 0
@@ -147,7 +146,7 @@ def relay(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        outputs = [_Output(sink) for sink in sinks]
+        outputs = [_RelayedOutput(sink) for sink in sinks]
         try:
             begin(process.pid)
             readers = _open_gate(process, outputs)
@@ -161,7 +160,7 @@ def relay(
     return Relayed(exit_code=process.returncode, stdout=stdout, stderr=stderr)
 
 
-def _open_gate(process: subprocess.Popen[bytes], outputs: Sequence[_Output]) -> list[threading.Thread]:
+def _open_gate(process: subprocess.Popen[bytes], outputs: Sequence[_RelayedOutput]) -> list[threading.Thread]:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

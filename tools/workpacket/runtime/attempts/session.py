@@ -1,17 +1,11 @@
 """One attempt at a run: what its sync and its async face have in common.
 
 A session holds the lease and the recorder; it knows the steps, effects, checkpoints and questions of the run, and it
-ends by writing how it ended. It never calls user code.
+ends by writing how it ended. It never calls user code. Of a finished run that is asked for again it gives what the last
+attempt was given: where it went on, what it marked.
 
 The answer of a person (`Questions`) is bound to a digest of question, target and arguments as they are, before anything
 is taken out of them. Asked at the same place about something else, the question is a new one, and names both.
-
-Questions that a program puts to a person: stored with what they are about, answered for exactly that.
-
-The answer is bound to a digest of question, target and arguments as they are, before anything is taken out of them.
-Asked at the same place about something else, the question is a new one, and names both.
-
-The last attempt of a finished run, for a program that asks for it again: where it went on, what it marked.
 """
 
 from __future__ import annotations
@@ -23,13 +17,13 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.attempts.effects import KEYED, EffectPlan, Effects, Recovery, identity
+from workpacket.runtime.attempts.effects import KEYED, EffectOptions, EffectPlan, Effects, identity
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
-from workpacket.runtime.attempts.steps import Options, Scope, Steps, argument_hashes, arguments_hash, shown_arguments
+from workpacket.runtime.attempts.steps import Options, Scope, Steps, arguments_hash, effect_hashes, shown_arguments
 from workpacket.runtime.clock import Ids, random_id
 from workpacket.runtime.errors import HandedOver, LeaseLost, RedactionFailed, RunBlocked, RunCancelled, RuntimeFault
 from workpacket.runtime.records.failures import described
@@ -37,6 +31,7 @@ from workpacket.runtime.records.jcs import address_of, jcs_hash, stored_text, va
 from workpacket.runtime.records.state import CheckpointRecord, Prepared, RunState
 from workpacket.runtime.resume.observe import shown_short, what_was_asked
 from workpacket.runtime.stores.contract import Append, Appended, Lease
+from workpacket.value import Value, replace
 
 Ask = Callable[[str, str], bool | None]
 
@@ -172,8 +167,7 @@ class Replay:
 _SCOPE: ContextVar[Scope | None] = ContextVar("workpacket_scope", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class SavedCheckpoint:
+class SavedCheckpoint(Value):
     """`token` starts one retry from here; it is shown once and only its hash is stored."""
 
     id: str
@@ -320,48 +314,45 @@ class Session:
     # ---- effects and questions -----------------------------------------------------------------------------------
 
     def effect_plan(
-        self,
-        name: str,
-        call: tuple[tuple[object, ...], Mapping[str, object]],
-        named: tuple[str | None, Recovery, str],
-        options: Options,
-        after: tuple[Callable[[], Any] | None, Callable[[], Any] | None],
-    ) -> EffectPlan:
-        key, recovery, target = named
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any],
+        options: Options, how: EffectOptions,
+    ) -> EffectPlan:  # fmt: skip
+        key, recovery, target = how["key"], how["recovery"], how["target"] or name
         step = self.scope().next_key(name)
-        target = target or name
         asked: tuple[dict[str, str], list[str]] | None = None
         if key is None:
-            args_hash = arguments_hash(*call)
+            args_hash = arguments_hash(args, kwargs)
         else:
             args_hash = KEYED + jcs_hash(key)
             # What the function is told the key by is not one of the arguments that the key stands beside.
-            asked = argument_hashes(call[0], {name: value for name, value in call[1].items() if name != "key"})
+            asked = effect_hashes(args, {name: value for name, value in kwargs.items() if name != "key"})
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
-        return EffectPlan(effect, step, recovery, target, args_hash, options, *after, asked)
+        return EffectPlan(
+            effect, step, recovery, target, args_hash, options, function, args, kwargs, how["probe"], how["compensate"],
+            asked,
+        )  # fmt: skip
 
     def confirm(self, question: str, about: Json) -> None:
         """Go on only after a person has said yes to exactly this; the answer is remembered."""
         place = self.questions.place(self.scope(), question)
         self.questions.put(Asking(question, "program", place, about, about))
 
-    def confirm_effect(
-        self, plan: EffectPlan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> None:
+    def confirm_effect(self, plan: EffectPlan) -> None:
         """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
-        hashes, opaque = argument_hashes(args, kwargs)
+        hashes, opaque = effect_hashes(plan.args, plan.kwargs)
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
-        arguments = shown_arguments(args, kwargs)
-        self.questions.put(Asking(f"{name}: {plan.target}", "effect", plan.step, binding, arguments, name, plan.target))
+        shown = shown_arguments(plan.args, plan.kwargs)
+        question = f"{plan.name}: {plan.target}"
+        self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target))
 
-    def allowed(
-        self, plan: EffectPlan, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> EffectPlan:
-        """The effect, if need be after a person has agreed to do it once more for other inputs."""
-        if not self.effects.done_for_other_inputs(plan):
-            return plan
-        self.confirm_effect(plan, name, args, kwargs)
-        return plan._replace(options=replace(plan.options, changed="redo"))
+    def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
+        """The effect, after a person agreed to it where they are asked: by `confirm`, or once more for other inputs."""
+        if self.effects.done_for_other_inputs(plan):
+            self.confirm_effect(plan)
+            plan = plan._replace(options=replace(plan.options, changed="redo"))
+        if confirm and self.effects.intend(plan):
+            self.confirm_effect(plan)
+        return plan
 
     # ---- the end -------------------------------------------------------------------------------------------------
 

@@ -1,26 +1,24 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
-What a new run takes over from another one's checkpoint: steps that are done, effects that succeeded, the cursor.
-
-By value, so that the new run needs nothing of the old one: retention may remove either. An effect that succeeded
-there counts as succeeded here, because the mail is out the one who asks.
-
-What can be said when a run is asked for.
+A new run from another one's checkpoint takes over the steps that are done, the effects that succeeded and the cursor.
+It takes them by value, so that the new run needs nothing of the old one: retention may remove either. An effect that
+succeeded there counts as succeeded here, because the mail is sent whichever run asks.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import identity
 from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
 from workpacket.runtime.attempts.session import Ask, BorrowedLease, Session, token_hash
 from workpacket.runtime.catalog import newest_numbered, next_in_line, stream_prefix
-from workpacket.runtime.clock import Clock, Ids, random_id
+from workpacket.runtime.clock import Clock, Ids, SystemClock, random_id
 from workpacket.runtime.errors import LeaseHeld, LogDamaged, RunBlocked, StoreCorrupt
 from workpacket.runtime.holders import is_certainly_alive, is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event
@@ -40,6 +38,7 @@ from workpacket.runtime.resume.observe import (
     shown_changes,
 )
 from workpacket.runtime.stores.contract import Lease, Store, Witness
+from workpacket.value import NOTHING, Value
 
 
 class RunRequest(TypedDict, total=False):
@@ -61,44 +60,28 @@ class RunRequest(TypedDict, total=False):
     fresh: bool  # begin a new run even if an unfinished one exists
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
+class RunSpec(Value):
     """The run somebody asked for. `inputs` None: not said, so they cannot be compared."""
 
     name: str
     packet: str = ""
     key: str = ""
     inputs: Mapping[str, Json] | None = None
-    scope: tuple[str, ...] | None = None
+    scope: Sequence[str] | None = None
     code_version: str | None = None
     repository: str | None = None
     workdir: str | None = None
-    budget: Mapping[str, Json] = field(default_factory=dict)
+    budget: Mapping[str, Json] = NOTHING
     checkpoint: str = ""
     retry_token: str = ""
-    allow_deps: tuple[str, ...] | None = None
+    allow_deps: Sequence[str] | None = None
     base_commit: str | None = None
     fresh: bool = False
 
 
 def wanted_run(name: str, request: RunRequest, workdir: str | None) -> RunSpec:
-    scope, allow_deps = request.get("scope"), request.get("allow_deps")
-    return RunSpec(
-        name,
-        packet=request.get("packet", ""),
-        key=request.get("key", ""),
-        inputs=request.get("inputs", {}),
-        scope=None if scope is None else tuple(scope),
-        code_version=request.get("code_version"),
-        repository=request.get("repository"),
-        workdir=workdir,
-        budget=_budget(request),
-        checkpoint=request.get("checkpoint", ""),
-        retry_token=request.get("retry_token", ""),
-        allow_deps=None if allow_deps is None else tuple(allow_deps),
-        base_commit=request.get("base_commit"),
-        fresh=request.get("fresh", False),
-    )
+    said: dict[str, Any] = {key: value for key, value in request.items() if key not in {"seconds", "steps", "deadline"}}
+    return RunSpec(name, workdir=workdir, budget=_budget(request), **{"inputs": {}, **said})
 
 
 def _budget(request: RunRequest) -> dict[str, Json]:
@@ -177,20 +160,33 @@ def _carried(store: Store, event: Event) -> RecordDraft:
 LEASE_SECONDS = 30.0
 
 
-@dataclass(slots=True)
-class RunStarter:
-    store: Store
-    clock: Clock
-    redactor: Redactor
-    policy: ResumePolicy
-    actor: str
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be chosen for all runs of one runtime. The default is right for a program on one machine."""
+
+    actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
+    policy: ResumePolicy = field(default_factory=ResumePolicy)
     observers: tuple[Observer, ...] = ()
     ask: Ask | None = None
-    ids: Ids = random_id
     lease_seconds: float = LEASE_SECONDS
-    holder: str = ""  # who is to hold the runs; this process if it is not said
-    lent: BorrowedLease | None = None  # the lease of the stream that is to be opened, if it was taken before
+    holder: str = ""
+    redactor: Redactor = field(default_factory=lambda: Redactor.from_environment(os.environ))
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = random_id
     witness: Witness | None = None
+
+    def recorder(self, store: Store, state: RunState, stream: str, lease: Lease | None = None) -> Recorder:
+        """A writer of the stream, which is in this state; without a lease one whose records are let in at any time."""
+        return Recorder(store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
+
+
+@dataclass(slots=True)
+class RunStarter:
+    """`lent` is the lease of the stream that is to be opened, if it was taken before."""
+
+    store: Store
+    settings: Settings
+    lent: BorrowedLease | None = None
 
     # ---- which stream --------------------------------------------------------------------------------------------
 
@@ -250,7 +246,7 @@ class RunStarter:
     def _kept_inputs(self, inputs: Mapping[str, Json]) -> bytes:
         """As a person may see them who is asked about a change of them."""
         open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
-        cleaned, _ = self.redactor.clean_value(open_inputs, stored_text(open_inputs))
+        cleaned, _ = self.settings.redactor.clean_value(open_inputs, stored_text(open_inputs))
         return stored_text(cleaned).encode("utf-8")
 
     # ---- an existing run -----------------------------------------------------------------------------------------
@@ -288,7 +284,7 @@ class RunStarter:
         state, seen = read_state(self.store, stream, seen)
         seen = replace(seen, orphans=orphans_of(state))
         point = _point(state, wanted)
-        return state, decide(state, point, look_around(self.observers, seen, point), self.policy)
+        return state, decide(state, point, look_around(self.settings.observers, seen, point), self.settings.policy)
 
     def _seen(self, wanted: RunSpec) -> Observations:
         return Observations(
@@ -298,23 +294,27 @@ class RunStarter:
             workdir=wanted.workdir,
             code_version=wanted.code_version,
             inputs=None if wanted.inputs is None else hashes_by_key(wanted.inputs),
-            scope=wanted.scope,
-            allow_deps=wanted.allow_deps,
+            scope=None if wanted.scope is None else tuple(wanted.scope),
+            allow_deps=None if wanted.allow_deps is None else tuple(wanted.allow_deps),
             budget=wanted.budget or None,
-            now=self.clock.now(),
+            now=self.settings.clock.now(),
             retry_token_hash=token_hash(wanted.retry_token) if wanted.retry_token else "",
             checkpoint_wanted=wanted.checkpoint,
         )
 
     def _asked(self, stream: str, state: RunState, decision: Decision) -> bool:
         """Put the question to the person at hand; their answer is an event bound to what was seen."""
-        if self.ask is None:
+        if self.settings.ask is None:
             return False
         shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
-        said = self.ask(f"{stream}: go on although {shown}?", decision.subject)
+        said = self.settings.ask(f"{stream}: go on although {shown}?", decision.subject)
         if said is None:
             return False
-        data: dict[str, Json] = {"subject": decision.subject, "answer": "yes" if said else "no", "by": self.actor}
+        data: dict[str, Json] = {
+            "subject": decision.subject,
+            "answer": "yes" if said else "no",
+            "by": self.settings.actor,
+        }
         self._recorder(stream, state, None).record(RecordDraft("confirmation.given", data))
         return True
 
@@ -324,7 +324,7 @@ class RunStarter:
         details = "; ".join(detail for check in known for detail in check.details)
         facts = decision.as_json()
         if wanted.inputs is not None and any(check.code == "inputs_changed" for check in decision.checks):
-            facts["changes"] = shown_changes(self.store, state, wanted.inputs, self.redactor)
+            facts["changes"] = shown_changes(self.store, state, wanted.inputs, self.settings.redactor)
         if decision.action == "CONFIRM":
             self._ask_for_yes(stream, state, decision, facts)
         elif decision.code not in {"log_damaged", "newer_schema"}:
@@ -344,7 +344,7 @@ class RunStarter:
             return
         asked: list[Json] = [check.as_json() for check in decision.checks if check.result == "confirm"]
         content: Json = {"asked": asked, "changes": facts.get("changes", {})}
-        cleaned, _ = self.redactor.clean_value(content, stored_text(content))
+        cleaned, _ = self.settings.redactor.clean_value(content, stored_text(content))
         data: dict[str, Json] = {"code": decision.code, "decision": decision.digest, "subject": decision.subject}
         payload = stored_text(cleaned).encode("utf-8")
         self._recorder(stream, state, None).record(RecordDraft("run.blocked", data, payload))
@@ -385,49 +385,55 @@ class RunStarter:
     def _take_lease(self, stream: str) -> Lease:
         if self.lent is not None and self.lent.lease.stream == stream:
             return self.lent.lease
-        holder = self.holder or this_process()
+        holder = self.settings.holder or this_process()
         try:
-            return self.store.acquire(stream, holder, self.lease_seconds)
+            return self.store.acquire(stream, holder, self.settings.lease_seconds)
         except LeaseHeld as held:
             token = held.details.get("token")
             if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
                 raise
             if orphans_of(read_state(self.store, stream, Observations())[0]):
                 raise  # a program it started is at work; what it does is recorded when it ends
-            return self.store.acquire(stream, holder, self.lease_seconds, over=token)
+            return self.store.acquire(stream, holder, self.settings.lease_seconds, over=token)
 
     def _give_up(self, lease: Lease | None) -> None:
         if lease is not None and self.lent is None:
             self.store.release(lease)
 
     def _recorder(self, stream: str, state: RunState, lease: Lease | None) -> Recorder:
-        return Recorder(self.store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
+        return self.settings.recorder(self.store, state, stream, lease)
 
     def _announce(self, stream: str, packet: str) -> None:
-        if self.witness is not None and packet:
-            self.witness.begins(self.store, stream, packet)
+        if self.settings.witness is not None and packet:
+            self.settings.witness.begins(self.store, stream, packet)
 
     def _finished(self, recorder: Recorder) -> Session:
         """Only stored results are given out, so nobody else has to wait for it."""
         self._give_up(recorder.lease)
         recorder.lease = None
         self.tell_end(recorder.stream, recorder.state.packet)  # who ended it may have been killed before this
-        return Session(recorder, self.lease_seconds, replay_only=True)
+        return Session(recorder, self.settings.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
         """What the observers ask of a resume from a checkpoint made now."""
-        return {name: value for observer in self.observers for name, value in observer.preconditions().items()}
+        return {name: value for observer in self.settings.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:
         session = Session(
-            recorder, self.lease_seconds, self.promised, self.ask, self.ids, lent=self.lent, on_end=self.tell_end
+            recorder,
+            self.settings.lease_seconds,
+            self.promised,
+            self.settings.ask,
+            self.settings.ids,
+            lent=self.lent,
+            on_end=self.tell_end,
         )
         session.keep_lease()
         return session
 
     def tell_end(self, stream: str, packet: str) -> None:
-        if self.witness is not None and packet:
-            self.witness.ended(self.store, stream, packet)
+        if self.settings.witness is not None and packet:
+            self.settings.witness.ended(self.store, stream, packet)
 
 
 def orphans_of(state: RunState) -> tuple[str, ...]:

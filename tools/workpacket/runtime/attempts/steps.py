@@ -8,26 +8,34 @@ In a finished run nothing is written: a step that failed raises what it raised, 
 done again for its value alone, and any other one is refused.
 
 The log knows a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
-
-When a failed step is tried again: policy as data.
-
-A call as the log knows it: a key that is the same in every attempt, and a hash of each argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
 from workpacket.runtime.records.failures import failure_again, failure_data
-from workpacket.runtime.records.jcs import Codec, jcs_hash, kept, value_of
+from workpacket.runtime.records.jcs import (
+    STAND_IN_SCHEME,
+    Codec,
+    Opaque,
+    address_of,
+    jcs_bytes,
+    jcs_hash,
+    kept,
+    stand_in,
+    value_of,
+)
 from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
+from workpacket.value import Value
 
 T = TypeVar("T")
 
@@ -78,16 +86,27 @@ def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tup
     return hashes, opaque
 
 
+def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
+    """The same for an effect, where plain values that are not JSON have a hash too: an amount is often a `Decimal`."""
+    hashes, opaque = argument_hashes(args, kwargs)
+    if not opaque:
+        return hashes, opaque
+    named = _by_name(args, kwargs)
+    for name in list(opaque):
+        with suppress(Opaque):
+            hashes[name] = f"{STAND_IN_SCHEME}:{address_of(jcs_bytes(stand_in(named[name])))}"
+            opaque.remove(name)
+    return hashes, opaque
+
+
 def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Json]:
-    """The arguments by name, for a person to read; of one that is not JSON, the class."""
+    """The arguments by name, for a person to read; of an object, its class."""
     shown: dict[str, Json] = {}
     for name, value in _by_name(args, kwargs).items():
         try:
-            jcs_hash(value)
-        except NotCanonical:
+            shown[name] = stand_in(value)
+        except Opaque:
             shown[name] = f"<{type(value).__qualname__}>"
-        else:
-            shown[name] = cast("Json", value)
     return shown
 
 
@@ -122,8 +141,7 @@ class Retry:
 ONCE = Retry()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Value):
     """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
 
     retry: Retry = ONCE

@@ -1,8 +1,6 @@
 """LangGraph's checkpoints on our log: `WorkpacketSaver`, for `pip install 'workpacket[langgraph]'`.
 
 Nothing of LangGraph is imported before the name is used; where it is not installed, the error says what to install.
-
-What a record of a thread says of its own, to be searched; nothing where LangGraph's extra is not installed.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""What an event of a thread holds, as bytes: a checkpoint with its channels, or the writes of a task.
+"""What an event of a thread holds, as bytes: a checkpoint with its channels, or the writes of a task. Pure.
 
-The values are what LangGraph's serialiser made of them, with their type beside them; pickle is refused. Small parts
-stand first and the largest, which is nearly always the one that grows, last: that is what `delta` finds quickest.
+The values are what LangGraph's serialiser made of them, with their type beside them; pickle is refused. They are never
+interpreted, so every serialiser works. Small parts come first and the largest, which is nearly always the one that
+grows, last: that is what a patch finds quickest.
 
-A payload is such a content, whole or as a patch on others, with a few bytes that nobody else has: so two events never
-share a payload, and erasing what one of them held leaves the other alone.
-
-What a state adds to the one before, as bytes.
+A payload is such a content, whole or as a patch on others, with a few random bytes: so two events never share a
+payload, and erasing what one of them held leaves the other alone.
 
 A patch is a list: bytes are new, a pair of numbers is a piece of what was there before. It is found in one pass that
 looks for the rest of the text first where it should be, then a few bytes on (a count that grew, a time, an id), and
-only then anywhere, by an index of the pieces. Making one never fails: what is nowhere before is new.
-
-Pure. Both sides are bytes that no one looks into, so that it works for every serialiser.
+only then anywhere, by an index of the pieces. Making one never fails: what was not there before is new.
 """
 
 from __future__ import annotations

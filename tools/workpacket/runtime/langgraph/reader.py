@@ -1,16 +1,13 @@
 """The reading half of the saver: checkpoints, what tasks wrote after them, and the history of a channel.
 
-The asynchronous half of the saver: every call is the synchronous one in a thread; no loop waits for a disk.
+Every asynchronous call is the synchronous one in a thread, so the event loop never waits for a disk. A cancelled run of
+LangGraph leaves its checkpoints behind as tasks that wait for one another. A reader of the newest checkpoint would be
+overtaken by them and refused, and a list would lack them, so reading waits until they are stored.
 
-A cancelled run of LangGraph leaves its checkpoints behind as tasks that wait for one another. A reader of the newest
-checkpoint would be overtaken by them and refused, and a list would lack them, so reading waits until they are stored.
-
-Secrets are taken out of state, metadata and configuration before they are stored.
-
-What the serialiser made is searched as it is: in MessagePack a text is there in UTF-8, also inside an object. Of a
-channel that grew, only what is new is searched: the rest has been, when it was stored. Only where something is found
-is the value taken apart, cleaned and put together again. Metadata and configuration are also judged by their names:
-LangGraph copies whatever is in `configurable` into the metadata of each checkpoint.
+Secrets are taken out of state, metadata and configuration before they are stored. What the serialiser made is searched
+as it is: MessagePack holds text as UTF-8, also inside an object. Of a channel that grew, only what is new is searched.
+A value is only taken apart, cleaned and put together again where something is found. Metadata and configuration are
+also judged by their names: LangGraph copies all of `configurable` into the metadata of each checkpoint.
 """
 
 from __future__ import annotations
@@ -181,7 +178,7 @@ BY_NAME = "[redacted:name]"
 SEARCHED = frozenset({"null", "msgpack", "bytes", "bytearray"})
 
 
-class Cleaner(NamedTuple):
+class StateCleaner(NamedTuple):
     redactor: Redactor
 
     def typed(self, value: Typed, known: Typed | None = None) -> Typed:
@@ -277,7 +274,7 @@ class ReadingSaver(AsyncCalls):
         super().__init__(serde=serde)
         chosen = settings or Settings()
         self.store = store
-        self.cleaner = Cleaner(chosen.redactor)
+        self.cleaner = StateCleaner(chosen.redactor)
         self.pen = Pen(store, ThreadContents(store), chosen.redactor, chosen.actor, chosen.clock, chosen.ids)
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._lock = threading.Lock()

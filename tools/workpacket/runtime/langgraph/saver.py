@@ -3,16 +3,15 @@
     with WorkpacketSaver.open() as saver:            # this project's store, a path, or a postgresql:// URL
         graph = builder.compile(checkpointer=saver)
 
-A thread is a stream of the log (`records`), a checkpoint one record whose payload is a patch on its parent (`delta`).
+A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
 What is deleted or pruned loses its payloads; the chain of hashes stays whole and `workpacket runs verify` says so.
 
-Deleting, pruning and copying. What is kept and rests on what goes is first written whole; then payloads are erased.
+A record that is kept and rests on one that goes is first written whole; then payloads are erased. All of one call is
+one append, so that a crash leaves the thread as it was or as it was asked to be; payloads that a crash left behind are
+erased by the next writer of the thread.
 
-All of one call is one append, so that a crash leaves the thread as it was or as it was asked to be; payloads that a
-crash left behind are erased by the one who writes to the thread next.
-
-A channel that LangGraph itself keeps as deltas (`DeltaChannel`) is put together from what its ancestors wrote. Those
-ancestors are kept by `prune`, and to delete the run that made them is refused, because no one would notice the loss.
+A channel that LangGraph itself keeps as deltas (`DeltaChannel`) is put together from what its ancestors wrote. `prune`
+keeps those ancestors, and deleting the run that made them is refused, because the loss would not be noticed.
 """
 
 from __future__ import annotations

@@ -1,24 +1,21 @@
 """One thread of conversation: its history as far as it was read, and the one way to add to it.
 
-Whoever puts a checkpoint goes on from one that exists. If meanwhile somebody else went on from there, the second is
-refused (`thread_moved`) and nothing of his is stored: two answers to one question are never both kept in silence. To
-branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
-`parent_config` handed out for it. A namespace is begun again after `list(before=...)` found nothing in it, which is how
-LangGraph replays a subgraph, and by a copy of its first checkpoint.
+A checkpoint is put behind one that exists. If another writer has put one there meanwhile, the second is refused
+(`thread_moved`) and nothing of it is stored: two answers to one question are never both kept in silence. To branch on
+purpose, read the older checkpoint by its id first, or put with the configuration that `list` or `parent_config` handed
+out for it. A namespace is begun again after `list(before=...)` found nothing in it, which is how LangGraph replays a
+subgraph, and by a copy of its first checkpoint.
 
-The history of a thread is a pure fold over its records. Values stay in their payloads until somebody wants them; a
+The history of a thread is a pure fold over its records. Values stay in their payloads until they are asked for; a
 bounded memory keeps the last contents that were read, for all threads of a saver.
-
-What is there of a thread: a pure fold over its records. Values stay in their payloads until somebody wants them.
-
-The records of a thread, and the names of its stream. Times, values and channel names are in payloads only.
 
     langgraph.checkpoint   id, parent and namespace of a checkpoint; on which record its payload is a patch
     langgraph.writes       what a task wrote before the next checkpoint
-    langgraph.deleted      which checkpoints are no more, and which records lose their payload for it
-    langgraph.erased       that they have lost it: a deletion that was cut short is finished by the one who comes next
+    langgraph.deleted      which checkpoints are deleted, and which records lose their payload for it
+    langgraph.erased       that they have lost it: a deletion that was cut short is finished by the next writer
 
 A thread is one stream, with all its namespaces, so that its records have one order; it is not a run and has no '@'.
+Times, values and channel names are in payloads only.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
 """The record of a model session, folded from the log of its run: messages, pending calls, its checkpoint artifacts.
 
 An artifact is what a session was in the middle of: JSON whose id is the SHA-256 of its canonical form, made after
-secrets were taken out. Up to 32 KiB it stands in the checkpoint itself; a larger one is stored once under its id, and
-the checkpoint refers to it. Reading believes neither: what does not have its id is passed over, and the one before it
-is taken.
-
-Checkpoint artifacts of model sessions: what a session was in the middle of, under the address of its content.
-
-An artifact is JSON whose id is the SHA-256 of its canonical form, made after secrets were taken out. Up to 32 KiB it
-is in the checkpoint itself; a larger one is stored once under its id, and the checkpoint refers to it. Reading
-believes neither: what does not have its id is passed over, and the one before it is taken.
+secrets were taken out. Up to 32 KiB it is part of the checkpoint itself; a larger one is stored once under its id, and
+the checkpoint refers to it. Neither is trusted when it is read: an artifact without its id is passed over, and the one
+before it is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from workpacket.model.canonical import Json
@@ -31,6 +24,7 @@ from workpacket.runtime.records.state import CheckpointRecord, EffectRecord, Run
 from workpacket.runtime.resume.observe import HIDDEN
 from workpacket.runtime.run import Run
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 CheckpointKind = Literal["periodic", "event_triggered", "pre_shutdown", "post_failure"]
 KINDS: tuple[CheckpointKind, ...] = ("periodic", "event_triggered", "pre_shutdown", "post_failure")
@@ -176,8 +170,7 @@ class PendingCall(NamedTuple):
         return dict(self._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSession:
+class ModelSession(Value):
     """`reason` is the stop reason of a session that is not ACTIVE or CLOSED. Times are microseconds since 1970."""
 
     id: str
@@ -192,7 +185,7 @@ class ModelSession:
     last_checkpoint_kind: str
 
     def as_json(self) -> dict[str, Json]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self._fields}
 
 
 def stream_of(session_id: str, packet: str = "") -> str:

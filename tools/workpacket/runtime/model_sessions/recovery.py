@@ -24,12 +24,11 @@ unknown here. Messages from before stay where they were: a program that goes on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.attempts.effects import KEYED, user_key
-from workpacket.runtime.attempts.recorder import RecordDraft, Recorder
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
@@ -57,6 +56,7 @@ from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import Observations, hashes_by_key, read_state
 from workpacket.runtime.runtime import Choice, Runtime
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 Decided = Literal["cancel", "repair", "retry"]
 DECISIONS: tuple[Decided, ...] = ("cancel", "repair", "retry")
@@ -73,8 +73,7 @@ _CHOICES: dict[str, tuple[Decided, ...]] = {
 _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
+class SessionReport(Value):
     """`artifact` is the newest valid one, `corrupt` the newer ones that were passed over."""
 
     session: ModelSession
@@ -224,7 +223,6 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
     stream = stream_of(_text(body, "session_id"), _text(body, "packet"))
     _require_new(runtime.store, stream)
-    chosen = runtime.settings
     drafts = [
         _begin(body, runtime._workdir or ""),
         *_messages(stream, body),
@@ -232,8 +230,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
         *_point(artifact),
         RecordDraft("run.stopped", {"code": "handed_over"}),
     ]
-    recorder = Recorder(runtime.store, RunState(), stream, chosen.ids(), chosen.actor, chosen.clock, chosen.redactor)
-    recorder.begin(*drafts)
+    runtime.settings.recorder(runtime.store, RunState(), stream).begin(*drafts)
     return stream
 
 

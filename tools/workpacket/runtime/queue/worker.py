@@ -1,12 +1,11 @@
 """A worker: claims runs from the queue and does them, until it is told to stop.
 
-What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again later and
-later, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
-boundary, to whoever claims it then; so does one that is interrupted. Neither counts as an attempt.
+What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again after a
+growing wait, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
+boundary, to the next that claims it; so does one that is interrupted. Neither counts as an attempt.
 
-Keeps the lease of the job in hand in force, for as long as its worker is really running.
-
-One thread for the life of a worker: to begin and end one for each run takes as long as an append.
+The lease of the job in hand is renewed by one thread for the life of a worker: to begin and end one for each run takes
+as long as an append.
 """
 
 from __future__ import annotations

@@ -8,13 +8,8 @@ except for its address; erasing one leaves the chain verifying. `data` is the ca
 stored, so that verifying never depends on how a later version would write it.
 
 The index is a pure function of the log: an entry never holds a fact, only the version of the event that does, so a lost
-or stale index can mislead nobody for long and is rebuilt at any time. Incremental and rebuilt index are equal because
+or stale index can mislead nothing for long and is rebuilt at any time. Incremental and rebuilt index are equal because
 the later event of one key wins.
-
-The index of a store: which event was the last to speak about something. A pure function of the log.
-
-An entry never holds a fact, only the version of the event that does, so a lost or stale index can mislead no one for
-long and is made again at any time. Incremental and rebuilt index are equal because the later event of one key wins.
 """
 
 from __future__ import annotations

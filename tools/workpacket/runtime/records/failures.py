@@ -1,7 +1,4 @@
-"""Failures: how one is recorded, its stop reason, and how a finished run raises it again: same class and arguments.
-
-The registry of stop reasons as the runtime asks it: every code has an answer, also one that no one registered.
-"""
+"""Failures: how one is recorded, its stop reason, and how a finished run raises it again: same class and arguments."""
 
 from __future__ import annotations
 

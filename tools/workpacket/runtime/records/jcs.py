@@ -8,17 +8,6 @@ it. The tests compare every output with the `rfc8785` package.
 A result is kept as JSON text that gives back exactly the value that went in: it keeps the order of keys and the point
 of `1.0`, so that a resumed run sees what the first run saw; its address is the SHA-256 of those bytes. The *meaning* of
 a value is compared by `jcs_hash` instead, in which `1.0` and `1` are one number and the order of keys does not count.
-
-JSON text as quickly as the standard library can write it.
-
-`json.JSONEncoder.encode` builds a new C encoder for every call, which takes longer than encoding a small record. Here
-it is built once; where there is none (another Python), the plain encoder does the same.
-
-How a result is kept: as the JSON text that gives back exactly the value that went in.
-
-The stored text keeps the order of keys and the point of `1.0`, so that a resumed run sees what the first run saw; its
-address is the SHA-256 of those bytes. The *meaning* of a value is compared by `jcs_hash` instead, in which `1.0` and
-`1` are one number and the order of keys does not count.
 """
 
 from __future__ import annotations
@@ -259,6 +248,78 @@ def _place_point(digits: str, point: int) -> str:
         return f"0.{'0' * -point}{digits}"
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{digits[0]}{fraction}e{point - 1:+d}"
+
+
+# Marks the hash of a stand-in, so that it never equals the hash of JSON.
+STAND_IN_SCHEME = "value-1"
+
+
+class Opaque(ValueError):
+    """The value says nothing of itself that two of its kind could be told apart by."""
+
+
+def stand_in(value: object) -> Json:
+    """JSON that shows a value, and differs where the value does: of `Decimal("1.50")`, `{"<Decimal>": "1.50"}`.
+
+    `Opaque` for an object whose class is not a plain value. In a container it is shown by its class alone, so that
+    the rest of the container is compared.
+    """
+    try:
+        return _stand_in(value, DEEPEST)
+    except _Refused as refused:
+        raise Opaque(refused.why) from None
+
+
+def _stand_in(value: object, levels: int) -> Json:
+    if levels < 0:
+        raise _Refused(f"nested deeper than {DEEPEST}")
+    try:
+        survey(value)
+    except NotCanonical:
+        return _shown(value, levels - 1)
+    return cast(Json, value)
+
+
+def _shown(value: object, levels: int) -> Json:
+    # These cost start-up, and hardly any run needs them.
+    from dataclasses import fields, is_dataclass
+    from datetime import date, time, timedelta
+    from decimal import Decimal
+    from enum import Enum
+    from fractions import Fraction
+    from pathlib import PurePath
+    from uuid import UUID
+
+    def inner(item: object) -> Json:
+        try:
+            return _stand_in(item, levels)
+        except Opaque:
+            return f"<{type(item).__qualname__}>"
+
+    if type(value) is list:
+        return [inner(item) for item in value]
+    if type(value) is dict and all(type(key) is str and key.isascii() for key in value):
+        return {key: inner(item) for key, item in value.items()}
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    shown: Json
+    if isinstance(value, Enum):
+        shown = str(value.name)
+    elif isinstance(value, tuple | list):
+        shown = [inner(item) for item in value]
+    elif isinstance(value, set | frozenset):
+        shown = sorted((inner(item) for item in value), key=jcs_text)
+    elif isinstance(value, dict):
+        shown = sorted(([inner(key), inner(item)] for key, item in value.items()), key=jcs_text)
+    elif is_dataclass(value) and not isinstance(value, type) and getattr(parameters, "frozen", False):
+        # One that may change is often what the program works with, such as a client.
+        shown = {one.name: inner(getattr(value, one.name)) for one in fields(value)}
+    elif isinstance(value, str | bytes | bytearray | int | float | complex):
+        shown = ascii(value)
+    elif isinstance(value, Decimal | Fraction | date | time | timedelta | PurePath | UUID):
+        shown = storable(str(value))
+    else:
+        raise Opaque(f"{type(value).__qualname__} is not a plain value")
+    return {f"<{type(value).__qualname__}>": shown}
 
 
 T = TypeVar("T")

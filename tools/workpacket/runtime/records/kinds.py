@@ -5,41 +5,43 @@ The schemas are closed: a field that is not listed is dropped before it is store
 hold anything and are searched for secrets; `hash` fields are stored as their hash only; `drop` fields never.
 
 To change a record: raise its `schema_version`, write the upcaster that makes an old one look like a new one, keep a
-recorded history of the old one under tests/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
+recorded history of the old one under tests/corpora/histories. Stored events are never rewritten. See
+docs/runtime/evolving.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import NewerSchema
 from workpacket.runtime.records.events import Event
+from workpacket.value import NOTHING, Value
 
 Sensitivity = Literal["public", "scan", "hash", "drop"]
 Data = Mapping[str, Json]
 Upcaster = Callable[[Data], Data]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordKind:
+class RecordKind(Value):
     """`upcasters[n]` turns the data of schema version n into those of n + 1; version 0 is a record without one."""
 
     type: str
     fields: Mapping[str, Sensitivity]
     schema_version: int = 1
-    upcasters: Mapping[int, Upcaster] = field(default_factory=dict)
-    _public: frozenset[str] = field(init=False, repr=False)
+    upcasters: Mapping[int, Upcaster] = NOTHING
 
     def guarded(self, data: Data) -> Set[str]:
         """The names in `data` that may not be stored as they are."""
         return data.keys() - self._public
 
+    @cached_property
+    def _public(self) -> frozenset[str]:
+        return frozenset(name for name, sensitivity in self.fields.items() if sensitivity == "public")
+
     def __post_init__(self) -> None:
-        public = frozenset(name for name, sensitivity in self.fields.items() if sensitivity == "public")
-        object.__setattr__(self, "_public", public)
         missing = set(range(min(self.upcasters, default=self.schema_version), self.schema_version)) - set(
             self.upcasters
         )

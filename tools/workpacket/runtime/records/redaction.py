@@ -1,10 +1,8 @@
 """Secrets are taken out before anything is stored; if that cannot be done, nothing is stored.
 
-Two searches over every text: what looks like a secret (`secret_rules`), and the very values of the environment
-variables whose names say that they hold one. The whole encoded value is searched first, because nearly always it holds
-nothing; only on a hit is the value walked and its texts replaced.
-
-What secrets look like, as data.
+Two searches over every text: what looks like a secret (`RULES`), and the very values of the environment variables whose
+names say that they hold one. The whole encoded value is searched first, because nearly always it holds nothing; only on
+a hit is the value walked and its texts replaced.
 
 A rule is a literal beginning and the characters that may follow; it matches when enough of them do. A beginning that
 ordinary words also contain counts only at the beginning of a word, and not if prose follows. That is all the language

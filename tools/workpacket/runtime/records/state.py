@@ -1,19 +1,12 @@
 """The state of a run: a pure fold over its events. No clock, no disk, no git; what was observed is an event.
 
 `fold(events)` and applying the same events one by one to a `RunState` give equal states; the tests prove it. A step's
-result stays where it is until the step is reached: the state holds only the event that vouches for it.
-
-Reading the fields of a record: what is missing or of another type is empty, never an error.
-
-The milestones of a run, as far as the log knows them: which were reached, by which commit, and which one is open.
+result stays where it is until the step is reached: the state holds only the event that vouches for it. A field of a
+record that is missing or has another type is read as empty, never as an error.
 
 A milestone is reached in two records. `checkpoint.prepared` says what is going to be committed and gives it an id
 that the commit carries as a trailer; `checkpoint_complete` says which commit it became. Between the two only git
 knows.
-
-The questions that the log of a run holds: what was asked, where, and what was asked there before.
-
-What the state of a run holds of one step, one effect, one checkpoint.
 """
 
 from __future__ import annotations
@@ -91,6 +84,7 @@ class EffectRecord(NamedTuple):
     target_hash: str = ""
     redactions: int = 0
     unkept: str = ""
+    opaque: tuple[str, ...] = ()  # the arguments that have no hash
 
     @property
     def name(self) -> str:
@@ -126,7 +120,7 @@ class Prepared(NamedTuple):
     event: Event
 
 
-class Reached(NamedTuple):
+class ReachedMilestone(NamedTuple):
     """`changed` is false for a milestone that changed no file: then `commit` is the one that was there."""
 
     checkpoint: str
@@ -140,10 +134,10 @@ class Reached(NamedTuple):
 @dataclass(slots=True)
 class Milestones:
     prepared: Prepared | None = None
-    reached: dict[int, Reached] = field(default_factory=dict)
+    reached: dict[int, ReachedMilestone] = field(default_factory=dict)
 
     @property
-    def last(self) -> Reached | None:
+    def last(self) -> ReachedMilestone | None:
         """The one that was reached last, which need not be the one with the highest number."""
         return max(self.reached.values(), key=lambda one: one.version, default=None)
 
@@ -154,7 +148,9 @@ class Milestones:
             self.prepared = Prepared(checkpoint, index, title, base, event)
             return
         commit, tree = text(data, "commit"), text(data, "tree")
-        self.reached[index] = Reached(checkpoint, index, commit, tree, data.get("changed") is True, event.version)
+        self.reached[index] = ReachedMilestone(
+            checkpoint, index, commit, tree, data.get("changed") is True, event.version
+        )
         if self.prepared is not None and self.prepared.checkpoint == checkpoint:
             self.prepared = None
 
@@ -162,7 +158,7 @@ class Milestones:
 CHANGE = "change"
 
 
-class Question(NamedTuple):
+class AskedQuestion(NamedTuple):
     """What a person was asked. `event` holds what it is about; `before` was asked earlier at the same place.
 
     `kind`: the program asked (`program`, `effect`), or the difference that kept the run from going on (`change`).
@@ -180,7 +176,7 @@ class Question(NamedTuple):
 
 
 def take_in(
-    questions: dict[str, Question], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
+    questions: dict[str, AskedQuestion], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
 ) -> None:
     """Take in a question by its kind and place. The ids are numbers in the order in which questions came up."""
     kind, place = where
@@ -190,13 +186,13 @@ def take_in(
     before = last if last != subject else (known.before if known is not None else "")
     id_ = known.id if known is not None else f"q{len(questions) + 1}"
     words, name, target = text(data, "question"), text(data, "name"), text(data, "target")
-    questions[subject] = Question(id_, subject, words, kind, place, name, target, before, event)
+    questions[subject] = AskedQuestion(id_, subject, words, kind, place, name, target, before, event)
     asked_at[place] = subject
 
 
 def still_open(
-    questions: Mapping[str, Question], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
-) -> tuple[Question, ...]:
+    questions: Mapping[str, AskedQuestion], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
+) -> tuple[AskedQuestion, ...]:
     """The newest question of each place, if it has no answer; of changes, the one that the run was stopped by."""
     newest = [questions[subject] for subject in asked_at.values() if subject not in answers]
     return tuple(one for one in newest if one.kind != CHANGE or one.subject == blocked_on)
@@ -235,7 +231,7 @@ class RunState:
     effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
-    questions: dict[str, Question] = field(default_factory=dict)
+    questions: dict[str, AskedQuestion] = field(default_factory=dict)
     asked_at: dict[str, str] = field(default_factory=dict)  # the subject of the newest question of each place
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
@@ -270,7 +266,7 @@ class RunState:
         return tuple(e for e in self.effects.values() if e.status in {"started", "failed_unknown"})
 
     @property
-    def open_questions(self) -> tuple[Question, ...]:
+    def open_questions(self) -> tuple[AskedQuestion, ...]:
         """Those that wait for a person. One that was asked anew about something else is not open any more."""
         if self.status in {"completed", "cancelled"}:
             return ()
@@ -382,8 +378,9 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
             state.effect_steps[before.step] -= 1
     attempt = number(data, "attempt") or state.attempt
     redactions, unkept = number(data, "redactions"), text(data, "unkept")
+    opaque = texts(data, "opaque") if "args" in data or before is None else before.opaque
     state.effects[effect] = EffectRecord(
-        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept
+        effect, step, kind, target, args_hash, status, attempt, event, args, target_hash, redactions, unkept, opaque
     )
 
 
@@ -391,7 +388,8 @@ def _effect_matched(state: RunState, _: Event, data: Data) -> None:
     record = state.effects.get(text(data, "effect"))
     if record is not None:
         facts = texts_by_key(data, "args"), text(data, "target_hash") or record.target_hash
-        state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1])
+        opaque = texts(data, "opaque")
+        state.effects[record.effect] = record._replace(args=facts[0], target_hash=facts[1], opaque=opaque)
 
 
 def _rolled_back(state: RunState, event: Event, _: Data) -> None:

@@ -1,12 +1,4 @@
-"""May this run go on, and from where? A pure decision.
-
-All fourteen checks run, always, in the order in which they stand here; the first that says no gives the decision its
-code, and the others are there to be read. The same state, observations and policy give the same bytes.
-
-What a person may decide is CONFIRM: the question is bound to the checkpoint and to exactly the differences seen, so an
-answer holds for no other ones. Everything else that is not right is BLOCK.
-
-The fourteen checks of a resume, in the order in which they speak. Pure: each is a function of one case.
+"""May this run go on, and from where? A pure decision, from what was observed by fourteen checks.
 
   1 the log is intact                8 the recorded commit is in this history
   2 its schema is known              9 the work tree holds no foreign changes
@@ -16,14 +8,17 @@ The fourteen checks of a resume, in the order in which they speak. Pure: each is
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 
-What a person may judge asks (`confirm`); everything else that is not right refuses (`block`).
+All checks run, always, in this order; the first that says no gives the decision its code, and the others are there to
+be read. The same state, observations and policy give the same bytes.
+
+What a person may decide is CONFIRM: the question is bound to the checkpoint and to exactly the differences seen, so an
+answer holds for no other ones. Everything else that is not right is BLOCK.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from workpacket.model.canonical import Json
@@ -31,12 +26,12 @@ from workpacket.model.ids import covers
 from workpacket.runtime.records.jcs import jcs_bytes
 from workpacket.runtime.records.state import CheckpointRecord, RunState
 from workpacket.runtime.resume.observe import Observations, ResumePolicy, changed_keys
+from workpacket.value import Value
 
 Result = Literal["pass", "not_applicable", "confirmed", "confirm", "block", "complete"]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value):
     """Everything a check may look at."""
 
     state: RunState
@@ -244,8 +239,7 @@ OF_GOING_ON = frozenset(
 Action = Literal["RESUME", "RESTART_STEP", "CONFIRM", "BLOCK", "COMPLETE"]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """The outcome of one check. `details` is what a person needs to see: names, old and new."""
 
     name: str
@@ -257,8 +251,7 @@ class Check:
         return {"check": self.name, "result": self.result, "code": self.code, "details": list(self.details)}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     action: Action
     code: str
     checkpoint: str

@@ -1,14 +1,9 @@
-"""The one place where a resume looks at the world. What it sees becomes `Observations`; judging them is `decide`'s.
-
-Of the log it sees every question that waits for a person, what it is about, and the answers that it takes.
-
-What a person is shown of inputs that changed: the old and the new value, where neither is sensitive.
-
-What the shell saw when a resume was asked for, as plain values: the only way the world reaches `decide`.
+"""What a resume sees of the world, as plain values (`Observations`); `decide` judges them.
 
 `None` means "not looked at". If the checkpoint promised a check of it, not looking is not passing.
 
-What waits for a person in a run: every open question with what it is about, and the answers that it takes.
+Of the log it sees every question that waits for a person, what it is about, and the answers that it takes; of inputs
+that changed, the old and the new value, where neither is sensitive.
 """
 
 from __future__ import annotations
@@ -22,8 +17,9 @@ from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreCorrupt
 from workpacket.runtime.records.jcs import jcs_hash, value_of
 from workpacket.runtime.records.redaction import Redactor, names_a_secret
-from workpacket.runtime.records.state import CHANGE, CheckpointRecord, EffectRecord, Question, RunState
+from workpacket.runtime.records.state import CHANGE, AskedQuestion, CheckpointRecord, EffectRecord, RunState
 from workpacket.runtime.stores.contract import Store
+from workpacket.value import Value
 
 if TYPE_CHECKING:
     from workpacket.runtime.resume.decide import Decision
@@ -34,8 +30,7 @@ YES_OR_NO = ("yes", "no")
 OUTCOMES = ("mark-done", "retry", "compensate")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
+class OpenQuestion(Value):
     """`digest` is what an answer is bound to. `changes`: old and new, by name. `before`: what was asked earlier."""
 
     id: str
@@ -96,7 +91,7 @@ def _receipt_code(effect: EffectRecord) -> str:
     return "receipt_redacted" if effect.redactions else "receipt_unkept"
 
 
-def what_was_asked(store: Store, question: Question) -> Mapping[str, Json]:
+def what_was_asked(store: Store, question: AskedQuestion) -> Mapping[str, Json]:
     """What was stored with the question; nothing if it was erased, or asked by an older version."""
     try:
         payload = store.payload(question.event)
@@ -111,7 +106,7 @@ def shown_short(value: Json) -> str:
     return text if len(text) <= SHORT else f"{text[:SHORT]}..."
 
 
-def _asked(store: Store, state: RunState, question: Question) -> OpenQuestion:
+def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuestion:
     stored = what_was_asked(store, question)
     if question.kind == CHANGE:
         asked, changes = stored.get("asked"), stored.get("changes")

@@ -3,16 +3,11 @@
 What was acknowledged is durable: a line is written under a lock and synced before `append` returns. A line that a dying
 writer left without its end was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
 cannot swallow the line written behind it; where another writer did glue a line to it, that line is read all the same.
-Any other line that is not JSON is damage: it may have been anything, and whoever depends on what stands there is told.
+Any other line that is not JSON is damage: it may have been anything, and a reader that depends on it is told.
 
 What the log says about one step is a pure fold over its lines: its checkpoints, which tokens are spent, which questions
 are answered. A damaged line behind the checkpoint that would be used may have been a later checkpoint, or the record
 that its token is spent, so the step does not go on past it.
-
-What an event log says about one step: its checkpoints, which tokens are spent, which questions are answered.
-
-A pure fold over the lines of the log. A damaged line behind the checkpoint that would be used may have been a later
-checkpoint, or the record that its token is spent, so the step does not go on past it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""A step checkpoint as a value, its form as a line of an event log, and the hash of the inputs it was made for.
+"""A step checkpoint as a value, its form as a line of an event log, and whether a step may go on from it.
 
 The line is `json.dumps(event, sort_keys=True)`: one JSON object with the nine fields of a `StepCheckpointed` event.
 Beside them a checkpoint of ours says which form of the inputs was hashed (`input_hash_variant`), has one hash per key,
 so that a mismatch can name the keys, and holds what the layers before it found out (`state`).
-
-May a step go on from its checkpoint? A pure judgement of what is recorded and what is asked for.
 
     the cursor is a place of this pipeline          else block cursor_unknown
     the strictness is the recorded one or stricter  else block scope_widened
@@ -14,8 +12,6 @@ May a step go on from its checkpoint? A pure judgement of what is recorded and w
 
 What a person may judge is asked; the question is bound to this checkpoint (its token) and to exactly the differences
 seen, so an answer holds for no others.
-
-Putting a question to the person at the terminal, where there is one. No one waits where no one can answer.
 """
 
 from __future__ import annotations

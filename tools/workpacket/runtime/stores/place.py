@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.discovery import Location, locate
+from workpacket.git.discovery import RepositoryPaths, locate
 from workpacket.runtime.errors import StoreUnavailable
 from workpacket.runtime.stores.contract import Store
 
@@ -44,7 +44,7 @@ def store_path(start: Path) -> Path:
     return start / OUTSIDE_GIT if found is None else Path(found.common_dir) / STORE
 
 
-def _located(start: Path) -> Location | None:
+def _located(start: Path) -> RepositoryPaths | None:
     """The repository around the folder; None outside of git, and in a repository that has no work tree."""
     try:
         return locate(str(start))

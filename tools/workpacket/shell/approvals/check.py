@@ -23,13 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from hashlib import sha256
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.instants import CLOCK_SKEW, write_instant
+from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import POLICY_GATE
-from workpacket.approvals.policy_files import Trusted
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
@@ -37,29 +36,24 @@ from workpacket.git.history import line_times
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
-from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
-from workpacket.shell.approvals.envelopes import logged_packets, read_file
-from workpacket.shell.approvals.events import gates_asked
+from workpacket.problem import Location, Problem
+from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
+from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import (
-    ACTIVATION_GATE,
-    POLICY_MATTER,
-    policy_files,
-    refinement_of,
-)
-from workpacket.shell.approvals.verdict_cache import Memory, envelope_key, spoken_against
-from workpacket.shell.base.revision import policy_at, tree_at
+from workpacket.shell.approvals.subject import policy_files, refinement_of
+from workpacket.shell.base import tree_at
+from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
 from workpacket.value import replace
 
 
-def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Finding]:
+def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
     """A finding for each event whose approvals counted by the time of its commit alone."""
     if not approvals.base.commit:
         return
@@ -67,19 +61,20 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Find
     # Of a commit that lies ahead of the clock, the clock decides until when it does.
     approvals.by_clock |= max(latest.values(), default=0) > approvals.now.timestamp()
     for event in events:
-        settled = approvals.settled(event)
-        if settled is None:
+        place = approvals.place(event)
+        said = place.on_base_since
+        if said is None:
             continue
-        commit, _, said = settled
-        later = datetime.fromtimestamp(latest[commit], UTC)
+        later = datetime.fromtimestamp(latest[place.brought_by], UTC)
         if later - said <= CLOCK_SKEW:
             continue
-        for gate in gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy):
+        for gate in approvals.gates(event):
             against = _only_then(approvals, event, gate, later)
             if against:
-                what = f"{commit[:12]}, which brought it, says {write_instant(said)}, but a commit before it says"
-                message = f"{what} {write_instant(later)}, and by then: {', '.join(against)}"
-                yield Finding("use_backdated", "warning", event.path, 0, 0, message)
+                commit = f"{place.brought_by[:12]}, which brought it, says {write_instant(said)}"
+                then = f"a commit before it says {write_instant(later)}, and by then: {', '.join(against)}"
+                message = f"{commit}, but {then}"
+                yield Problem("use_backdated", message, Location(event.path), severity="warning")
 
 
 def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime) -> list[str]:
@@ -118,30 +113,31 @@ STALE = frozenset(
 )
 
 
-def check_approvals(approvals: Approvals, memory: Memory | None = None) -> list[Finding]:
-    """All findings but those of the append-only rule. What the `memory` holds to be sound is not judged again."""
-    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, memory)]
+def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
+    """All findings but those of the append-only rule. What the cache holds to be sound is not judged again."""
+    packets = logged_packets(approvals.tree)
+    cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
+    findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
         findings += _changed_policy(approvals)
     activated: dict[str, Mapping[str, Json]] = {}
-    packets = (packet for packet in logged_packets(approvals.tree) if PACKET.fullmatch(packet))
-    logs = (approvals.log(packet) for packet in packets if packet != CHECKPOINT_LOG)
+    logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
-    # Of all events: what lies before a commit on the line is no part of what is remembered of a verdict.
+    # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
         if event.type == "activated" and isinstance(named, Mapping):
             activated[event.packet] = named
-    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, memory))
+    findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
 
 
-def append_only(approvals: Approvals) -> list[Finding]:
+def append_only(approvals: Approvals) -> list[Problem]:
     """What the base holds of log and attestations is here, and the same."""
     base = approvals.base
     before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
@@ -158,34 +154,33 @@ def _governed(approvals: Approvals) -> bool:
     return b"approvals" in (approvals.base.policy.policy or b"")
 
 
-def _unsound(files: Iterable[EnvelopeFile], memory: Memory | None) -> Iterator[Refusal]:
-    for file in files:
-        key = envelope_key(file) if memory is not None else ""
-        if memory is not None and memory.holds(key):
-            continue
-        refusals = list(_against(file))
-        if memory is not None and not refusals:
-            memory.sound.add(key)
-        yield from refusals
+def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:
+    """Whether an envelope is sound in itself follows from its name and its bytes."""
+    keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
+    known = cache.recall("sound", keys)
+    refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
+    cache.keep("sound", ((key, "") for key, against in refusals.items() if not against))
+    for against in refusals.values():
+        yield from against
 
 
-def _against(file: EnvelopeFile) -> Iterator[Refusal]:
+def _against(file: EnvelopeFile) -> Iterator[Problem]:
     parts = file.parts
-    if isinstance(parts, Refusal):
+    if isinstance(parts, Problem):
         yield parts
         return
     broken = (parts.broken,) if parts.broken is not None else ()
-    yield from (Refusal(each.code, each.message, file.name) for each in (*parts.unreadable, *broken))
+    yield from (each.at(file.name) for each in (*parts.unreadable, *broken))
 
 
-def _changed_policy(approvals: Approvals) -> Iterator[Finding]:
+def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
     if policy_files(approvals.tree) != approvals.base.policy_files:
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
         hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
 
 
-def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
     """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
     for packet, named in activated.items():
         path = str(named.get("path"))
@@ -203,15 +198,15 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
     return gate is not None and not gate.legacy_tokens
 
 
-def _unmet(approvals: Approvals, packet: str) -> Iterator[Refusal]:
+def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
     """What speaks against the refinement as it is, told of the refinement itself."""
     for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
         if each.code not in STALE:
             about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
-            yield Refusal(each.code, each.message + about)
+            yield Problem(each.code, each.message + about)
 
 
-def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Finding]:
+def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
     """Refinements that say that they are approved, before anything rests on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
     asked = _asks_for_signatures(approvals)
@@ -244,10 +239,10 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
                 yield path
 
 
-def _finding(refusal: Refusal, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Finding:
+def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
     """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
     about = refusal.path
     if about and "/" not in about:
         about = f"{ATTESTATIONS_FOLDER}/{about}"
     line, column = (refusal.line, 1) if refusal.line else place if not about else (0, 0)
-    return Finding(refusal.code, "error", about or path, line, column, refusal.message, hint=hint)
+    return Problem(refusal.code, refusal.message, Location(about or path, line, column), hint)

@@ -22,9 +22,7 @@ from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.envelope import pae, write_envelope
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import OPERATOR, POLICY_GATE
-from workpacket.approvals.policy_files import Trusted
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject
 from workpacket.approvals.verify import judge_envelope, own_work
@@ -35,14 +33,15 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
-from workpacket.lifecycle.gates import terms_in
+from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
 from workpacket.model.layout import ATTESTATIONS_FOLDER, AUDIT_PATH, LOG_FOLDER, envelope_name, envelope_path
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
+from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
+from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import free_token
-from workpacket.shell.base.revision import unanchored
+from workpacket.shell.base import unanchored
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
@@ -89,7 +88,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     if wish.decision == "approve":
         _require_no_standing_no(approvals, wish, signer.principal)
         for refusal in own_work(signer.principal, before, trusted.policy.gates[wish.gate]):
-            raise as_error(refusal)
+            raise WorkpacketError.of(refusal)
         filling = _filled(approvals, wish, signer.principal, matter)
     statement = Statement(
         subjects=filling.matter.subjects,
@@ -162,11 +161,11 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
 
 def trusted_or_error(approvals: Approvals) -> Trusted:
     if approvals.base.policy.policy is None:
-        raise as_error(unanchored(approvals.base))
+        raise WorkpacketError.of(unanchored(approvals.base))
     trusted = approvals.trusted
     if isinstance(trusted, Trusted):
         return trusted
-    raise as_error(trusted[0])
+    raise WorkpacketError.of(trusted[0])
 
 
 def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
@@ -177,10 +176,6 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
     if signer is None:
         raise WorkpacketError("signer_unknown", f"no line of allowed_signers at the base holds {key.fingerprint}")
     return signer
-
-
-def as_error(refusal: Refusal) -> WorkpacketError:
-    return WorkpacketError(refusal.code, refusal.message, path=refusal.path)
 
 
 def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
@@ -265,8 +260,8 @@ class Written(Value):
 def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
     """Judge the envelope as a gate would, and write it with the files that belong to it; or nothing of it."""
     parsed = read_signature(signature)
-    if isinstance(parsed, Refusal):
-        raise as_error(parsed)
+    if isinstance(parsed, Problem):
+        raise WorkpacketError.of(parsed)
     statement = draft.statement
     name, data = write_envelope(statement.payload(), parsed.key.fingerprint, signature)
     file = EnvelopeFile(name, data)
@@ -281,7 +276,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
     if gate is None:
         raise WorkpacketError("gate_without_policy", f"the policy has no gate {statement.gate!r}")
     for refusal in judge_envelope(file, facts, gate, trusted).refusals:
-        raise as_error(refusal)
+        raise WorkpacketError.of(refusal)
     changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))
     changed = {change.path for change in changes}
     seen = tuple(FileSeen(path, digest(each)) for path, each in draft.matter.files if path not in changed)

@@ -1,4 +1,4 @@
-"""Reading what a gate rests on from the work tree: envelopes, the log of a packet, the files that are approved.
+"""What a gate rests on, read from the work tree: envelopes, the log of a packet, the files that are approved.
 
 Every component of a path is opened without following links. A name that could not be an envelope or an event is passed
 on without being opened; the layers below say what is wrong with it.
@@ -6,20 +6,26 @@ on without being opened; the layers below say what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import hashlib
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
+from workpacket import __version__
 from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.policy import POLICY_GATE
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log, is_event_name, read_log
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, TEMPORARY_PREFIX
-from workpacket.shell.base.revision import Base, tree_at
-from workpacket.shell.transactions.failures import changing_nothing
+from workpacket.shell.base import Base, settings_folder, tree_at
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.shell.transactions.storage import platform_storage
+from workpacket.shell.transactions.storage import changing_nothing, platform_storage
+
+# What the gate `policy` is about has no id of its own.
+POLICY_MATTER = "policy"
 
 _ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
 
@@ -98,3 +104,65 @@ def read_file(tree: Tree, path: str) -> bytes | None:
     except OSError as error:
         raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
     return None if found is None else found.data
+
+
+_NOTHING = "-"
+# Up to here it takes less time to read all envelopes than to open the cache.
+_FEW = 20
+
+
+class EnvelopeClaim(NamedTuple):
+    """`revokes` are the envelopes that it takes back, separated by commas; '-' where there is nothing."""
+
+    packet: str
+    gate: str
+    revokes: str
+
+
+def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
+    """The envelopes that are neither about the packet, nor named by its events, nor revoke one of these.
+
+    The name of an envelope is the digest of its bytes, so what is known of a name holds for ever. Only what is left out
+    rests on the cache: what counts is read and verified every time, as is every envelope that is not known yet. The
+    cache lies in the person's own folder; in the repository, someone who writes there could hide a rejection.
+    """
+    present = envelope_digests(tree, base)
+    if len(present) <= _FEW:
+        return frozenset()
+    from workpacket.shell.cache import Cache
+
+    cache = Cache(str(settings_folder()), __version__, ("claims", base.root_commit))
+    try:
+        claims = {digest: EnvelopeClaim(*text.split(" ")) for digest, text in cache.recall("claim", present).items()}
+        if len(claims) < len(present):
+            learned = dict(_claims_in(with_those_of_base(read_attestations(tree, claims), base, claims)))
+            cache.keep("claim", ((digest, " ".join(claim)) for digest, claim in learned.items()))
+            claims |= learned
+    finally:
+        cache.close()
+    return frozenset(claims.keys() - _concerning(packet, named, claims))
+
+
+def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
+    """What can be kept of these: nothing of a file whose bytes are not those that its name says."""
+    for file in files:
+        digest = file.name.partition(".")[0]
+        if hashlib.sha256(file.data).hexdigest() == digest:
+            said = file.claim
+            if said is None:
+                yield digest, EnvelopeClaim(_NOTHING, _NOTHING, _NOTHING)
+            elif said.decision == "revoke":
+                yield digest, EnvelopeClaim(said.packet, said.gate, ",".join(each.sha256 for each in said.subjects))
+            else:
+                yield digest, EnvelopeClaim(said.packet, said.gate, _NOTHING)
+
+
+def _concerning(packet: str, named: Iterable[str], claims: Mapping[str, EnvelopeClaim]) -> frozenset[str]:
+    gate = POLICY_GATE if packet == POLICY_MATTER else ""
+    own = {digest for digest, claim in claims.items() if claim.packet == packet or claim.gate == gate} | set(named)
+    revoking = (
+        digest
+        for digest, claim in claims.items()
+        if claim.revokes != _NOTHING and not own.isdisjoint(claim.revokes.split(","))
+    )
+    return frozenset(own.union(revoking))

@@ -1,32 +1,52 @@
 """Whether an event of the log had the approval that it rests on: asked by the gates of waivers, and by every check.
 
 The event is judged as of the moment when it came onto the base (`approvals.facts`), from the envelopes that it names.
+
+Reading ahead what the judgement of many events will ask for: all commits by two calls of git, contents in batches.
+
+The line of the base says what each commit held where (`base_line`). A name of which it knows nothing, such as one of a
+commit that the base does not have, is looked up by git itself.
+
+What `check` found sound before, so that ten thousand approvals are not judged again for the sake of one.
+
+An event that is on the base is judged as of the commit that brought it, which never changes. What its verdict follows
+from besides can be named (`_keys`): the events of its packet and the commits that brought them, the envelopes that
+speak of the packet or revoke one that does, which of the bases that these saw are part of the base's history, who
+committed the files of the packet first, the keys that are revoked today, the first commit of the repository. As long
+as all of that is the same, nothing that spoke for the packet can have stopped doing so, and nothing new speaks
+against it.
+
+Only soundness is remembered: what was refused is judged again each time, as is every event that the base does not
+hold, and every token that the policy takes for a signature. CI (`check --base`, `check --no-cache`) and `approvals
+verify` have no such memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import GatePolicy
-from workpacket.approvals.policy_files import read_policy_files
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.lifecycle.added_gates import STANDARD
 from workpacket.lifecycle.gates import OPTIONAL_GATES
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import envelope_name
-from workpacket.shell.approvals.events import gates_asked
+from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
+from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy
-from workpacket.shell.base.revision import policy_at
+from workpacket.shell.approvals.subject import spec_places
+from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, read_ahead
+from workpacket.shell.cache import Cache
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
-def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Refusal]:
+def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     """All that speaks against the approvals of this event; nothing where it needs none."""
-    policy = policy_at(approvals.repository, approvals.policy_commit(event))
-    asked = gates_asked(event, policy.policy)
+    policy = approvals.place(event).policy
+    asked = approvals.gates(event)
     if not asked:
         return
     complete = True
@@ -56,21 +76,21 @@ def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFil
 
 def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> bool:
     """Whether the base had the event before anybody could approve: what was so at the anchor is taken over."""
-    if approvals.settled(event) is None:
+    if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
     return isinstance(trusted, tuple) and {each.code for each in trusted} <= _NOBODY_YET
 
 
-def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Refusal]:
+def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
     """What satisfies the gate has to stand in the event: an envelope that came later opens nothing afterwards."""
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
-        yield Refusal("approval_missing", f"{what}; it asks for {rules.threshold}")
+        yield Problem("approval_missing", f"{what}; it asks for {rules.threshold}")
 
 
-def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Refusal]:
+def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
     """Envelopes among those that the event names which are about something else.
 
     One of a gate that the policy added once, and no longer asks about, is more than is needed and no fault.
@@ -81,4 +101,119 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
-            yield Refusal("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
+            yield Problem("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
+
+
+_MATTERS = (REFINEMENTS, PACKETS)
+
+
+def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
+    """The events that had to pass a gate; everything that the base holds about them has been read afterwards."""
+    repository = approvals.repository
+    line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
+    befores = dict.fromkeys(approvals.place(event).policy_commit for event in consuming)
+    read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in OF_EVERY_JUDGEMENT), line)
+    events = [event for event in consuming if approvals.gates(event)]
+    read_ahead(repository, _matters(approvals, events), line)
+    specifications = list(_specifications(approvals, events))
+    read_ahead(repository, specifications, _line(approvals, *(name.partition(":")[2] for name in specifications)))
+    return events
+
+
+def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
+    commit = approvals.base.commit
+    return base_line(approvals.repository, commit, *dict.fromkeys(paths)) if commit and paths else None
+
+
+def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
+    """The files of packets as the commits held them that settled their events."""
+    for event in events:
+        commit = approvals.place(event).brought_by
+        if commit:
+            packet = event.packet
+            for path in (*refinement_paths(packet), *packet_paths(packet), stub_path(packet)):
+                yield f"{commit}:{path}"
+
+
+def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
+    """Where the specifications may lie, which their pointers say."""
+    for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
+        read = partial(committed, approvals.repository, before)
+        yield from (f"{before}:{path}" for path in spec_places(read))
+
+
+def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
+    """All that speaks against what these events rest on, each with its event.
+
+    What the cache holds to be sound is not judged again. An event that the base does not hold is judged every time, as
+    is one whose verdict asked the clock.
+    """
+    keys = _keys(approvals, events) if cache.is_open else {}
+    known = cache.recall("sound", keys.values())
+    doubted: set[str] = set()
+    waiting = [
+        event for event in events if not approvals.place(event).brought_by or keys.get(event.packet) not in known
+    ]
+    for event in events_at_gates(approvals, waiting):
+        refusals, by_clock = _judged(approvals, event)
+        if refusals or by_clock or POLICY_GATE in approvals.gates(event):
+            doubted.add(event.packet if approvals.place(event).brought_by else "")
+        yield from ((event, refusal) for refusal in refusals)
+    cache.keep("sound", ((key, "") for packet, key in keys.items() if packet not in doubted and key not in known))
+
+
+def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
+    """With whether the verdict on this one event asked the clock."""
+    before, approvals.by_clock = approvals.by_clock, False
+    refusals = list(rested_upon(approvals, event))
+    asked = approvals.by_clock
+    approvals.by_clock = before or asked
+    return refusals, asked
+
+
+def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
+    """By packet; none where the log does not hold together, or nobody is trusted."""
+    if not isinstance(approvals.trusted, Trusted):
+        return {}
+    revoked = hashlib.sha256(approvals.base.policy.revoked_keys or b"").hexdigest()
+    everywhere = (approvals.base.root_commit, approvals.base.policy.revoked_keys is None, revoked)
+    envelopes = _Envelopes(approvals)
+    keys = {}
+    for packet in dict.fromkeys(event.packet for event in events):
+        log = approvals.log(packet)
+        if log.findings:
+            continue
+        arrived = approvals.arrivals(packet)
+        brought = sorted((event.id, arrived.get(event.path)) for event in log.events)
+        named = {envelope_name(digest) for event in log.events for digest in event.attest}
+        paths = (*refinement_paths(packet), *packet_paths(packet))
+        authors = [sorted(approvals.first_authors.of(path)) for path in paths]
+        rests_on = ("packet", packet, everywhere, brought, envelopes.about(packet, named), authors)
+        keys[packet] = hashlib.sha256(repr(rests_on).encode("utf-8", "surrogateescape")).hexdigest()
+    return keys
+
+
+class _Envelopes:
+    """All envelopes, found by packet and by what they revoke."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self._bases = approvals.known_bases
+        self._claims = approvals.claims
+        self._digests = {file.name: hashlib.sha256(file.data).hexdigest() for file in approvals.envelopes}
+        self._by_packet: dict[str, set[str]] = {}
+        self._revoking: dict[str, set[str]] = {}
+        for name, said in self._claims.items():
+            self._by_packet.setdefault(said.packet, set()).add(name)
+            for subject in said.subjects if said.decision == "revoke" else ():
+                self._revoking.setdefault(subject.sha256, set()).add(name)
+
+    def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
+        """Those that speak of the packet, those named, and those that revoke one of these: name, digest, and whether
+        the base that it saw is known. What is named and not here, or cannot be read, is told as that."""
+        own = self._by_packet.get(packet, set()).union(named)
+        own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
+        return [(name, self._digests.get(name, ""), self._saw_known_base(name)) for name in sorted(own)]
+
+    def _saw_known_base(self, name: str) -> bool:
+        said = self._claims.get(name)
+        return said is not None and said.base in self._bases

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
-from workpacket.approvals.instants import read_instant
-from workpacket.approvals.opening import EnvelopeFile
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy
-from workpacket.approvals.policy_files import Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
-from workpacket.approvals.selection import Selection
+from workpacket.approvals.opening import EnvelopeFile, Selection
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
@@ -31,38 +28,41 @@ from workpacket.lifecycle.gates import terms_of, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
-from workpacket.shell.approvals.envelope_index import others_than
+from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
+    others_than,
     read_attestations,
     read_file,
     read_packet_log,
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.events import FirstAuthors, consumed_subjects, packet_log, parties_of
-from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
-from workpacket.shell.approvals.uses import TokenHistory, consumptions, legacy_uses, policy_changes, token_history
-from workpacket.shell.base.policy import judge_pin, remember
-from workpacket.shell.base.revision import (
+from workpacket.shell.approvals.subject import ApprovalSubject, matter_of, spec_in_force
+from workpacket.shell.approvals.uses import (
+    FirstAuthors,
+    TokenHistory,
+    consumed_subjects,
+    consumptions,
+    gates_asked,
+    legacy_uses,
+    packet_log,
+    parties_of,
+    policy_changes,
+    token_history,
+)
+from workpacket.shell.base import (
     Base,
+    Place,
     committed,
     committed_file,
     find_base,
     first_seen,
+    judge_pin,
     known_to,
-    policy_at,
+    remember,
     unanchored,
 )
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.value import Value
-
-
-class Place(Value):
-    """Where policy, specification and packet of one judgement are read: now, or at a commit that settled it."""
-
-    policy_commit: str
-    read: Reader
-    on_base_since: datetime | None
 
 
 class Approvals:
@@ -79,6 +79,7 @@ class Approvals:
         self.now = now
         self.by_clock = False  # whether any verdict rests on what time it is
         self._logs: dict[str, Log] = {}
+        self._places: dict[str, Place] = {}
 
     @cached_property
     def envelopes(self) -> tuple[EnvelopeFile, ...]:
@@ -112,13 +113,13 @@ class Approvals:
         return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
-    def pin(self) -> Pin | Refusal | None:
+    def pin(self) -> Pin | Problem | None:
         return judge_pin(self.base)
 
     @cached_property
-    def trusted(self) -> Trusted | tuple[Refusal, ...]:
+    def trusted(self) -> Trusted | tuple[Problem, ...]:
         """The policy of the base, or why there is none."""
-        if isinstance(self.pin, Refusal):
+        if isinstance(self.pin, Problem):
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
 
@@ -149,15 +150,11 @@ class Approvals:
         self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
         """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
-        if isinstance(self.pin, Refusal):
+        if isinstance(self.pin, Problem):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
-        doubts = tuple(
-            Refusal(each.code, each.message, each.path)
-            for each in self.log(packet).findings
-            if each.severity == "error"
-        )
+        doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
         return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 
     def facts(
@@ -170,9 +167,14 @@ class Approvals:
         more: tuple[EnvelopeFile, ...] = (),
     ) -> GateFacts:
         """`more` are envelopes that are not written yet."""
-        place = self._place(consumer)
-        policy = policy_at(self.repository, place.policy_commit)
-        matter = matter_of(place.read, self.tree, packet, gate)
+        place = self.place(consumer)
+        policy = place.policy
+        read = (
+            partial(committed_file, self.repository, place.brought_by)
+            if place.brought_by
+            else partial(read_file, self.tree)
+        )
+        matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
             terms = terms_of(consumer, gate)
         log = self.log(packet)
@@ -219,30 +221,28 @@ class Approvals:
             consumer=consumer,
         )
 
-    def policy_commit(self, consumer: LogEvent) -> str:
-        """The commit whose policy decides about this event."""
-        return self._place(consumer).policy_commit
+    def place(self, event: LogEvent | None) -> Place:
+        """Which policy judges the event, and as of when: the answer to nearly every question about a verdict.
 
-    def settled(self, event: LogEvent) -> tuple[str, str, datetime] | None:
-        """The base commit that brought the event, the name of the one before, and the time; None before that."""
-        arrived = self.arrivals(event.packet).get(event.path)
-        if arrived is None:
-            return None
-        commit, time = arrived
-        before = commit if commit == self.base.root_commit else f"{commit}^1"
-        return commit, before, datetime.fromtimestamp(time, UTC)
+        None is an event that is yet to be written.
+        """
+        if event is None:
+            return Place(self.repository, self.base.commit)
+        if event.id not in self._places:
+            self._places[event.id] = self.base.place_of(event.path, self._log_folder(event.packet))
+        return self._places[event.id]
+
+    def gates(self, event: LogEvent) -> tuple[str, ...]:
+        """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
+        return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
         """When events came onto the base: at least those of the packet."""
-        folder = f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
-        return first_seen(self.repository, self.base.commit, folder)
+        return first_seen(self.repository, self.base.commit, self._log_folder(packet))
 
-    def _place(self, consumer: LogEvent | None) -> Place:
-        settled = self.settled(consumer) if consumer is not None else None
-        if settled is None:
-            return Place(self.base.commit, partial(read_file, self.tree), None)
-        commit, before, since = settled
-        return Place(before, partial(committed_file, self.repository, commit), since)
+    def _log_folder(self, packet: str) -> str:
+        """For questions about one packet its part of the history is enough."""
+        return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 
 @contextmanager
@@ -296,5 +296,5 @@ def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
 
 
-def _refused(gate: str, refusals: tuple[Refusal, ...]) -> Verdict:
+def _refused(gate: str, refusals: tuple[Problem, ...]) -> Verdict:
     return Verdict(gate, "none", (), refusals)

@@ -19,7 +19,11 @@ from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workpacket.approvals.decide import Verdict
+    from workpacket.model.events import LogEvent
+    from workpacket.shell.approvals.facts import Approvals
 
 
 class Question(Value):
@@ -59,7 +63,6 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
     if not (wanted or waivers) or not packet.state.history:
         return Said()
-    from workpacket.shell.approvals.event_approvals import rested_upon
     from workpacket.shell.approvals.facts import gate_policy, open_approvals, remember_base
 
     name = packet.id.text
@@ -67,7 +70,13 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
         approvals.know(packet.log)
         asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
         verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
-        accepted = frozenset(event.id for event in waivers if not list(rested_upon(approvals, event)))
+        accepted = frozenset(_accepted(approvals, waivers)) if waivers else frozenset[str]()
         if verdicts:
             remember_base(approvals)
     return Said(verdicts, accepted)
+
+
+def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
+    from workpacket.shell.approvals.event_approvals import rested_upon
+
+    return (event.id for event in waivers if not list(rested_upon(approvals, event)))

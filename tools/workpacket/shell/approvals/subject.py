@@ -19,16 +19,13 @@ from workpacket.documents.document import read_once
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.limits import DATA, MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value
-
-ACTIVATION_GATE = "activation"
-# What the gate `policy` is about has no id of its own.
-POLICY_MATTER = "policy"
 
 _LONGEST_TEXT = 240
 _NOT_TEXT = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -5,6 +5,12 @@ Where old-style tokens (a name with a date) are, for gates whose policy accepts 
 Which states the policy has had on the base: an approval of a change is used up when the change arrives there.
 
 Without that, the approval that once added a key could bring the key back after it was removed.
+
+What the events of a packet say about approvals: who saw what, which bytes were used, who came first.
+
+Who had a hand in a packet: the people from whom a gate may require its approver to differ.
+
+What the log says are claims, and git's authors are claims too; together they are harder to leave out than each alone.
 """
 
 from __future__ import annotations
@@ -12,28 +18,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from workpacket.approvals.facts import LegacyUse
-from workpacket.approvals.instants import read_instant
-from workpacket.approvals.policy import POLICY_GATE
+from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.facts import LegacyUse, PacketLog
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.errors import WorkpacketError
+from workpacket.git.history import changes_before
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.added_gates import gates_of
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
-from workpacket.shell.approvals.events import earlier, gates_asked
-from workpacket.shell.approvals.subject import ACTIVATION_GATE, ApprovalSubject
-from workpacket.shell.base.revision import known_to, policy_at, tree_at
+from workpacket.shell.approvals.subject import ApprovalSubject
+from workpacket.shell.base import known_to, lifecycle_of, tree_at
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.source import Source
 
@@ -84,7 +91,7 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
     for event in log.events:
         if not event.attest:
             continue
-        gates = gates_asked(event, policy_at(approvals.repository, approvals.policy_commit(event)).policy)
+        gates = approvals.gates(event)
         if settled is not None and event != consumer and not earlier(arrived.get(event.path), settled):
             continue
         for digest in event.attest:
@@ -94,7 +101,7 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
     return {nonce: frozenset(events) for nonce, events in used.items()}
 
 
-_FOLDERS = (REFINEMENTS, PACKETS)
+_TOKEN_FOLDERS = (REFINEMENTS, PACKETS)
 _UNSIGNED = frozenset({"PENDING", "TODO"})
 # What git looks for, and what is taken out of the lines that it finds.
 _SEARCHED = "[a-z][0-9]{12}"
@@ -170,7 +177,7 @@ def token_history(repository: Repository, tree: Tree) -> TokenHistory:
     if head_commit(repository) is not None:
         answer = run_git(
             repository.root, "log", "--all", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
-            "-p", "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_FOLDERS,
+            "-p", "-U0", f"-G{_SEARCHED}", "--format=%x01%ct", "--", *_TOKEN_FOLDERS,
         )  # fmt: skip
         for block in answer.text.split("\x01")[1:]:
             time, _, diff = block.partition("\n")
@@ -193,8 +200,98 @@ def _added(diff: str) -> Iterator[tuple[str, str]]:
 
 
 def _uncommitted(tree: Tree) -> Iterator[tuple[str, str]]:
-    for folder in _FOLDERS:
+    for folder in _TOKEN_FOLDERS:
         for file in sorted(tree.names(folder)):
             data = read_file(tree, f"{folder}/{file}") if file.endswith(".md") else None
             if data is not None:
                 yield from ((stem_of(file), token) for token in _TOKEN.findall(data.decode("utf-8", "replace")))
+
+
+_AUTHORING = frozenset({"created", "adopted", "refinement.recorded"})
+_CODING = frozenset({"claimed", "lease.renewed", "submitted"})
+# Where the files lie that are approved: refinements, packets, and the policy.
+_FOLDERS = (REFINEMENTS, PACKETS, POLICY_FOLDER)
+_FEW = 4
+
+
+class FirstAuthors:
+    """Who committed a file first. Later commits may hold nothing but the approval itself.
+
+    The first few files are asked for one by one; for more, the whole history is read once. Both look at all commits, on
+    whatever branch they were made, so that the answer does not depend on how many were asked for before.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._known: dict[str, frozenset[str]] = {}
+
+    def of(self, path: str) -> frozenset[str]:
+        if path not in self._known and self._head:
+            if len(self._known) < _FEW:
+                self._known[path] = self._added((path,)).get(path, frozenset())
+            else:
+                return self._of_all.get(path, frozenset())
+        return self._known.get(path, frozenset())
+
+    @cached_property
+    def _head(self) -> str:
+        return head_commit(self._repository) or ""
+
+    @cached_property
+    def _of_all(self) -> Mapping[str, frozenset[str]]:
+        return self._added(_FOLDERS)
+
+    def _added(self, paths: tuple[str, ...]) -> Mapping[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        options = ("--full-history", "--diff-filter=A")
+        for author, added in changes_before(self._repository, self._head, *paths, options=options, form="%an <%ae>"):
+            for change in added:
+                found.setdefault(change.path, set()).add(author)
+        return {name: frozenset(authors) for name, authors in found.items()}
+
+
+def parties_of(
+    authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy
+) -> Mapping[str, frozenset[str]]:
+    """The parties that the gate's rules name, each with its people; an empty set where nobody is recorded."""
+    parties: dict[str, frozenset[str]] = {}
+    if "author" in rules.separation:
+        written = {event.actor.id for event in log.events if event.type in _AUTHORING}
+        parties["author"] = frozenset(written).union(*(authors.of(path) for path, _ in matter.files))
+    if "coder" in rules.separation:
+        held = {event.text("holder") or event.actor.id for event in log.events if event.type in _CODING}
+        parties["coder"] = frozenset(held)
+    return parties
+
+
+def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
+    """The log as somebody sees it who knows these heads."""
+    seen = log.ancestry(heads)
+    events = [event for event in log.events if event.id in seen]
+    return PacketLog(
+        {event.id: event.parents for event in events}, frozenset(event.id for event in events if event.moves_lane)
+    )
+
+
+def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
+    """The bytes that the event says it rests on: the refinement it names, else its files as they were before it."""
+    named = consumer.data.get("refinement")
+    if isinstance(named, Mapping):
+        return (Subject(str(named.get("path")), str(named.get("sha256"))),)
+    paths = {path for path, _ in matter.files}
+    before = tuple(
+        sorted(Subject(each.path, each.prev) for each in consumer.subjects if each.prev and each.path in paths)
+    )
+    return before or matter.subjects
+
+
+def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
+    """The gates that the event has to pass by this policy."""
+    if not event.moves_lane and event.type not in CONSUMING:
+        return ()
+    return gates_of(event, lifecycle_of(policy or b""))
+
+
+def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:
+    """Whether a rival was on the base before; of two that came with one commit, each is the other's rival."""
+    return one is not None and (one[1] < other[1] or one[0] == other[0])

@@ -8,43 +8,34 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
 from workpacket.documents.reading import kind_named, read_document
-from workpacket.model.findings import Confidence, Edit, Finding, Fix
 from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.rules.by_kind import rules_for
-from workpacket.rules.engine import examine, placed_finding
+from workpacket.rules.engine import examine
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
-from workpacket.text.source import Fault, Source
+from workpacket.text.source import Source
 
 
-def dump_findings(findings: Iterable[Finding]) -> str:
-    rows = [
-        [
-            finding.code,
-            finding.line,
-            finding.column,
-            finding.message,
-            finding.hint,
-            finding.confidence,
-            finding.end_line,
-            finding.end_column,
-            _fix_row(finding.fix),
-        ]
-        for finding in findings
-    ]
+def dump_findings(findings: Iterable[Problem]) -> str:
+    rows = []
+    for one in findings:
+        at = one.location
+        place = (at.line, at.column, at.end_line, at.end_column, at.start, at.end)
+        rows.append([one.code, one.message, place, one.hint, _fix_row(one.fix), one.confidence])
     return json.dumps(rows, separators=(",", ":"))
 
 
-def load_findings(path: str, text: str) -> list[Finding]:
+def load_findings(path: str, text: str) -> list[Problem]:
     """The findings of `dump_findings`; their severity is set by grading."""
     return [
-        Finding(code, "error", path, line, column, message, hint, _fix(fix), confidence, end_line, end_column)
-        for code, line, column, message, hint, confidence, end_line, end_column, fix in json.loads(text)
+        Problem(code, message, Location(path, *place), hint, _fix(fix), confidence=confidence)
+        for code, message, place, hint, fix, confidence in json.loads(text)
     ]
 
 
@@ -74,7 +65,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
     """Examines one document whose bytes are at hand."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source, lanes)
-    findings = [_as_finding(source, fault, kind) for fault in examine(document, rules_for(kind), schemas())]
+    findings = map(source.placed, examine(document, rules_for(kind), schemas()))
     summary = document.summary() if document.root is not None else {}
     text = json.dumps(summary, separators=(",", ":")) if summary else ""
     return FileResult(path, source.digest, dump_findings(findings), text)
@@ -94,35 +85,25 @@ def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -
     return examine_bytes(path, kind, data, lanes)
 
 
-@cache
-def _confidences(kind: str) -> dict[str, Confidence]:
-    return {rule.code(): rule.confidence for rule in rules_for(kind)}
-
-
 def unreadable(path: str, problem: str) -> FileResult:
     return _row_of(path, unreadable_finding(path, problem))
 
 
-def unreadable_finding(path: str, problem: str) -> Finding:
+def unreadable_finding(path: str, problem: str) -> Problem:
     if problem.startswith(FOLDER_SHUT):
         hint = f"let yourself read it: chmod u+rwx {path}"
-        return Finding("tree_unreadable", "error", path, 0, 0, f"not looked into, because it {problem}", hint)
-    return Finding("file_unreadable", "error", path, 0, 0, f"not checked, because it {problem}")
+        return Problem("tree_unreadable", f"not looked into, because it {problem}", Location(path), hint)
+    return Problem("file_unreadable", f"not checked, because it {problem}", Location(path))
 
 
-def too_large(path: str, limit: int) -> Finding:
+def too_large(path: str, limit: int) -> Problem:
     message = f"the file is larger than {limit:,} bytes, the limit for its kind"
-    return Finding("limit_size", "error", path, 0, 0, message)
+    return Problem("limit_size", message, Location(path))
 
 
-def _row_of(path: str, finding: Finding) -> FileResult:
+def _row_of(path: str, finding: Problem) -> FileResult:
     # No digest: nothing is known of the bytes, so nothing is kept.
     return FileResult(path, "", dump_findings([finding]), "")
-
-
-def _as_finding(source: Source, fault: Fault, kind: str) -> Finding:
-    """A fault, at its line and column. Its severity is set by grading."""
-    return placed_finding(source, fault, _confidences(kind).get(fault.code, "certain"))
 
 
 def examine_files(

@@ -6,40 +6,38 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
-from workpacket.model.findings import Finding
+from workpacket.documents.summary import WorkSummary
+from workpacket.git.repository import Repository
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import LARGEST_SPECIFICATION
 from workpacket.model.reasons import Reason
+from workpacket.problem import Problem
 from workpacket.rules.engine import references, wanted_files
-from workpacket.rules.files import FileFact, Files
+from workpacket.rules.rule import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
-from workpacket.shell.checking.cache import RACY_NS, Cache, Result
+from workpacket.shell.cache import RACY_NS, Cache, RestsOn
 from workpacket.shell.checking.examining import digest_of, examine_files, load_findings, unreadable
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.tree import Found, link_on_the_way, look_at, read_bytes
+from workpacket.shell.fingerprint import package_fingerprint
+from workpacket.shell.tree import Found, find_documents, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
-# A document may point at a specification much longer than any document.
-
 
 class Checked:
-    """What a check found. `extras` are the files besides the documents that the verdict rests on.
+    """What a check found, and what that rests on besides the documents.
 
-    `passing`: time alone can change it. With `rests_on_people` it rests on approvals too, even where the policy says
-    nothing of them.
+    `by_people`: some event needs an approval, even where the policy says nothing of them.
     """
 
-    __slots__ = ("extras", "findings", "passing", "rests_on_people")
+    __slots__ = ("by_people", "findings", "rests_on")
 
-    def __init__(
-        self, findings: list[Finding], extras: list[str], *, passing: bool = False, rests_on_people: bool = False
-    ) -> None:
+    def __init__(self, findings: list[Problem], rests_on: RestsOn | None = None, *, by_people: bool = False) -> None:
         self.findings = findings
-        self.extras = extras
-        self.passing = passing
-        self.rests_on_people = rests_on_people
+        self.rests_on = rests_on or RestsOn()
+        self.by_people = by_people
 
 
 def check(
@@ -57,8 +55,7 @@ def check(
 
     `now` is when waivers are judged; the clock says, unless it is given.
     """
-    findings: list[Finding] = []
-    passing = False
+    findings: list[Problem] = []
     lanes = lanes_here(root)
     results = known_or_examined(root, files, cache, progress, lanes)
     for found, result in zip(files, results, strict=True):
@@ -70,15 +67,14 @@ def check(
     summaries = [(found.kind, found.path, summary) for (found, _), summary in zip(summarised, loaded, strict=True)]
     facts = gather_files(root, wanted_files(summaries))
     findings += references(summaries, facts.files)
-    rests_on_people = False
+    rests_on, by_people = RestsOn(facts.paths), False
     if whole:
         # Rules across files and the ledger are imported for a whole repository only.
         from workpacket.shell.checking.whole import compared
 
         found_across = compared(root, summaries, lanes, cache, now)
         findings += found_across.findings
-        facts.paths.extend(found_across.extras)
-        passing, rests_on_people = found_across.passing, found_across.rests_on_people
+        rests_on, by_people = rests_on | found_across.rests_on, found_across.by_people
     graded, unused = grade(findings, reasons, settings)
     checked = {found.path for found in files}
     about_settings = [
@@ -89,7 +85,7 @@ def check(
     ]
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
-    return Checked(graded, facts.paths, passing=passing, rests_on_people=rests_on_people)
+    return Checked(graded, rests_on, by_people=by_people)
 
 
 def known_or_examined(
@@ -98,25 +94,28 @@ def known_or_examined(
     """A result for each file: from the cache where the very same bytes were examined before, for the same lanes."""
     started = time.time_ns()
     digests = _digests(root, files, cache)
-    known = cache.results([(digest + lanes.key, path) for path, digest in digests.items()])
+    known = recall_results(cache, [result_key(digest + lanes.key, path) for path, digest in digests.items()])
 
     def key_of(found: Found) -> str:
-        return digests.get(found.path, "") + lanes.key
+        return result_key(digests.get(found.path, "") + lanes.key, found.path)
 
-    missing = [
-        found
-        for found in files
-        if not found.problem and (digests.get(found.path, "") + lanes.key, found.path) not in known
-    ]
+    missing = [found for found in files if not found.problem and key_of(found) not in known]
     rows = {row.path: row for row in examine_files(root, missing, lambda done: progress(done, len(missing)), lanes)}
-    examined = (row for row in rows.values() if row.digest)
-    cache.remember_results((row.digest + lanes.key, row.path, row.findings, row.summary) for row in examined)
+    keep_results(
+        cache,
+        (
+            (result_key(row.digest + lanes.key, row.path), Result(row.findings, row.summary))
+            for row in rows.values()
+            if row.digest
+        ),
+    )
     digests |= {row.path: row.digest for row in rows.values() if row.digest}
-    cache.remember_files(_at_rest(root, files, digests, started))
+    at_rest = _at_rest(root, files, digests, started)
+    cache.keep("file", ((path, f"{digest} {state}") for path, state, digest in at_rest))
     cache.forget_unused(most=2 * len(files) + 10_000)
     results: list[Result] = []
     for found in files:
-        result = known.get((key_of(found), found.path))
+        result = known.get(key_of(found))
         if result is None:
             row = rows[found.path] if not found.problem else unreadable(found.path, found.problem)
             result = Result(row.findings, row.summary)
@@ -126,12 +125,12 @@ def known_or_examined(
 
 def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
     """The digests of files of which something may be known: by the stat shortcut where it is safe, else by reading."""
-    if cache.is_empty:
+    if cache.is_empty("examined"):
         return {}
-    known = cache.known_digests([found.path for found in files])
+    known = cache.recall("file", [found.path for found in files])
     digests: dict[str, str] = {}
     for found in files:
-        state, digest = known.get(found.path, ("", ""))
+        digest, _, state = known.get(found.path, "").partition(" ")
         if found.state and state == found.state:
             digests[found.path] = digest
         elif not found.problem:
@@ -150,6 +149,27 @@ def _at_rest(
         digest = digests.get(found.path, "")
         if digest and found.mtime_ns + RACY_NS < started and look_at(root, found.path).state == found.state:
             yield found.path, found.state, digest
+
+
+class Result(NamedTuple):
+    """What was found in one file: findings and summary, each as JSON text, which has no line break."""
+
+    findings: str
+    summary: str
+
+
+def result_key(digest: str, path: str) -> str:
+    """`digest` is that of the bytes, and behind it the key of the lanes where a policy adds some."""
+    return f"{digest} {path}"
+
+
+def recall_results(cache: Cache, keys: Sequence[str]) -> dict[str, Result]:
+    known = cache.recall("examined", keys)
+    return {key: Result(*text.split("\n", 1)) for key, text in known.items()}
+
+
+def keep_results(cache: Cache, rows: Iterable[tuple[str, Result]]) -> None:
+    cache.keep("examined", ((key, "\n".join(result)) for key, result in rows))
 
 
 class CheckInput(Value):
@@ -181,3 +201,20 @@ def _fact(root: str, path: str, text: bool) -> FileFact:
         except OSError:
             source = None
     return FileFact("file", source)
+
+
+_WORK = frozenset({"stub", "packet"})
+
+
+def work_summaries(repository: Repository, progress: Callable[[int, int], None]) -> Mapping[str, WorkSummary]:
+    """What stubs and packets say of themselves in short, by path; of a file that cannot be read there is nothing."""
+    root = str(repository.root)
+    files = [found for found in find_documents(root) if found.kind in _WORK]
+    cache = Cache(str(repository.common_dir), package_fingerprint())
+    try:
+        results = known_or_examined(root, files, cache, progress, lanes_here(root))
+    finally:
+        cache.close()
+    known = [(found.path, result.summary) for found, result in zip(files, results, strict=True) if result.summary]
+    loaded = json.loads(f"[{','.join(summary for _, summary in known)}]")
+    return {path: cast("WorkSummary", summary) for (path, _), summary in zip(known, loaded, strict=True)}

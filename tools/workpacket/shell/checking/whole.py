@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from workpacket.documents.packet import Packet
 from workpacket.documents.stub import Stub
 from workpacket.lifecycle.activation import carried_over
-from workpacket.model.findings import Finding
 from workpacket.model.lanes import LaneTable
 from workpacket.model.reason_tables.gate import REASONS
+from workpacket.problem import Location, Problem
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.shell.checking.cache import Cache
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.examining import dump_findings, load_findings
-from workpacket.shell.checking.repository import Checked
+from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
 from workpacket.shell.governed_files import find_governed
 from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
@@ -47,8 +47,8 @@ def compared(
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
-    extras = [LOG_STATE, CHECKPOINTS_STATE, *logs.named]
-    return Checked(findings, extras, passing=logs.passing, rests_on_people=logs.rests_on_people)
+    rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, *logs.named), clock=logs.by_clock)
+    return Checked(findings, rests_on, by_people=logs.by_people)
 
 
 def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
@@ -72,12 +72,12 @@ class Pair(Value):
         return hashlib.sha256(b"".join(both)).hexdigest()
 
 
-def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Finding]:
+def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Problem]:
     """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
-    pairs = {(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
-    known = cache.results(list(pairs))
+    pairs = {result_key(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
+    known = recall_results(cache, list(pairs))
     texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
-    cache.remember_results((*key, text, "") for key, text in texts.items() if key not in known)
+    keep_results(cache, ((key, Result(text, "")) for key, text in texts.items() if key not in known))
     return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
 
 
@@ -101,6 +101,6 @@ def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
         yield Pair(wp_id, stub, packet)
 
 
-def _missing(pair: Pair) -> Iterator[Finding]:
+def _missing(pair: Pair) -> Iterator[Problem]:
     for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
-        yield Finding(unmet.code, _SEVERITY, unmet.path, 0, 0, unmet.message, hint=unmet.command)
+        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.command, severity=_SEVERITY)

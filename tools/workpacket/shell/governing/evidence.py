@@ -14,12 +14,13 @@ from typing import Final, Protocol
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import hidden_paths, status
+from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, head_commit
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
-from workpacket.rules.evidence import ran_nothing
+from workpacket.rules.packet import ran_nothing
 from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own, same_work
@@ -85,7 +86,18 @@ class Prover:
         """The words of a command; none for a place in a file."""
         require_no_secret(self._cleaner, how)
         place = _PLACE.match(how)
-        return () if place and os.path.isfile(os.path.join(self._root, place["path"])) else proof_words(how)
+        if place is None or not os.path.isfile(os.path.join(self._root, place["path"])):
+            return proof_words(how)
+        if not self.uncommitted and not self._holds(place["path"]):
+            hint = "name a file as git does, from the top of the repository: git ls-files"
+            raise WorkpacketError("proof_not_run", f"{place['path']} is not a file of the commit", hint=hint)
+        return ()
+
+    def _holds(self, path: str) -> bool:
+        """Whether it is a file of the commit. One that lies elsewhere, or that git ignores, proves nothing of it."""
+        if os.path.isabs(path) or path.split("/", maxsplit=1)[0] == "..":
+            return False
+        return any(entry.path == path and entry.is_file for entry in list_tree(self._repository, self.commit, path))
 
     def _prove(self, how: str, words: Sequence[str]) -> Proved:
         if self.uncommitted:
@@ -162,11 +174,13 @@ class _Tree(Value):
     commit: str
     branch: str
     entries: Mapping[str, str]
+    hidden: tuple[str, ...]  # what git was told not to look at, and so has no entry
 
 
 def _look(repository: Repository) -> _Tree:
     entries = {one.path: f"{one.letters} {_digest(repository, one.path)}" for one in status(repository)}
-    return _Tree(head_commit(repository) or "", current_branch(repository) or "", entries)
+    hidden = tuple(path for path in hidden_paths(repository) if not is_own(path))
+    return _Tree(head_commit(repository) or "", current_branch(repository) or "", entries, hidden)
 
 
 def _digest(repository: Repository, path: str) -> str:
@@ -185,6 +199,7 @@ def _differences(before: _Tree, after: _Tree) -> Iterator[str]:
         yield f"moved HEAD from {_place(before)} to {_place(after)}"
     every = sorted(before.entries.keys() | after.entries.keys())
     changed = [path for path in every if before.entries.get(path) != after.entries.get(path)]
+    changed += sorted({*before.hidden} ^ {*after.hidden})
     if changed:
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
         yield f"changed {', '.join(changed[:_NAMED])}{more}"
@@ -203,9 +218,10 @@ def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
         message = f"proofs are run in this work tree, which is at {tree.commit[:12]}, not at {commit[:12]}"
         hint = f"git switch --detach {commit[:12]}, or: git worktree add --detach PATH {commit[:12]}, and submit there"
         raise WorkpacketError("proof_tree_differs", message, hint=hint)
-    hidden = [path for path in hidden_paths(repository) if not is_own(path)]
-    if hidden:
-        message = f"git does not look at {', '.join(hidden[:_NAMED])}: the work tree may be another than the commit"
+    if tree.hidden:
+        message = (
+            f"git does not look at {', '.join(tree.hidden[:_NAMED])}: the work tree may be another than the commit"
+        )
         hint = "git sparse-checkout disable; git update-index --no-assume-unchanged --no-skip-worktree PATH"
         raise WorkpacketError("proof_tree_differs", message, hint=hint)
     return commit

@@ -9,11 +9,11 @@ from workpacket.documents.spec_pointer import specification_places
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.model.events import Actor
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, REGISTRY_PATH, SPEC_POINTER
+from workpacket.problem import Problem
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
@@ -103,15 +103,15 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
     return None
 
 
-def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Finding, ...]:
+def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem, ...]:
     """What a strict check finds in the refinement. Only a stub is waiting for one."""
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
     from workpacket.rules.by_kind import rules_for
-    from workpacket.rules.engine import examine, placed_finding
+    from workpacket.rules.engine import examine
     from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.shipped_schemas import schemas
 
     faults = examine(refinement, rules_for(refinement.kind), schemas())
-    return refinement_faults(refinement, (placed_finding(refinement.source, fault) for fault in faults), specification)
+    return refinement_faults(refinement, map(refinement.source.placed, faults), specification)

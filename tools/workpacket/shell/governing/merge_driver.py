@@ -27,7 +27,7 @@ from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, POLICY_PATH, STUBS
-from workpacket.shell.base.policy import lifecycle_of
+from workpacket.shell.base import lifecycle_of
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER

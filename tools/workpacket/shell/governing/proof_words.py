@@ -32,8 +32,9 @@ _NAMES: Final = {
     "#": "a comment",
     "newline": "the beginning of a second line",
 }
-# What may follow `$` for a shell to expand it; before anything else it is a plain character.
-_EXPANDED: Final = lazy_pattern(r"[A-Za-z0-9_{(@*#?$!-]")
+# What may follow `$` for a shell to expand it (`$[1+1]` is arithmetic to bash); before anything else it is a plain
+# character.
+_EXPANDED: Final = lazy_pattern(r"[A-Za-z0-9_{(\[@*#?$!-]")
 _ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # Where a shell looks for a home folder in an assignment.
 _HOME: Final = lazy_pattern(r"[=:]~")

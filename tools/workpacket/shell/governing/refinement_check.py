@@ -9,7 +9,7 @@ from typing import cast
 from workpacket.documents.refinement import OPEN, Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.summary import RefinementSummary
-from workpacket.model.findings import Finding
+from workpacket.problem import Location, Problem
 from workpacket.rules.by_kind import rules_for
 from workpacket.rules.specification import anchor_problem
 from workpacket.text.source import Source
@@ -19,8 +19,8 @@ _ANSWERS = ("user_review_status", "user_signature", "user_approval_evidence")
 
 
 def refinement_faults(
-    refinement: Refinement, found: Iterable[Finding], specification: Source | None
-) -> tuple[Finding, ...]:
+    refinement: Refinement, found: Iterable[Problem], specification: Source | None
+) -> tuple[Problem, ...]:
     """`found` is what the check of the file said; of that count the errors of the strict profile."""
     answered = set(_answer_lines(refinement))
     kept = [fault for fault in found if _is_error(fault.code) and fault.line not in answered]
@@ -47,21 +47,21 @@ def _answer_lines(refinement: Refinement) -> Iterator[int]:
             yield refinement.source.line_and_column(field.key_span[0])[0]
 
 
-def _left_open(refinement: Refinement) -> Iterator[Finding]:
+def _left_open(refinement: Refinement) -> Iterator[Problem]:
     for line in visible_lines(refinement.source):
         column = line.text.find(_MARK) + 1
         if column:
             message = "this point is still to be filled in"
-            yield Finding("placeholder_left", "error", refinement.path, line.number, column, message)
+            yield Problem("placeholder_left", message, Location(refinement.path, line.number, column))
 
 
-def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Finding]:
+def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Problem]:
     summary = cast("RefinementSummary", refinement.summary())
     pinned = summary["spec_digest"]
     if pinned not in {specification.digest, specification.sha1}:
         message = f"{specification.path} is not the version that was refined against"
-        yield Finding("spec_moved", "error", refinement.path, *summary["place"], message)
+        yield Problem("spec_moved", message, Location(refinement.path, *summary["place"]))
     for anchor in summary["anchors"]:
         problem = anchor_problem(anchor, specification)
         if problem:
-            yield Finding("anchor_not_found", "error", refinement.path, *anchor["place"], problem)
+            yield Problem("anchor_not_found", problem, Location(refinement.path, *anchor["place"]))

@@ -18,11 +18,11 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
-from workpacket.model.reason_tables.judging import BY_CODE
-from workpacket.shell.base.policy import read_base_policy
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.log_files import append_only_files, committed_ids
@@ -86,14 +86,14 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
     return any(event.moves_lane and event.id not in known for log in logs for event in log.events)
 
 
-def _unfit(fault: LaneFault) -> Finding:
+def _unfit(fault: LaneFault) -> Problem:
     """That nobody can say which moves of the change are legal."""
-    reason = BY_CODE["base_lanes_unfit"]
+    reason = CHANGE_BY_CODE["base_lanes_unfit"]
     message = f"the policy of the base adds lanes that do not hold: {fault.message}"
-    return Finding(reason.code, reason.severity, POLICY_PATH, 0, 0, message, hint=fault.hint)
+    return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
-def judge(repository: Repository, base: str) -> list[Finding]:
+def judge(repository: Repository, base: str) -> list[Problem]:
     """Everything that stands against the change since `base`."""
     commit = commit_of(repository, base)
     root = str(repository.root)
@@ -114,9 +114,9 @@ def judge(repository: Repository, base: str) -> list[Finding]:
             for judged in judge_change(
                 log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
             ):
-                reason = BY_CODE[judged.code]
+                reason = CHANGE_BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(
-                    Finding(judged.code, reason.severity, judged.event.path, 0, 0, message, hint=reason.remedy)
+                    Problem(judged.code, message, Location(judged.event.path), reason.remedy, severity=reason.severity)
                 )
     return findings

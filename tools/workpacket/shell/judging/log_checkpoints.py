@@ -7,12 +7,10 @@ that commit; one that is not, by the policy of the base and now. Revocation is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from workpacket.approvals.checkpoints import judge_signature
-from workpacket.approvals.instants import read_instant
-from workpacket.approvals.policy_files import Trusted, read_policy_files
-from workpacket.approvals.refusal import Refusal
+from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import status
@@ -25,9 +23,9 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
-from workpacket.shell.base.policy import judge_pin
-from workpacket.shell.base.revision import Base, find_base, first_seen, policy_at, unanchored
-from workpacket.shell.keys.own_key import OwnKey, sign
+from workpacket.problem import Problem
+from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored
+from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 
 
@@ -48,26 +46,18 @@ class Judge:
         return self.signed(event, armored)
 
     def signed(self, event: LogEvent, armored: bytes) -> Vouching:
-        commit, judged = self._settled(signature_path(event.id))
+        place = self._base.place_of(signature_path(event.id), CHECKPOINTS_FOLDER)
         message = self._files.get(event.path) or event.encode()
-        return judge_signature(message, armored, self._trusted(commit), read_instant(event.at), judged)
+        judged_at = place.on_base_since or self._now
+        return judge_signature(message, armored, self._trusted(place), read_instant(event.at), judged_at)
 
-    def _settled(self, path: str) -> tuple[str, datetime]:
-        """The commit whose policy decides, and the time at which it does."""
-        base = self._base
-        arrived = first_seen(base.repository, base.commit, CHECKPOINTS_FOLDER).get(path)
-        if arrived is None:
-            return base.commit, self._now
-        commit, time = arrived
-        return (commit if commit == base.root_commit else f"{commit}^1"), datetime.fromtimestamp(time, UTC)
-
-    def _trusted(self, commit: str) -> Trusted | tuple[Refusal, ...]:
+    def _trusted(self, place: Place) -> Trusted | tuple[Problem, ...]:
         pin = judge_pin(self._base)
-        if isinstance(pin, Refusal):
+        if isinstance(pin, Problem):
             return (pin,)
         if self._base.policy.policy is None:
             return (unanchored(self._base),)
-        return read_policy_files(policy_at(self._base.repository, commit), self._base.policy.revoked_keys)
+        return read_policy_files(place.policy, self._base.policy.revoked_keys)
 
 
 def make_checkpoint(

@@ -19,8 +19,8 @@ from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.findings import Finding
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.problem import Problem
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, paths_below, read_logged
 from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
@@ -32,17 +32,17 @@ _LARGEST_FILE = 64 * 1024 * 1024
 class LogsSeen(Value):
     """The lane of each packet that has a log, '' where the log does not hold together; and all that is wrong with them.
 
-    `named` are the files that they rest on. `passing` says that time alone can change the findings. `activated` are the
-    packets that were made from a stub; `rests_on_people` says whether any event needs an approval, or names one.
-    `passed` counts the moves into each lane.
+    `named` are the files that they rest on. `by_clock`: time alone can change the findings. `activated` are the packets
+    that were made from a stub; `by_people` says whether any event needs an approval, or names one. `passed` counts the
+    moves into each lane.
     """
 
     lanes: Mapping[str, str]
-    findings: list[Finding]
+    findings: list[Problem]
     named: Sequence[str] = ()
-    passing: bool = False
+    by_clock: bool = False
     activated: Sequence[str] = ()
-    rests_on_people: bool = False
+    by_people: bool = False
     passed: Mapping[str, int] = NOTHING
 
 
@@ -71,9 +71,9 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     findings += [fault for log in own for fault in standing_faults(log, digest_of, now, reports)]
     named = sorted({path for log in own for _, path, _ in named_files(log)})
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
-    people = any(_needs_people(event) for log in logs.values() for event in log.events)
-    passing = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
-    return LogsSeen(lanes, findings, named, passing, activated, people, passed)
+    by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
+    by_clock = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
+    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed)
 
 
 def digest_here(root: str, path: str) -> str | None:
@@ -89,7 +89,7 @@ def _needs_people(event: LogEvent) -> bool:
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
-def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Finding]:
+def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Problem]:
     """What speaks against checkpoints, judged by the base. Most repositories have none, so what it takes is lazy."""
     from pathlib import Path
 
@@ -110,7 +110,7 @@ class Verified(Value):
     logs: Mapping[str, Log]
     files: Mapping[str, bytes]
     events: int
-    findings: tuple[Finding, ...]
+    findings: tuple[Problem, ...]
     checkpoints: tuple[Checkpoint, ...]
 
 

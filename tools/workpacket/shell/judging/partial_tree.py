@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workpacket.model.findings import Finding
+from workpacket.problem import Problem
 from workpacket.shell.held import hidden
 
 
-def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
+def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
     """The findings; where git leaves out governed files, that in the place of the damage which it seems to be.
 
     Nothing passes because of that: what could not be looked at is an error. A file that was simply deleted is not
@@ -17,7 +17,7 @@ def judged_in_part(root: str, findings: Iterable[Finding]) -> list[Finding]:
     missing = hidden(root)
     if missing is None:
         return list(findings)
-    from workpacket.model.reason_tables import integrity
+    from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 
-    rest = [finding for finding in findings if finding.code not in integrity.BY_CODE]
-    return [Finding(missing.code, "error", missing.path, 0, 0, missing.message, missing.hint), *rest]
+    rest = [finding for finding in findings if finding.code not in LOG_BY_CODE]
+    return [missing.problem, *rest]

@@ -8,6 +8,8 @@ Being one file there is one thing to make durable, and its name tells how far th
 
 It lies in the git directory of the work tree, where `git clean` does not reach. The first line holds the digest of all
 that follows, so a journal is believed whole or not at all.
+
+The two places that a transaction writes in: the work tree, and the git directory with its journal.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import TEMPORARY_PREFIX
-from workpacket.shell.transactions.leftovers import JOURNAL_FOLDER
+from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.safe_paths import Tree
+from workpacket.shell.transactions.storage import Folder, Storage, changing_nothing
 from workpacket.value import Value
 
 Stage: TypeAlias = Literal["draft", "intent", "back"]
@@ -162,3 +169,26 @@ def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tupl
         return None, position
     end = position + described["size"]
     return blobs[position:end], end
+
+
+class TransactionFolders(Value):
+    work_tree: Tree
+    git_dir: Tree
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.git_dir)
+
+
+@contextmanager
+def open_workspace(repository: Repository, storage: Storage) -> Iterator[TransactionFolders]:
+    with (
+        Tree(storage, _top(storage, repository.root)) as work_tree,
+        Tree(storage, _top(storage, repository.git_dir)) as git_dir,
+    ):
+        yield TransactionFolders(work_tree, git_dir)
+
+
+def _top(storage: Storage, path: Path) -> Folder:
+    with changing_nothing():
+        return storage.open_top(path)

@@ -12,13 +12,19 @@ from typing import Final
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.shell.transactions import failures
-from workpacket.shell.transactions.failures import changing_nothing
-from workpacket.shell.transactions.journal import JournalDamaged, Record, Stage, damaged, write_file
+from workpacket.shell.transactions import storage
+from workpacket.shell.transactions.journal import (
+    JournalDamaged,
+    Record,
+    Stage,
+    TransactionFolders,
+    damaged,
+    open_workspace,
+    write_file,
+)
 from workpacket.shell.transactions.locks import WAIT, writer_at_work, writer_lock
 from workpacket.shell.transactions.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
-from workpacket.shell.transactions.storage import platform_storage
-from workpacket.shell.transactions.workspace import TransactionFolders, open_workspace
+from workpacket.shell.transactions.storage import changing_nothing, platform_storage
 from workpacket.value import Value
 
 _ASIDE_FOLDER: Final = ("workpacket", "set-aside")
@@ -96,7 +102,7 @@ def _finish(workspace: TransactionFolders, tx: str, stage: Stage) -> Recovered:
     except ThirdState as found:
         raise _third_state(record, found.strangers) from found
     except OSError as error:
-        raise failures.unfinished(record.command, tx, error) from error
+        raise storage.unfinished(record.command, tx, error) from error
     return Recovered(tx, record.command, way, ())
 
 
@@ -112,7 +118,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
         roll(workspace.work_tree, record, way, overwrite=True)
         journal.remove(tx, there)
     except OSError as error:
-        raise failures.unfinished(record.command, tx, error) from error
+        raise storage.unfinished(record.command, tx, error) from error
     return Recovered(tx, record.command, way, aside)
 
 

@@ -15,26 +15,35 @@ in a work tree that leaves out governed files. What git holds and the work tree 
 
 A failure before 3 takes the staged files away again. A failure after it is undone through the journal; if even that
 fails, the next command finishes the work. `recovery` does the same for a process that died.
+
+Rewrites documents as one transaction: `check --fix` and `fmt` change all of the files that they mean to, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository, operation_in_progress
-from workpacket.model.layout import TEMPORARY_PREFIX
+from workpacket.git.repository import Repository, find_repository, operation_in_progress
+from workpacket.model.layout import POLICY_PATH, TEMPORARY_PREFIX
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
-from workpacket.shell.held import Held, look
-from workpacket.shell.transactions.failures import changed_meanwhile, changing_nothing, nothing_changed, unfinished
-from workpacket.shell.transactions.journal import Entry, Record
+from workpacket.shell.held import Held, look, require_shown
+from workpacket.shell.moment import moment
+from workpacket.shell.transactions.journal import Entry, Record, TransactionFolders, open_workspace
 from workpacket.shell.transactions.locks import WAIT, writer_lock
 from workpacket.shell.transactions.recovery import Recovered, finish_pending
 from workpacket.shell.transactions.rolling import ThirdState, clear, roll, stage
 from workpacket.shell.transactions.safe_paths import Tree, split_path
-from workpacket.shell.transactions.storage import platform_storage
-from workpacket.shell.transactions.workspace import TransactionFolders, open_workspace
+from workpacket.shell.transactions.storage import (
+    changed_meanwhile,
+    changing_nothing,
+    nothing_changed,
+    platform_storage,
+    unfinished,
+)
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 
@@ -151,3 +160,13 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
         return {name for name in tree.names(seen.path) if not name.startswith(TEMPORARY_PREFIX)} == seen.names
     found = tree.read(seen.path)
     return (None if found is None else digest(found.data)) == seen.digest
+
+
+def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
+    """Puts the second source of each pair in the place of the first, if that is still what the file holds."""
+    require_shown(root, (POLICY_PATH,))  # which says what lanes there are
+    if not changes:
+        return
+    files = tuple(FileChange(before.path, before.digest, after.encode()) for before, after in changes)
+    with writing(find_repository(Path(root)), command) as transaction:
+        transaction.apply(Plan(command, moment().tx, files))

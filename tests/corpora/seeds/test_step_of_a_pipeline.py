@@ -1,0 +1,292 @@
+"""The first founding document, checkpoint and resume of a step: each requirement, by the real thing.
+
+Sessions are processes of their own, killed by SIGKILL; what one leaves behind, another takes up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpora.seeds.user import ROOT, Repository, Said, environment, python, ran
+from guided_tour.terminal import at_terminal
+from workpacket.runtime import RunBlocked
+from workpacket.runtime.step import (
+    ResumeMiddleware,
+    ScopeRef,
+    StepCheckpoint,
+    StepContext,
+    StepLog,
+    Strictness,
+    compute_input_hash,
+    load_checkpoint,
+    verify_input_hash,
+)
+
+FIELDS = {
+    "mission_id": "str", "run_id": "str", "step_id": "str", "strictness": "Strictness", "scope_refs": "ScopeRef",
+    "input_hash": "str", "cursor": "str", "retry_token": "str", "timestamp": "datetime",
+}  # fmt: skip
+# What the document's own two lines of Python give for these inputs.
+HASHES = {
+    "{}": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+    '{"b": 1, "a": "ä"}': "a313805d22cf7d7b2b35eb4b730f89ba54571c504335cb64cce5040ec37b14e6",
+}
+# The same for {"a": "ä"}, by a writer that does not escape what is not ASCII.
+UNICODE = "4ac51951506986fc6b6aaa56403aafc0e9dc24a1e7f1fc9e09dafed53752f4bc"
+LOG = "mission.events.jsonl"
+PROGRAM = """
+import os, signal, sys
+from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, ScopeRef, StepContext, StepLog, Strictness
+from workpacket.runtime.step.pipeline import Pipeline
+
+month, gate = sys.argv[1:3]
+
+def extract(context):
+    print("extracted")
+    context.state["terms"] = ["workspace"]
+    context.strictness = Strictness.MAX
+    context.scope_refs = (ScopeRef("team", "v3"),)
+    return context
+
+def generation_gate(context):
+    if gate == "shut":
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return context
+
+def generate(context):
+    print("terms", context.state["terms"])
+    print("strictness", context.strictness.value)
+    print("scopes", [(ref.scope, ref.version_id) for ref in context.scope_refs])
+    print("cursor", context.cursor)
+    return context
+
+log = StepLog("mission.events.jsonl")
+Pipeline(log, [ResumeMiddleware(log), extract, CheckpointEmitter(log), generation_gate, generate]).run(
+    StepContext("041", "run-1", "specify", inputs={"month": month}))
+"""
+PACKAGE = """\
+---
+work_package_id: WP07
+title: Going on after a stop
+lane: planned
+dependencies: []
+subtasks: [T030, T031]
+history:
+- event: created
+  timestamp: '2026-02-16T00:00:00Z'
+  actor: llm:model
+---
+
+# Work Package: Going on after a stop
+"""
+
+
+def session(folder: Path, month: str, gate: str) -> Said:
+    return python(folder, PROGRAM, month, gate)
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / LOG).read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """A folder in which a session was killed in the generation gate."""
+    assert session(tmp_path, "2026-10", "shut") == (-signal.SIGKILL, "extracted\n", "")
+    return tmp_path
+
+
+def made_by_hand(inputs: dict[str, Any], **changed: Any) -> StepCheckpoint:
+    values = ("m", "r", "s", Strictness.MEDIUM, [ScopeRef("team", "v3")], compute_input_hash(inputs),
+              "pre_generation_gate", "7f1f8f9c-6c1e-4d4b-9f0e-1a2b3c4d5e6f", datetime.now(UTC))  # fmt: skip
+    return dataclasses.replace(StepCheckpoint(*values), **changed)
+
+
+# ---- the work package ----------------------------------------------------------------------------------------------
+
+
+def test_a_work_package_is_read_by_its_six_fields_and_one_that_lacks_a_field_is_found(repository: Repository) -> None:
+    path = "kitty-specs/041-mission/tasks/WP07-going-on.md"
+    repository.write(path, PACKAGE)
+    sound = repository("check", "--json").codes
+    assert repository("check", "--json").errors() == []
+    listed = repository.done("list").out
+    for shown in ("041-mission--WP07", "READY_FOR_DEV", "work_package", "Going on after a stop"):
+        assert shown in listed
+    for line, wrong in (("title: Going on after a stop\n", ""), ("lane: planned", "lane: nowhere"),
+                        ("dependencies: []", "dependencies: WP05"), ("[T030, T031]", "T030"),
+                        ("work_package_id: WP07\n", "")):  # fmt: skip
+        repository.write(path, PACKAGE.replace(line, wrong))
+        assert set(repository("check", "--json").codes) - set(sound), line
+
+
+# ---- T030: the model -----------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_is_a_dataclass_with_the_nine_fields_in_their_order() -> None:
+    fields = dataclasses.fields(StepCheckpoint)
+    assert [field.name for field in fields][: len(FIELDS)] == list(FIELDS)
+    for field in fields[: len(FIELDS)]:
+        assert FIELDS[field.name] in str(field.type)
+        assert field.default is dataclasses.MISSING
+    for field in fields[len(FIELDS) :]:
+        assert (field.default, field.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
+    assert made_by_hand({}).scope_refs == [ScopeRef("team", "v3")]
+
+
+# ---- T031: emission ------------------------------------------------------------------------------------------------
+
+
+def test_the_checkpoint_is_on_disk_before_the_generation_gate_stops_the_session(left: Path) -> None:
+    assert [(event["event_type"], event["cursor"]) for event in events(left)] == [
+        ("StepCheckpointed", "pre_generation_gate")
+    ]
+
+
+def test_the_event_of_a_checkpoint_holds_the_nine_fields_in_valid_form(left: Path) -> None:
+    (event,) = events(left)
+    assert set(FIELDS) <= set(event)
+    assert (event["mission_id"], event["run_id"], event["step_id"]) == ("041", "run-1", "specify")
+    assert (event["strictness"], event["scope_refs"]) == ("max", [{"scope": "team", "version_id": "v3"}])
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", event["retry_token"])
+    assert event["input_hash"] == compute_input_hash({"month": "2026-10"})
+    assert datetime.fromisoformat(event["timestamp"]).tzinfo is not None
+
+
+def test_the_log_of_events_only_grows_by_one_json_object_a_line(left: Path) -> None:
+    before = (left / LOG).read_bytes()
+    assert before.endswith(b"\n")
+    assert session(left, "2026-10", "open").status == 0
+    after = (left / LOG).read_bytes()
+    assert after.startswith(before)
+    assert [event["event_type"] for event in events(left)] == [
+        "StepCheckpointed", "StepCheckpointed", "RetryTokenConsumed", "StepCompleted",
+    ]  # fmt: skip
+
+
+# ---- T033: the hash ------------------------------------------------------------------------------------------------
+
+
+def test_inputs_hash_to_the_hex_of_their_sorted_json() -> None:
+    assert {inputs: compute_input_hash(json.loads(inputs)) for inputs in HASHES} == HASHES
+    assert compute_input_hash({"a": "ä", "b": 1}) == HASHES['{"b": 1, "a": "ä"}']
+
+
+def test_a_checkpoint_verifies_the_inputs_it_was_made_for_in_both_written_forms_and_no_others() -> None:
+    inputs = {"month": "2026-10", "pages": [1, 2], "name": "ä"}
+    made = made_by_hand(inputs)
+    assert verify_input_hash(made, dict(reversed(inputs.items()))) is True
+    assert verify_input_hash(made, {**inputs, "pages": [2, 1]}) is False
+    other = made_by_hand({"a": "ä"}, input_hash=UNICODE)
+    assert verify_input_hash(other, {"a": "ä"}) is True
+
+
+# ---- T032, T034: going on ------------------------------------------------------------------------------------------
+
+
+def test_a_resume_loads_the_latest_checkpoint_verifies_its_inputs_and_restores_the_context(left: Path) -> None:
+    session(left, "2026-10", "shut")
+    tokens = [event["retry_token"] for event in events(left) if event["event_type"] == "StepCheckpointed"]
+    loaded = load_checkpoint(left / LOG, "specify")
+    assert loaded is not None
+    assert loaded.retry_token == tokens[-1] != tokens[0]
+    context = StepContext("041", "run-1", "specify", inputs={"month": "2026-10"})
+    ResumeMiddleware(StepLog(left / LOG), ask=None).process(context)
+    assert (context.strictness, list(context.scope_refs or ())) == (Strictness.MAX, [ScopeRef("team", "v3")])
+    assert (context.state, context.cursor) == ({"terms": ["workspace"]}, "pre_generation_gate")
+    with pytest.raises(RunBlocked, match="input month"):
+        ResumeMiddleware(StepLog(left / LOG), ask=None).process(
+            StepContext("041", "run-1", "specify", inputs={"month": "2026-11"})
+        )
+
+
+def test_a_resume_goes_on_at_the_cursor_and_repeats_no_layer_before_it(left: Path) -> None:
+    second = session(left, "2026-10", "open")
+    assert second.status == 0
+    assert "extracted" not in second.out
+    assert second.out.splitlines()[0] == "terms ['workspace']"
+    assert second.out.splitlines()[-1] == "cursor pre_generation_gate"
+
+
+def test_another_session_recovers_the_step_from_nothing_but_the_log(left: Path, tmp_path_factory: Any) -> None:
+    elsewhere = tmp_path_factory.mktemp("another-machine")
+    (elsewhere / LOG).write_bytes((left / LOG).read_bytes())
+    assert session(elsewhere, "2026-10", "open") == (
+        0,
+        "terms ['workspace']\nstrictness max\nscopes [('team', 'v3')]\ncursor pre_generation_gate\n",
+        "",
+    )
+    # The step is complete now: it begins again only because it is asked for again.
+    assert session(elsewhere, "2026-11", "open").out.startswith("extracted\n")
+
+
+def test_changed_inputs_ask_the_person_at_a_terminal_and_stop_a_session_without_one(left: Path) -> None:
+    alone = session(left, "2026-11", "open")
+    assert (alone.status, alone.out) == (1, "")
+    assert 'input month: "2026-10" -> "2026-11"' in alone.err
+    assert len(events(left)) == 1
+    log = (left / LOG).read_bytes()
+    for answer, goes_on in (("n", False), ("y", True)):
+        (left / LOG).write_bytes(log)
+        typed = at_terminal([sys.executable, "-c", PROGRAM, "2026-11", "open"], left, [("[y/N]", answer)],
+                            environment())  # fmt: skip
+        assert '"2026-10" -> "2026-11"?' in typed.screen
+        assert (typed.status == 0) is goes_on
+        assert ("terms ['workspace']" in typed.screen) is goes_on
+        assert "extracted" not in typed.screen
+
+
+# ---- T035, and the definition of done ------------------------------------------------------------------------------
+
+ROW = re.compile(r"^\| (?P<subtask>T\d{3})[^|]* \| (?P<code>[^|]*) \| (?P<tests>[^|]*) \|$", re.MULTILINE)
+
+
+def rows() -> dict[str, re.Match[str]]:
+    """The table of the page about step checkpoints, which says where each subtask is and which tests show it."""
+    return {row["subtask"]: row for row in ROW.finditer((ROOT / "docs/runtime/step.md").read_text("utf-8"))}
+
+
+def written_tests() -> dict[str, Path]:
+    """Every test that has to do with steps, by name."""
+    files = [path for path in (ROOT / "tests").rglob("test_step*.py") if "seeds" not in path.parts]
+    return {
+        name: path for path in files for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }
+
+
+def test_emission_loading_verification_and_resume_have_tests_of_their_own() -> None:
+    known = written_tests()
+    for subtask in ("T031", "T032", "T033", "T034", "T035"):
+        named = re.findall(r"`(test_\w+)`", rows()[subtask]["tests"])
+        assert named, subtask
+        assert set(named) <= set(known), subtask
+
+
+def test_each_of_the_six_subtasks_is_traced_to_code_and_tests() -> None:
+    assert list(rows()) == [f"T{number:03d}" for number in range(30, 36)]
+    for row in rows().values():
+        assert re.search(r"`[\w.]+`", row["code"])
+        assert re.search(r"`test_\w+`", row["tests"])
+
+
+def test_the_tests_of_steps_take_more_than_nine_tenths_of_their_code(tmp_path: Path) -> None:
+    named = [name for row in rows().values() for name in re.findall(r"`(test_\w+)`", row["tests"])]
+    files = sorted({str(path) for name, path in written_tests().items() if name in named})
+    measured = {"COVERAGE_FILE": str(tmp_path / "coverage")}
+    # Those that ask for many examples take longer than all others together, and reach no line that they do not.
+    measuring = ("coverage", "run", "--rcfile", "/dev/null", "--branch", "--source=workpacket.runtime.step")
+    testing = ("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not hypothesis")
+    tests = ran(ROOT, *measuring, *testing, *files, **measured)
+    assert tests.status == 0, tests
+    said = ran(ROOT, "coverage", "report", "--rcfile", "/dev/null", "--fail-under=90", **measured)
+    assert said.status == 0, said.out

@@ -1,0 +1,148 @@
+"""The binary encoding of SSH keys and signatures (RFC 4251, section 5), read strictly.
+
+Every number has one encoding and nothing may follow the last field. What is lenient here is where forged or malleable
+signatures live.
+
+Base64 with one spelling for one value: no white space, full padding, no stray bits.
+
+Lenient decoders let the same signature appear in many files, and two readers disagree about which is meant.
+
+Points in time as statements write them: RFC 3339, whole seconds, always `Z`, so that one instant has one text.
+
+A digest as six pronounceable words, for a person to compare what one screen shows with what another signs.
+
+Each word holds 16 bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so the six words
+hold the first 96 bits of the digest. To find another text with the same words takes about 2**96 tries; to make two
+texts that share their words, 2**48, which is why the words are for the eye and the signature covers all 256 bits.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime, timedelta
+
+from workpacket.lazy_pattern import lazy_pattern
+
+LONGEST_NAME = 255
+
+
+class WireFault(ValueError):
+    """The bytes do not have the form; the message names the offset."""
+
+
+class Reader:
+    """Takes fields off the front of `data`."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    def raw(self, count: int) -> bytes:
+        end = self._position + count
+        if end > len(self._data):
+            raise WireFault(f"{count} bytes wanted at offset {self._position}, {len(self._data) - self._position} left")
+        piece = self._data[self._position : end]
+        self._position = end
+        return piece
+
+    def byte(self) -> int:
+        return self.raw(1)[0]
+
+    def u32(self) -> int:
+        return int.from_bytes(self.raw(4), "big")
+
+    def string(self) -> bytes:
+        return self.raw(self.u32())
+
+    def text(self) -> str:
+        """A string that names something: printable ASCII, and not endless."""
+        start = self._position
+        data = self.string()
+        if len(data) > LONGEST_NAME or not all(0x20 < byte < 0x7F for byte in data):
+            raise WireFault(f"the name at offset {start} is not printable ASCII of at most {LONGEST_NAME} bytes")
+        return data.decode("ascii")
+
+    def positive(self) -> int:
+        """A multiple precision integer above zero, in its shortest form."""
+        start = self._position
+        data = self.string()
+        if not data or data[0] & 0x80:
+            raise WireFault(f"the integer at offset {start} is not positive")
+        if data[0] == 0 and (len(data) == 1 or not data[1] & 0x80):
+            raise WireFault(f"the integer at offset {start} has a needless leading zero")
+        return int.from_bytes(data, "big")
+
+    def end(self) -> None:
+        left = len(self._data) - self._position
+        if left:
+            raise WireFault(f"{left} bytes follow the last field at offset {self._position}")
+
+
+def string(data: bytes) -> bytes:
+    """`data` with its length in front."""
+    return len(data).to_bytes(4, "big") + data
+
+
+def decode_base64(text: str) -> bytes:
+    """The bytes that `text` is the only encoding of; `ValueError` for every other text."""
+    try:
+        data = base64.b64decode(text.encode("ascii"))
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError("not base64") from None
+    if encode_base64(data) != text:
+        raise ValueError("base64 with stray bits or wrong padding")
+    return data
+
+
+def encode_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+# How far the clocks of a signer and a verifier may disagree.
+CLOCK_SKEW = timedelta(minutes=5)
+
+_FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
+
+
+def read_instant(text: str) -> datetime | None:
+    """The instant, or None if `text` has another form or names a day or hour that does not exist."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = map(int, match.groups())
+    try:
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def write_instant(instant: datetime) -> str:
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+WORDS = 6
+
+_CONSONANTS = "bdfghjklmnprstvz"
+_VOWELS = "aiou"
+
+
+def six_words(sha256: str) -> str:
+    """The words for a digest in hexadecimal."""
+    data = bytes.fromhex(sha256)
+    return " ".join(_word(int.from_bytes(data[start : start + 2], "big")) for start in range(0, 2 * WORDS, 2))
+
+
+def _word(number: int) -> str:
+    return "".join(
+        (
+            _CONSONANTS[number >> 12],
+            _VOWELS[number >> 10 & 3],
+            _CONSONANTS[number >> 6 & 15],
+            _VOWELS[number >> 4 & 3],
+            _CONSONANTS[number & 15],
+        )
+    )

@@ -1,0 +1,174 @@
+"""`workpacket import` and `workpacket export`: checkpoints in a foreign form, into the log and out of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from workpacket.bridges.foreign import (
+    BRIDGES,
+    AmongOthers,
+    Bridge,
+    Foreign,
+    ImportPlan,
+    Placed,
+    append_planned,
+    bridge_named,
+    export,
+    plan_import,
+)
+from workpacket.cli.new_file import write_new
+from workpacket.cli.open_store import answer, open_runtime, refusing
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
+from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
+from workpacket.report.json_report import render_envelope
+from workpacket.text.source import Source
+
+
+@refusing
+def take_in(arguments: Arguments) -> int:
+    bridge = _bridge_of(arguments)
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
+    placed: list[Placed] = []
+    findings: list[Problem] = []
+    files = {path: _bytes_of(path) for path in arguments.words}
+    passed_over = _passed_over(bridge, files)
+    for path in arguments.words:
+        if path in passed_over:
+            continue
+        found, faults = _read(bridge, path, files[path])
+        placed += found
+        findings += faults
+    if findings:
+        return _invalid(arguments, findings)
+    with open_runtime(create=not arguments.flag("plan")) as runtime:
+        planned = plan_import(runtime.store, bridge, placed)
+        if not arguments.flag("plan"):
+            append_planned(runtime, planned)
+    return _answer(arguments, bridge, planned, passed_over)
+
+
+def _bridge_of(arguments: Arguments) -> Bridge:
+    """The bridge that the first word names; the other words are left."""
+    known = ", ".join(sorted(BRIDGES))
+    if not arguments.words:
+        raise usage(arguments.command, "missing_argument", f"name the form: {known}")
+    name = arguments.words.pop(0)
+    if name not in BRIDGES:
+        raise usage(arguments.command, "invalid_value", f"{name!r} is none of the forms {known}")
+    return bridge_named(name)
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from None
+
+
+def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files of another kind, by what they are: a whole folder may be named. If all are such, each is refused."""
+    if not isinstance(bridge, AmongOthers):
+        return {}
+    found = {path: kind for path, data in files.items() if (kind := bridge.other_kind(path, data))}
+    return found if len(found) < len(files) else {}
+
+
+def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Problem]]:
+    source = Source.from_bytes(path, data)
+    placed: list[Placed] = []
+    findings: list[Problem] = []
+    read: Sequence[Foreign | Problem] = bridge.read(path, data)
+    for position, one in enumerate(read):
+        if isinstance(one, Problem):
+            findings.append(source.placed(one))
+        else:
+            placed.append(Placed(one, path, position))
+    if not placed and not findings:
+        findings.append(Problem("checkpoint_malformed", f"no {bridge.name} checkpoint is in it", Location(path, 1, 1)))
+    return placed, findings
+
+
+def _invalid(arguments: Arguments, findings: list[Problem]) -> int:
+    then = f"workpacket explain {findings[0].code}"
+    if arguments.flag("json"):
+        sys.stdout.write(render_envelope("import", exits.FINDINGS, findings, {"next": then}))
+        return exits.FINDINGS
+    for one in sorted(findings, key=lambda finding: finding.order):
+        print(f"{escape(one.path)}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
+        print(f"  help: {escape(one.hint or catalogue()[one.code].remedy)}")
+    print("nothing was taken over")
+    print(f"next: {then}")
+    return exits.FINDINGS
+
+
+def _answer(
+    arguments: Arguments, bridge: Bridge, planned: tuple[ImportPlan, ...], passed_over: Mapping[str, str]
+) -> int:
+    would = "would be " if arguments.flag("plan") else ""
+    words = {"genesis": f"{would}imported", "extended": f"{would}extended", "unchanged": "unchanged"}
+    text = "".join(
+        f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
+    )
+    text += "".join(f"{escape(path)}  passed over, it is a {kind}\n" for path, kind in passed_over.items())
+    others: list[Json] = [{"path": path, "kind": kind} for path, kind in passed_over.items()]
+    rows: list[Json] = [
+        {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
+    ]
+    said: dict[str, Json] = {"format": bridge.name, "streams": rows, "passed_over": others}
+    return answer(arguments, text, said, then=f"workpacket export {bridge.name}")
+
+
+IMPORT = Command(
+    "import",
+    "take checkpoints in a foreign form into the log",
+    take_in,
+    arguments="FORMAT PATH...",
+    description="""
+A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file
+that differs from what the log holds already is refused too: see `workpacket explain view_conflict`. Summaries, cost
+files and templates that lie among the checkpoints of roles are passed over, and named.""",
+    options=(Option("plan", "say what would be taken over; write nothing"),),
+    examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
+)
+
+
+@refusing
+def write(arguments: Arguments) -> int:
+    bridge = _bridge_of(arguments)
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "unexpected_argument", "name one key")
+    with open_runtime() as runtime:
+        exported = export(runtime.store, bridge, arguments.words[0] if arguments.words else "")
+    target = arguments.value("out")
+    data: dict[str, Json] = {
+        "format": bridge.name, "keys": list(exported.keys), "lossy": list(bridge.lossy), "out": target,
+    }  # fmt: skip
+    if target:
+        write_new(target, exported.data)
+        return answer(arguments, f"{len(exported.data)} bytes written to {escape(target)}\n", data)
+    text = exported.data.decode("utf-8")
+    return answer(arguments, text, {**data, "text": text})
+
+
+EXPORT = Command(
+    "export",
+    "write checkpoints of the log in a foreign form",
+    write,
+    arguments="FORMAT [KEY]",
+    description="""
+Without a key, or with the beginning of one up to a '/', everything that came out of one file. What the form cannot
+carry is listed by --json and in docs/runtime/formats.md.""",
+    options=(Option("out", "write into this file, which must not exist yet", value="FILE"),),
+    examples=("workpacket export step --out mission.events.jsonl", "workpacket export session review-42"),
+)
+
+
+DECLARED = {command.name: command for command in (IMPORT, EXPORT)}

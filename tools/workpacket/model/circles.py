@@ -1,0 +1,33 @@
+"""Circles in what depends on what: tasks of a batch, packets, work packages of a mission."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+
+def circles(edges: Mapping[str, Collection[str]], roots: Iterable[str]) -> Iterator[list[str]]:
+    """Each circle that a dependency closes, begun and ended with the name that it comes back to.
+
+    The last two names of a circle are the dependency that closes it. What `edges` does not have depends on nothing.
+    Without recursion: ten thousand packets may depend on one another in one line.
+    """
+    done: set[str] = set()
+    for root in roots:
+        path: list[str] = []
+        depth: dict[str, int] = {}
+        waiting: list[Iterator[str]] = []
+        step = root if root not in done else None
+        while step is not None or waiting:
+            if step is not None:
+                done.add(step)
+                depth[step] = len(path)
+                path.append(step)
+                waiting.append(iter(edges.get(step, ())))
+            other, step = next(waiting[-1], None), None
+            if other is None:
+                waiting.pop()
+                del depth[path.pop()]
+            elif other in depth:
+                yield [*path[depth[other] :], other]
+            elif other not in done and other in edges:
+                step = other

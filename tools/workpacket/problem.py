@@ -1,0 +1,106 @@
+"""What is wrong, where, and what to do about it: the one type for it, from the reader of a file to the report.
+
+Readers, schemas, rules and gates return problems as values, because a person wants to see all of them at once; a
+command that cannot go on raises one (`workpacket.errors`). A problem is named by its `code`, a reason code of the
+catalogue. How severe it is depends on the repository's settings, so severity is put on last.
+"""
+
+from __future__ import annotations
+
+from workpacket.value import Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias  # which takes 3 ms, and every command imports this module
+
+Severity: TypeAlias = "Literal['error', 'warning', 'info']"
+Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"
+
+
+class Edit(Value):
+    """Replace the characters [start, end) of one file's text (see `text.source.Source`) by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Fix(Value):
+    """Edits of the problem's own file. Safe: the meaning of the document stays; unsafe: a person should look."""
+
+    edits: tuple[Edit, ...]
+    safe: bool
+    title: str = ""
+
+
+class Location(Value):
+    """Where a problem is, as far as its finder can tell.
+
+    `line` and `column` count from 1; 0 means the file as a whole. The end is the place behind the last character.
+    A reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a
+    value, and gives the `keys` that lead from its root to what is wrong; for a missing field, to the mapping that
+    lacks it.
+    """
+
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    start: int = 0
+    end: int = 0
+    keys: tuple[str | int, ...] = ()
+
+    @classmethod
+    def span(cls, start: int, end: int) -> Location:
+        return cls(start=start, end=end)
+
+
+NOWHERE = Location()
+
+
+class Problem(Value):
+    """`code` names a reason. `hint` says what to do here, often as a command to type; the reason says it in general."""
+
+    code: str
+    message: str
+    location: Location = NOWHERE
+    hint: str = ""
+    fix: Fix | None = None
+    severity: Severity = "error"
+    confidence: Confidence = "certain"
+
+    @property
+    def path(self) -> str:
+        return self.location.path
+
+    @property
+    def line(self) -> int:
+        return self.location.line
+
+    @property
+    def column(self) -> int:
+        return self.location.column
+
+    @property
+    def start(self) -> int:
+        return self.location.start
+
+    @property
+    def end(self) -> int:
+        return self.location.end
+
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        return (self.path, self.line, self.column, self.code, self.message)
+
+    def at(self, path: str, line: int = 0, column: int = 0) -> Problem:
+        """The same problem, of this place: known to the caller of who found it."""
+        return replace(self, location=Location(path, line, column))
+
+    def moved(self, by: int) -> Problem:
+        """The same problem, found in a part of a file that begins `by` characters after the file's own beginning."""
+        return replace(self, location=Location.span(self.start + by, self.end + by), fix=None)
+
+    def with_severity(self, severity: Severity) -> Problem:
+        return replace(self, severity=severity)

@@ -1,0 +1,275 @@
+"""Gathering the facts of an audit: what `check` and the approvals find, every packet, and what git knows of them.
+
+The clock is not looked at. What expires is judged as of the head commit, so the same repository gives the same report.
+
+Every signed decision of a repository with what verifying it comes to: of one that was used, as of its use.
+
+What git tells an audit: commits that the logs name, files as they were in them, who touched which file last.
+
+The style and the script of the report's page: part of the package, so that they can be read and checked as files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import workpacket
+from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.policy import Trusted
+from workpacket.approvals.verify import Judged
+from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
+from workpacket.audit.tracing import proved_path
+from workpacket.documents.spec_pointer import candidates
+from workpacket.git.history import status
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import default_branch, head_commit
+from workpacket.git.run import run_git
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import CONSUMING
+from workpacket.model.events import Actor, LogEvent
+from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
+from workpacket.model.plan import Moment
+from workpacket.model.reasons import Reason
+from workpacket.problem import Problem
+from workpacket.shell.approvals.check import append_only, check_approvals
+from workpacket.shell.approvals.facts import Approvals, open_approvals
+from workpacket.shell.base import known_to
+from workpacket.shell.cache import NO_CACHE, Cache
+from workpacket.shell.checking.repository import check
+from workpacket.shell.configuration import read_settings
+from workpacket.shell.governing.gathering import gather
+from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.judging.partial_tree import judged_in_part
+from workpacket.shell.tree import find_documents, read_bytes
+from workpacket.text.source import Source
+from workpacket.value import Value, replace
+
+
+def decisions(approvals: Approvals) -> dict[str, list[SignedDecision]]:
+    """By packet; within one in the order in which they were issued."""
+    found: dict[str, dict[str, SignedDecision]] = {}
+    for packet, gate in sorted({(said.packet, said.gate) for said in approvals.claims.values()}):
+        here = found.setdefault(packet, {})
+        for consumer in (*_consumers(approvals, packet, gate), None):
+            for judged in approvals.verdict(packet, gate, consumer).judged:
+                # As of the event that rests on it; only if none does, as of now.
+                if judged.opened is not None and judged.name not in here and _is_about(judged, consumer):
+                    here[judged.name] = _decision(judged, consumer)
+    ordered = {packet: sorted(known.values(), key=_order) for packet, known in found.items()}
+    return {packet: known for packet, known in ordered.items() if known}
+
+
+def _order(decision: SignedDecision) -> tuple[str, str]:
+    return decision.issued_at, decision.envelope
+
+
+def _consumers(approvals: Approvals, packet: str, gate: str) -> Iterator[LogEvent]:
+    for event in approvals.log(packet).events:
+        if CONSUMING.get(event.type) == gate:
+            yield event
+
+
+def _is_about(judged: Judged, consumer: LogEvent | None) -> bool:
+    return consumer is None or judged.name.partition(".")[0] in consumer.attest
+
+
+def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
+    assert judged.opened is not None
+    said = judged.opened.statement
+    return SignedDecision(
+        gate=said.gate,
+        decision=said.decision,
+        approver=said.approver,
+        role=said.role,
+        key=judged.opened.signature.key.fingerprint,
+        issued_at=write_instant(said.issued_at),
+        expires_at=write_instant(said.expires_at),
+        envelope=judged.name.partition(".")[0],
+        used_by=consumer.id if consumer is not None else "",
+        refusals=tuple((refusal.code, refusal.message) for refusal in judged.refusals),
+    )
+
+
+def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
+    """Those of the commits that are in this clone; `target` is the commit of the branch that work is merged into."""
+    contents = read_objects(repository, sorted({each for each in wanted if each}))
+    held = known_to(repository, target, contents) if contents else frozenset()
+    return {identity: _commit(identity, data, identity in held) for identity, data in contents.items()}
+
+
+def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
+    text = data.decode("utf-8", "replace")
+    header, _, message = text.partition("\n\n")
+    fields = dict(line.partition(" ")[::2] for line in reversed(header.split("\n")))
+    author = fields.get("author", "").partition(" <")[0]
+    moment = fields.get("committer", "0 +0000").rsplit(" ", 2)[-2]
+    at = write_instant(datetime.fromtimestamp(int(moment), UTC)) if moment.isdecimal() else "1970-01-01T00:00:00Z"
+    return KnownCommit(identity, at, author, message.partition("\n")[0], on_target)
+
+
+def target_commit(repository: Repository, target: str) -> str:
+    """The commit of the target branch; without one that of the main branch, else the one checked out."""
+    names = (f"refs/heads/{target}", f"refs/remotes/origin/{target}", target) if target else ()
+    for name in names:
+        answer = run_git(
+            repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", check=False
+        )
+        if answer.status == 0:
+            return answer.text.strip()
+    branch = default_branch(repository)
+    return branch.commit if branch is not None else head_commit(repository) or ""
+
+
+def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]:
+    """The digests of files as commits hold them, by `<commit>:<path>`; None for one that is not there."""
+    wanted = sorted({name for name in names if "\n" not in name})
+    found = read_objects(repository, wanted)
+    return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
+
+
+def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
+    """For each governed file, and each of these, the last commit that touched it."""
+    if not head:
+        return {}
+    answer = run_git(
+        repository.root, "log", "--no-renames", "--name-only", "--format=%x01%ct %an", "-z", "--end-of-options", head,
+        "--", GOVERNANCE_FOLDER, *also,
+    )  # fmt: skip
+    changes: dict[str, LastChange] = {}
+    for block in answer.text.split("\x01")[1:]:
+        header, *paths = block.replace("\n", "\0").split("\0")
+        moment, _, author = header.partition(" ")
+        at = write_instant(datetime.fromtimestamp(int(moment), UTC))
+        for path in paths:
+            if path:
+                changes.setdefault(path, LastChange(at, author))
+    return changes
+
+
+_NOBODY = Actor("nobody", "agent")
+# Before the first commit there is no date to judge by.
+_BEGINNING = "1970-01-01T00:00:00Z"
+
+
+class AuditInput(Value):
+    """The facts of the audit, those of the commands about the same packets, and the kinds of the files checked."""
+
+    facts: AuditFacts
+    governed: Facts
+    files: Mapping[str, str]
+
+
+def gather_audit(
+    repository: Repository, cache: Cache, reasons: Mapping[str, Reason], progress: Callable[[int, int], None]
+) -> AuditInput:
+    root = str(repository.root)
+    head = head_commit(repository) or ""
+    seen = commits(repository, [head], head).get(head)
+    now = seen.at if seen is not None else _BEGINNING
+    files = find_documents(root)
+    checked = check(
+        root, files, whole=True, cache=cache, reasons=reasons, settings=read_settings(root), progress=progress, now=now
+    )
+    governed = gather(repository, None, _NOBODY)
+    governed = replace(governed, moment=replace(governed.moment, now=now))
+    signed = _signed(repository, now)
+    named = sorted(set(_named(governed.packets.values())))
+    facts = AuditFacts(
+        name=signed.name,
+        now=now,
+        packets=governed.packets,
+        policy=governed.policy,
+        findings=tuple(judged_in_part(root, (*checked.findings, *signed.findings))),
+        decisions=signed.decisions,
+        specification=governed.specification,
+        specifications=_specifications(root, governed.packets.values()),
+        changes=last_changes(repository, head, named),
+        # In a clone the same branch is known by the name of the remote.
+        target=governed.target_branch.removeprefix("origin/"),
+        head=seen,
+        uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
+        files_checked=len(files),
+    )
+    return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
+
+
+class _Signed(Value):
+    name: str
+    findings: list[Problem]
+    decisions: Mapping[str, list[SignedDecision]]
+
+
+def _signed(repository: Repository, now: str) -> _Signed:
+    with open_approvals(repository, None, Moment(now, "", "")) as approvals:
+        findings = check_approvals(approvals, NO_CACHE)
+        if approvals.base.commit:
+            findings += append_only(approvals)
+        trusted = approvals.trusted
+        name = trusted.policy.repository if isinstance(trusted, Trusted) else ""
+        return _Signed(name, findings, decisions(approvals))
+
+
+def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
+    """Every specification that a refinement names, as it lies here."""
+    named = {packet.refinement.spec_path for packet in packets if packet.refinement is not None}
+    found: dict[str, Source] = {}
+    for path in sorted({path for name in named for path in candidates(name)}):
+        try:
+            found[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
+        except OSError:
+            continue
+    return found
+
+
+def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
+    """What the logs name: commits, and the files that they rest on, then and now."""
+    proofs = sorted(set(_proofs(facts.packets.values())))
+    paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
+    root = str(repository.root)
+    return replace(
+        facts,
+        commits=_commits(repository, facts),
+        committed=blobs(repository, (f"{commit}:{path}" for commit, path in proofs)),
+        digests={path: digest_here(root, path) for path in paths},
+    )
+
+
+def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
+    """The files that the logs hold by digest."""
+    return (path for packet in packets for _, path, _ in named_files(packet.log))
+
+
+def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit]:
+    named = {
+        event.text(key) or ""
+        for packet in facts.packets.values()
+        for event in packet.state.history
+        if event.type in {"submitted", "merged"}
+        for key in ("commit", "target_commit")
+    }
+    return commits(repository, named, target_commit(repository, facts.target)) if named else {}
+
+
+def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
+    """Pairs of a commit and a path in it that proves something."""
+    for packet in packets:
+        commit = ""
+        for event in packet.state.evidence:
+            commit = event.text("commit") or commit
+            for row in evidence_rows(event):
+                proofs, at = row.get("proof"), str(row.get("commit") or commit)
+                for proof in proofs if isinstance(proofs, list) else ():
+                    path = proved_path(str(proof))
+                    if at and path:
+                        yield at, path
+
+
+def page_file(name: str) -> str:
+    package = os.path.dirname(os.path.abspath(workpacket.__file__))
+    with open(os.path.join(package, "report", "page", name), encoding="utf-8") as stream:
+        return stream.read()

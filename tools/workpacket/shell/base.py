@@ -1,0 +1,422 @@
+"""The base revision: the commit whose policy is in force, and what was committed there.
+
+The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
+and never the change that is judged. What a commit holds cannot change, so it is read once in a process.
+
+Files as commits hold them, read many at a time. A commit never changes, so each is read once in a process.
+
+The line of the base: its commits along first parents, and what each of them held of some paths.
+
+One call of git tells of all commits; asking for `<commit>:<path>` makes git unpack the trees of that commit for every
+name, which takes longer with every file that lies beside it.
+
+The policy in force: as it stands on the base, never as it lies in the work tree.
+
+The memory, outside of the repository, of the policy last seen: so that bringing back an old one is noticed.
+
+It lies in the person's folder of settings, one file for each repository, named by its first commit. Beside it lies
+only what envelopes claim to be about (`envelope_claims`). Where the folder cannot be written, nothing is remembered,
+and `approvals verify` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.errors import WorkpacketError
+from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.objects import list_tree, missing_object, read_file_at, read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_at, commit_of, default_branch, head_commit, is_ancestor
+from workpacket.git.run import run_git
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.policy import LifecyclePolicy, lifecycle_policy
+from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    POLICY_FOLDER,
+    POLICY_PATH,
+    REVOKED_PATH,
+    SIGNERS_PATH,
+    SPEC_POINTER,
+)
+from workpacket.problem import Location, Problem
+from workpacket.shell.tree import read_bytes
+from workpacket.text.limits import DATA
+from workpacket.value import Value
+
+_BEFORE = "^1"
+
+
+class BaseLine:
+    """`first_seen` says of each file which commit held it first, and that commit's time."""
+
+    def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
+        self._covered = paths
+        self.first_seen: dict[str, tuple[str, int]] = {}
+        self._places: dict[str, int] = {}
+        # Of each path, newest first: after how many newer commits it changed, and what it was from then on.
+        self._changed: dict[str, tuple[list[int], list[str]]] = {}
+        for place, (header, changes) in enumerate(changes_before(repository, commit, *paths, options=FIRST_PARENTS)):
+            identity, _, time = header.partition(" ")
+            self._places[identity] = place
+            for change in changes:
+                if change.letter == "A":
+                    # The log runs backwards, so what is met last was first.
+                    self.first_seen[change.path] = (identity, int(time))
+                places, blobs = self._changed.setdefault(change.path, ([], []))
+                places.append(place)
+                blobs.append(change.blob)
+
+    def knows(self, revision: str, path: str) -> bool:
+        """Whether it can tell what `revision`, a commit that changed some of the paths or the one before it, held."""
+        covered = any(path == each or path.startswith(f"{each}/") for each in self._covered)
+        return covered and revision.removesuffix(_BEFORE) in self._places
+
+    def blob(self, revision: str, path: str) -> str:
+        """The id of what `revision` holds at the path, '' where it holds no file."""
+        place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
+        places, blobs = self._changed.get(path, ([], []))
+        found = bisect_left(places, place)
+        return blobs[found] if found < len(places) else ""
+
+
+@lru_cache(maxsize=16)
+def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
+    """The line that ends at `commit`; what a commit holds cannot change, so it is read once in a process."""
+    return BaseLine(repository, commit, paths)
+
+
+_MANY = 4096
+# The policy, and the pointer to the specification: whoever asks for one of them will ask for the others.
+OF_EVERY_JUDGEMENT = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)
+# Objects that git is asked for with one call: so many specifications fit into memory at the same time.
+_AT_ONCE = 500
+# What was read ahead: by the name of the object, None for one that is not there.
+_READ: dict[Repository, dict[str, bytes | None]] = {}
+
+
+@lru_cache(maxsize=_MANY)
+def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """The files that the commit holds, of those named; do not change the answer, others get the same."""
+    if not commit:
+        return {}
+    names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
+    known: Mapping[str, bytes | None] = _READ.get(repository, {})
+    found: Mapping[str, bytes | None]
+    found = known if names.keys() <= known.keys() else read_objects(repository, names)
+    return {path: data for name, path in names.items() if (data := found.get(name)) is not None}
+
+
+def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
+    """Read many files (`<commit>:<path>`) with few calls of git, for `committed` to find.
+
+    What `line` knows of is asked for by the id of its contents.
+    """
+    known = _READ.setdefault(repository, {})
+    wanted = {name: name for name in names if name not in known and "\n" not in name}
+    for name in wanted if line is not None else ():
+        revision, _, path = name.partition(":")
+        if line is not None and line.knows(revision, path):
+            wanted[name] = line.blob(revision, path)
+    asked = list(dict.fromkeys(filter(None, wanted.values())))
+    # One specification stands in a thousand commits, and is kept once.
+    found, same = dict[str, bytes](), dict[bytes, bytes]()
+    for start in range(0, len(asked), _AT_ONCE):
+        read = read_objects(repository, asked[start : start + _AT_ONCE])
+        found.update((name, same.setdefault(data, data)) for name, data in read.items())
+    for name, identity in wanted.items():
+        if identity not in found and identity not in ("", name):
+            raise missing_object(identity, name)
+        known[name] = found.get(identity)
+
+
+def committed_file(repository: Repository, commit: str, path: str) -> bytes | None:
+    return committed(repository, commit, (path,)).get(path)
+
+
+# What every judgement asks for, and one call of git tells.
+_LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
+# Above this number of commits in question it is quicker to list the whole history once.
+_FEW = 8
+
+
+class Place(Value):
+    """Where one judgement reads policy and specification, and as of when.
+
+    Of a file that the base holds, it is the commit before the one that brought it, at that commit's time: what was
+    right by the policy of its day stays right. Of every other file it is the base as it is, now.
+    """
+
+    repository: Repository
+    policy_commit: str
+    brought_by: str = ""
+    on_base_since: datetime | None = None
+
+    @property
+    def policy(self) -> PolicyFiles:
+        return policy_at(self.repository, self.policy_commit)
+
+
+class Base(Value):
+    """`commit` is '' where there is no base yet; `chosen` says that somebody named it instead of leaving it to us."""
+
+    repository: Repository
+    commit: str
+    name: str
+    chosen: bool
+
+    @property
+    def root_commit(self) -> str:
+        return root_commit(self.repository, self.commit) if self.commit else ""
+
+    @property
+    def policy(self) -> PolicyFiles:
+        """A list of revoked keys that this clone lacks is an error: no list would mean that no key is revoked."""
+        files = policy_at(self.repository, self.commit)
+        if files.revoked_keys is None:
+            identity = tree_at(self.repository, self.commit, POLICY_FOLDER).get(REVOKED_PATH)
+            if identity is not None:
+                raise missing_object(identity, REVOKED_PATH)
+        return files
+
+    def place_of(self, path: str, folder: str) -> Place:
+        """Where to judge the file, which is in this folder of write-once files."""
+        arrived = first_seen(self.repository, self.commit, folder).get(path)
+        if arrived is None:
+            return Place(self.repository, self.commit)
+        commit, time = arrived
+        before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
+        return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC))
+
+    @property
+    def policy_files(self) -> dict[str, bytes]:
+        """All files of the folder of the policy, also those that nothing reads."""
+        paths = tree_at(self.repository, self.commit, POLICY_FOLDER)
+        return committed(self.repository, self.commit, tuple(paths))
+
+
+def find_base(repository: Repository, revision: str | None = None) -> Base:
+    """The base; WorkpacketError if `revision` names no commit, or the clone lacks the history that has to be judged."""
+    if (repository.common_dir / "shallow").exists():
+        raise WorkpacketError(
+            "history_shallow",
+            "this clone holds only the end of the history, and approvals are judged by all of it",
+            hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
+        )
+    if revision is not None:
+        return Base(repository, _commit(repository, revision), revision, chosen=True)
+    branch = default_branch(repository)
+    if branch is None:
+        return Base(repository, "", "", chosen=False)
+    return Base(repository, branch.commit, branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"), False)
+
+
+def unanchored(base: Base) -> Problem:
+    """No policy at the base, and the command that puts one there."""
+    if not base.commit:
+        what = "the repository has no main branch with a commit yet"
+        return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
+    what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
+    return Problem("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", Location(POLICY_PATH))
+
+
+def _commit(repository: Repository, revision: str) -> str:
+    """A full id means the same commit for ever; a name has to be looked up each time.
+
+    git takes a tag for a branch of the same name, and whoever may push a tag would choose the base.
+    """
+    if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
+        return _commit_with_id(repository, revision)
+    named = {kind: commit_at(repository, f"refs/{kind}/{revision}") for kind in ("tags", "heads", "remotes")}
+    meant = [f"refs/{kind}/{revision}" for kind, commit in named.items() if commit is not None]
+    if len(meant) > 1:
+        raise WorkpacketError(
+            "revision_ambiguous",
+            f"{revision!r} could be {' or '.join(meant)}",
+            hint=f"name it in full: --base {meant[-1]}",
+        )
+    return commit_of(repository, revision)
+
+
+@lru_cache(maxsize=_MANY)
+def _commit_with_id(repository: Repository, identity: str) -> str:
+    return commit_of(repository, identity)
+
+
+@lru_cache(maxsize=_MANY)
+def root_commit(repository: Repository, commit: str) -> str:
+    """The first commit, along first parents: merging an unrelated history does not change who we are."""
+    answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
+    return answer.text.strip()
+
+
+@lru_cache(maxsize=_MANY)
+def policy_at(repository: Repository, commit: str) -> PolicyFiles:
+    """The policy files of the commit; the specification, which is asked for next, is read by the same call."""
+    if commit:
+        read_ahead(repository, (f"{commit}:{path}" for path in OF_EVERY_JUDGEMENT))
+    files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
+    return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
+
+
+@lru_cache(maxsize=256)
+def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str]:
+    """Paths of the files at or below these folders, with the ids of their contents."""
+    if not commit:
+        return {}
+    if len(folders) == 1 and folders[0] in _LISTED_TOGETHER:
+        listed = tree_at(repository, commit, *_LISTED_TOGETHER)
+        return {path: identity for path, identity in listed.items() if path.startswith(f"{folders[0]}/")}
+    return {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders) if entry.is_file}
+
+
+def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
+    """Which of the commits asked for are `commit` or lie before it."""
+    if not commit:
+        return frozenset()
+    wanted = frozenset(asked)
+    if len(wanted) > _FEW:
+        return wanted & _history(repository, commit)
+    return frozenset(each for each in wanted if each == commit or _is_ancestor(repository, each, commit))
+
+
+@lru_cache(maxsize=_MANY)
+def _is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
+    try:
+        return is_ancestor(repository, ancestor, descendant)
+    except WorkpacketError:
+        return False  # git does not know the commit at all
+
+
+@lru_cache(maxsize=4)
+def _history(repository: Repository, commit: str) -> frozenset[str]:
+    return frozenset(run_git(repository.root, "rev-list", "--end-of-options", commit).text.split())
+
+
+def first_seen(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
+    """For each file below `folder`: the first commit of the base that held it, and that commit's time."""
+    return base_line(repository, commit, folder).first_seen if commit else {}
+
+
+_LARGEST = 64 * 1024
+
+
+def settings_folder() -> Path:
+    """Where this person's settings of workpacket are kept."""
+    own = os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
+    return (Path(own) if own else Path.home() / ".config") / "workpacket"
+
+
+def trust_path(root_commit: str) -> Path:
+    return settings_folder() / "trust" / f"{root_commit}.json"
+
+
+def judge_pin(base: Base) -> Pin | Problem | None:
+    """The pin to remember, or why this base may not be believed. None where there is no policy to remember yet."""
+    if base.policy.policy is None:
+        return None
+    seen = Pin(base.root_commit, base.commit, policy_digest(base.policy))
+    pinned = _read(trust_path(base.root_commit))
+    if pinned is None or isinstance(pinned, Problem):
+        return pinned or seen
+    ancestors = known_to(base.repository, base.commit, (pinned.base,))
+    return judge_base(pinned, seen, pinned_is_ancestor=pinned.base in ancestors)
+
+
+def remember(pin: Pin) -> bool:
+    """Keep the pin; False where that is not possible."""
+    return keep(trust_path(pin.root_commit), pin.to_bytes())
+
+
+def keep(path: Path, data: bytes) -> bool:
+    """Have the file of the person's own folder hold these bytes; False where that is not possible."""
+    try:
+        if path.exists() and path.read_bytes() == data:
+            return True
+        import tempfile
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".pin-", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        Path(temporary).replace(path)
+    except OSError:
+        return False
+    return True
+
+
+def policy_digest(files: PolicyFiles) -> str:
+    """One digest for all policy files."""
+    parts = ((POLICY_PATH, files.policy), (SIGNERS_PATH, files.allowed_signers), (REVOKED_PATH, files.revoked_keys))
+    value: dict[str, Json] = {path: hashlib.sha256(data).hexdigest() for path, data in parts if data is not None}
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def _read(path: Path) -> Pin | Problem | None:
+    try:
+        with path.open("rb") as file:
+            return read_pin(file.read(_LARGEST), str(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Problem("trust_file_malformed", error.strerror or "it cannot be read", Location(str(path)))
+
+
+@lru_cache(maxsize=64)
+def lifecycle_of(data: bytes) -> LifecyclePolicy:
+    """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
+    from workpacket.documents.policy import PolicyDocument
+
+    policy = PolicyDocument.from_bytes(data)
+    return lifecycle_policy(policy.root, policy.source)
+
+
+def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> bytes | None:
+    read_ahead(repository, (f"{commit}:{path}" for path in (*OF_EVERY_JUDGEMENT, *others)))
+    return committed_file(repository, commit, POLICY_PATH)
+
+
+class BasePolicy(Value):
+    """`where` says which commit the policy was read from, or that it is the one of the work tree."""
+
+    lifecycle: LifecyclePolicy
+    anchored: bool
+    target_branch: str
+    where: str
+
+
+def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
+    """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
+    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted.
+
+    `ahead` are further files of which the caller knows that they will be asked for: they are read by the same call.
+    """
+    branch = default_branch(repository)
+    commit = branch.commit if branch is not None else head_commit(repository) or ""
+    if base:
+        commit, data = base, read_file_at(repository, base, POLICY_PATH)
+    else:
+        data = _with_others(repository, commit, ahead) if commit else None
+    anchored = data is not None
+    if data is None:
+        try:
+            data = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
+        except OSError:
+            data = b""
+    policy = lifecycle_of(data)
+    target = policy.target_branch or (
+        branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
+    )
+    where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
+    return BasePolicy(policy, anchored, target, where)

@@ -1,0 +1,353 @@
+"""What was found out before, kept until anything that it rests on has changed.
+
+One rule holds for all of it. An answer is kept under a key that names everything it was made from, and an output also
+with the state of each file and folder that it rests on. It is *not kept if it asked the clock, or anything that
+neither the key nor those files name* (`RestsOn`). Another version of the tool has another cache.
+
+    kind       key                                          value
+    file       path                                         digest of its bytes, and its state when they were read
+    examined   digest of the bytes, lanes, path             findings and summary
+    output     folder, command, terminal, deciding commits  what was written, and the state of what it rests on
+    sound      digest of all that a verdict follows from    nothing
+    claim      digest of an envelope                        what the envelope claims to be about
+
+It lies in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted at
+any time. Anyone who writes there can make it say anything, so `check --base`, `check --no-cache` and `approvals verify`
+open none, and no gate asks it: the claims of envelopes lie in the person's own folder. A cache that cannot be opened,
+is locked for long or is damaged counts as empty.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from workpacket.shell.tree import Found, look_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any, Literal
+
+    Kind = Literal["file", "examined", "output", "sound", "claim"]
+
+# Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when it was read may be written to
+# again without a change of its times: git's rule for racily clean entries.
+RACY_NS = 2_100_000_000
+
+# From here on, reading all rows of a kind is quicker than asking for one after the other.
+MANY = 200
+
+_PLACE = ("workpacket", "cache")
+_TABLE = """
+CREATE TABLE IF NOT EXISTS kept(
+    kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
+"""
+_FORGET = """
+DELETE FROM kept WHERE kind = ? AND substr(key, 1, 64) NOT IN (SELECT substr(value, 1, 64) FROM kept WHERE kind = ?)
+"""
+
+
+class RestsOn:
+    """What an answer was made from besides what its key names.
+
+    `files` are paths; one that ends with '/' is a folder with everything below it. `clock`: time alone can change the
+    answer. `unnamed`: it rests on something else that can change, or giving it again would leave out an effect.
+    """
+
+    __slots__ = ("clock", "files", "unnamed")
+
+    def __init__(self, files: Iterable[str] = (), *, clock: bool = False, unnamed: bool = False) -> None:
+        self.files = tuple(files)
+        self.clock = clock
+        self.unnamed = unnamed
+
+    def __or__(self, other: RestsOn) -> RestsOn:
+        files = (*self.files, *other.files)
+        return RestsOn(files, clock=self.clock or other.clock, unnamed=self.unnamed or other.unnamed)
+
+    @property
+    def can_be_kept(self) -> bool:
+        return not (self.clock or self.unnamed)
+
+
+class Cache:
+    """One open cache. With no folder to lie in, it forgets everything."""
+
+    def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE) -> None:
+        self._connection = _open(os.path.join(folder, *place), fingerprint) if folder is not None else None
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def is_empty(self, kind: Kind) -> bool:
+        return not self._all("SELECT 1 FROM kept WHERE kind = ? LIMIT 1", (kind,))
+
+    def recall(self, kind: Kind, keys: Collection[str]) -> dict[str, str]:
+        """The values of the keys that are known."""
+        if len(keys) > MANY:
+            wanted = frozenset(keys)
+            rows = self._all("SELECT key, value FROM kept WHERE kind = ?", (kind,))
+            return {key: value for key, value in rows if key in wanted}
+        query = "SELECT value FROM kept WHERE kind = ? AND key = ?"
+        return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
+
+    def keep(self, kind: Kind, rows: Iterable[tuple[str, str]]) -> None:
+        """Rows of (key, value)."""
+        self._write("INSERT OR REPLACE INTO kept VALUES(?, ?, ?)", [(kind, key, value) for key, value in rows])
+
+    def make_room(self, kind: Kind, most: int) -> None:
+        """Forget this kind altogether, once there are more than `most` of it: they are found out again when needed."""
+        if self._count(kind) > most:
+            self._write("DELETE FROM kept WHERE kind = ?", [(kind,)])
+
+    def forget_unused(self, most: int) -> None:
+        """Forget what was found in bytes that no file holds any more, once there are more than `most`."""
+        if self._count("examined") > most:
+            self._write(_FORGET, [("examined", "file")])
+            self._write("DELETE FROM kept WHERE kind = ?", [("output",)])
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _count(self, kind: Kind) -> int:
+        rows = self._all("SELECT count(*) FROM kept WHERE kind = ?", (kind,))
+        return int(rows[0][0]) if rows else 0
+
+    def _all(self, query: str, values: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            return []
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except _unfit():
+            self.close()
+            return []
+
+    def _write(self, statement: str, rows: list[tuple[str, ...]]) -> None:
+        if self._connection is None or not rows:
+            return
+        try:
+            with self._connection:
+                self._connection.executemany(statement, rows)
+        except _unfit():
+            self.close()
+
+
+# For what has to be found out from the files alone.
+NO_CACHE = Cache(None, "")
+
+
+class CachedOutput:
+    """The output of one command on these files.
+
+    `deciding` names what else it rests on, such as commits; None where that cannot be told. It is asked before and
+    after the output is made, since a commit can come in between.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        root: str,
+        files: Sequence[Found],
+        request: tuple[object, ...],
+        deciding: Callable[[], tuple[str, ...] | None] = tuple,
+    ) -> None:
+        self._cache, self._root, self._files, self._deciding = cache, root, files, deciding
+        self._started = time.time_ns()
+        self._decides = deciding()
+        # In this form even names that are not UTF-8 can be stored.
+        self._key = repr((root, *request, self._decides))
+
+    def recall(self) -> tuple[int, str] | None:
+        """Exit status and text, if nothing that they rest on has changed."""
+        if self._decides is None:
+            return None
+        for value in self._cache.recall("output", (self._key,)).values():
+            status, text, state, names, *folders = _unpacked(value)
+            extras = names.split("\n") if names else []
+            same = state == _state([*self._files, *_single(self._root, extras)])
+            described = zip(_folders(extras), folders, strict=False)
+            if same and all(unchanged(self._root, folder, then) for folder, then in described):
+                return int(status), text
+        return None
+
+    def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
+        """For as long as the rule allows. What was read while it could still change unseen is not kept either."""
+        if not rests_on.can_be_kept or self._decides is None or self._deciding() != self._decides:
+            return
+        extras = sorted(set(rests_on.files))
+        seen = [*self._files, *_single(self._root, extras)]
+        folders = [describe(self._root, folder) for folder in _folders(extras)]
+        newest = max([*(found.mtime_ns for found in seen), *(folder.newest for folder in folders)], default=0)
+        if newest + RACY_NS < self._started:
+            described = (folder.text for folder in folders)
+            self._cache.keep(
+                "output", [(self._key, _packed((str(status), text, _state(seen), "\n".join(extras), *described)))]
+            )
+
+
+def _state(seen: Iterable[Found]) -> str:
+    """Changes when any of the files does."""
+    return _storable("\n".join(f"{found.path}\t{found.state}\t{found.problem}" for found in seen))
+
+
+def _single(root: str, extras: Iterable[str]) -> list[Found]:
+    return [look_at(root, path) for path in extras if not path.endswith("/")]
+
+
+def _folders(extras: Iterable[str]) -> list[str]:
+    return [path.rstrip("/") for path in extras if path.endswith("/")]
+
+
+def _packed(parts: Sequence[str]) -> str:
+    """Several texts as one. Their lengths come first, since no character can be ruled out as a separator."""
+    return " ".join(str(len(part)) for part in parts) + "\n" + "".join(parts)
+
+
+def _unpacked(text: str) -> list[str]:
+    lengths, _, rest = text.partition("\n")
+    parts, start = [], 0
+    for length in map(int, lengths.split(" ")):
+        parts.append(rest[start : start + length])
+        start += length
+    return parts
+
+
+def _storable(text: str) -> str:
+    """With names that are not UTF-8 spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# Between the records of a folder, since no name may hold it. A record is a state, a blank and a path below the folder.
+_BETWEEN = "\0"
+_HAS_POSIX_TIMES = os.name == "posix" and os.stat in os.supports_dir_fd
+
+
+class Described:
+    """`text` is what `unchanged` compares; `newest` is when anything changed last, in nanoseconds."""
+
+    __slots__ = ("newest", "text")
+
+    def __init__(self, text: str, newest: int) -> None:
+        self.text = text
+        self.newest = newest
+
+
+def describe(root: str, folder: str) -> Described:
+    """The folder and all below it, through no link; '' for one that is not there or that is not a folder."""
+    top = os.path.join(root, folder)
+    records: list[str] = []
+    newest = 0
+    waiting = ["."]
+    while waiting:
+        current = waiting.pop()
+        try:
+            # A folder's own state comes first: what changes while it is listed then shows in it.
+            status = os.lstat(os.path.join(top, current)) if current != "." else os.stat(top)
+            records.append(f"{_stamp(status)} {current}")
+            newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
+            with os.scandir(os.path.join(top, current)) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in listed:
+            path = entry.name if current == "." else f"{current}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            records.append(f"{_stamp(status)} {path}")
+            newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
+    text = _BETWEEN.join(records)
+    return Described(_storable(text), newest)
+
+
+def unchanged(root: str, folder: str, text: str) -> bool:
+    """Whether the folder is as it was when `describe` gave this text, without listing it again.
+
+    To list ten thousand folders takes four times as long as to ask for the state of each file that was there. What was
+    added, removed or renamed shows in the times of its folder, what was edited in those of the file: that `st_ctime`
+    moves with every change and cannot be set back is what POSIX promises. Elsewhere the folder is listed again.
+    """
+    if not _HAS_POSIX_TIMES:
+        return describe(root, folder).text == text
+    try:
+        top = os.open(os.path.join(root, folder), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return text == ""
+    try:
+        lstat = os.lstat
+        for record in text.split(_BETWEEN):
+            state, _, path = record.partition(" ")
+            if _stamp(lstat(path, dir_fd=top)) != state:
+                return False
+    except OSError:
+        return False
+    finally:
+        os.close(top)
+    return True
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+
+
+def _unfit() -> tuple[type[Exception], ...]:
+    """What storing and reading may raise: text with surrogates, from a path that is not UTF-8, cannot be stored."""
+    import sqlite3
+
+    return sqlite3.Error, UnicodeEncodeError
+
+
+def _open(folder: str, fingerprint: str) -> sqlite3.Connection | None:
+    import sqlite3  # 5 ms; a check without a cache needs none
+
+    path = os.path.join(folder, f"{fingerprint}.sqlite")
+    for attempt in ("first", "after removing a damaged file"):
+        try:
+            return _connect(path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) or attempt != "first":
+                return None
+            _remove(path)
+        except OSError:
+            return None
+    return None
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    import sqlite3
+
+    new = not os.path.exists(path)
+    if new:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _remove_other_versions(path)
+    connection = sqlite3.connect(path, timeout=2.0)
+    if new:
+        # Write-ahead logging with synchronous=NORMAL cannot leave a damaged file behind, at worst an older one.
+        connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.executescript(_TABLE)
+    return connection
+
+
+def _remove(path: str) -> None:
+    for name in (path, f"{path}-wal", f"{path}-shm"):
+        try:
+            os.unlink(name)
+        except OSError:
+            continue
+
+
+def _remove_other_versions(path: str) -> None:
+    folder = os.path.dirname(path)
+    for name in os.listdir(folder):
+        if name.endswith(".sqlite") and name != os.path.basename(path):
+            _remove(os.path.join(folder, name))

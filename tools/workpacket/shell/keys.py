@@ -1,0 +1,320 @@
+"""The key with which a person approves: found, made, and never read. Only its public half is looked at.
+
+Signing, and a second opinion on signatures, by the person's own `ssh-keygen`.
+
+The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal; this
+package never reads them. Arguments are lists and never pass a shell; what is signed goes in by standard input.
+
+Could a program on this account approve without its owner? Found out by trying, as a rogue process would.
+
+Every key that the ssh-agent offers and every private key in a file is asked to sign, without a terminal, without any
+dialog of ours, and in a namespace that approves nothing. What signs all the same would sign for any program. A key with
+a passphrase, a key that the agent confirms first, and a token that waits for a touch do not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from workpacket.approvals.keys import PublicKey, read_key_fields
+from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature, unarmor
+from workpacket.errors import WorkpacketError
+from workpacket.problem import Problem
+from workpacket.value import Value
+
+# What is reported for a program that was stopped because it waited for somebody.
+WAITED = -1
+
+
+def find_ssh_keygen() -> str:
+    """The path of the tool; without it, an error that says how to get it."""
+    tool = shutil.which("ssh-keygen")
+    if tool is None:
+        raise WorkpacketError(
+            "ssh_keygen_missing",
+            "ssh-keygen was not found, and signing is done by OpenSSH",
+            hint="Install OpenSSH 8.2 or later, for instance `apt install openssh-client`; verifying works without it",
+        )
+    return tool
+
+
+def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
+    """The SSHSIG blob of the key over the message.
+
+    `key` is the path of a private key, or of a public key whose private half an agent or a token holds. The tool asks
+    for passphrase, PIN and touch in the person's terminal, which is why its words are not caught. The signature is
+    verified before it is returned, so that nothing is written down which a gate would refuse.
+    """
+    command = [find_ssh_keygen(), "-q", "-Y", "sign", "-n", namespace, "-f", key]
+    status, output = run_openssh(command, message, in_terminal=True)
+    if status != 0:
+        raise WorkpacketError(
+            "signing_failed",
+            f"ssh-keygen did not sign with {key} (status {status})",
+            hint="Its own words above say why; check the path, the passphrase, and that the token was touched",
+            path=key,
+        )
+    usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
+    if isinstance(usable, Problem):
+        raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
+    return usable
+
+
+def second_opinion(blob: bytes, message: bytes, principal: str, signers: bytes, at: datetime) -> bool | None:
+    """What `ssh-keygen -Y verify` says with this content of allowed_signers; None if the tool is not here.
+
+    It judges less than we do (touch flags, roles, time of use), so its yes is no approval. Its no to our yes is an
+    alarm.
+    """
+    tool = shutil.which("ssh-keygen")
+    if tool is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
+        signers_path, signature_path = (os.path.join(folder, name) for name in ("allowed_signers", "signature"))
+        for path, content in ((signers_path, signers), (signature_path, armor(blob).encode("ascii"))):
+            with open(path, "wb") as file:
+                file.write(content)
+        when = at.astimezone(UTC).strftime("verify-time=%Y%m%d%H%M%SZ")
+        options = ["-n", NAMESPACE, "-I", principal, "-f", signers_path, "-s", signature_path, "-O", when]
+        status, _ = run_openssh([tool, "-Y", "verify", *options], message)
+    return status == 0
+
+
+def run_openssh(
+    command: list[str],
+    message: bytes = b"",
+    *,
+    in_terminal: bool = False,
+    environment: Mapping[str, str] | None = None,
+    patience: float | None = None,
+) -> tuple[int, bytes]:
+    """Status and output of a program of OpenSSH. Unless `in_terminal`, it has no terminal to ask anybody in."""
+    import subprocess
+
+    try:
+        done = subprocess.run(  # noqa: S603 - a list, and the program is the one the person has in PATH
+            command,
+            input=message,
+            stdout=subprocess.PIPE,
+            stderr=None if in_terminal else subprocess.DEVNULL,
+            env=environment,
+            timeout=patience,
+            check=False,
+            start_new_session=not in_terminal,
+        )
+    except subprocess.TimeoutExpired:
+        return WAITED, b""
+    return done.returncode, done.stdout
+
+
+def _usable(armored: str, message: bytes, namespace: str) -> bytes | Problem:
+    """The signature, if a gate would take it."""
+    blob = unarmor(armored)
+    if isinstance(blob, Problem):
+        return blob
+    signature = read_signature(blob, namespace)
+    if isinstance(signature, Problem):
+        return signature
+    return check_signature(signature, message) or blob
+
+
+KEY_VARIABLE = "WORKPACKET_KEY"
+
+
+class OwnKey(Value):
+    """`path` is what ssh-keygen is given to sign with."""
+
+    path: str
+    public: PublicKey
+
+
+def default_path() -> Path:
+    return Path(os.environ.get(KEY_VARIABLE) or Path.home() / ".ssh" / "workpacket_approval")
+
+
+def find_key(named: str = "") -> OwnKey:
+    """The key named, else the one of the environment, else the one that `key init` makes."""
+    path = Path(named) if named else default_path()
+    public = path if path.suffix == ".pub" else Path(f"{path}.pub")
+    try:
+        line = public.read_text("utf-8", "replace")
+    except OSError as error:
+        raise WorkpacketError(
+            "approval_key_missing",
+            f"there is no public key {public}: {error.strerror}",
+            hint=f"workpacket key init makes one; or name yours: --key PATH, or {KEY_VARIABLE}",
+            path=str(public),
+        ) from error
+    fields = line.split()
+    try:
+        return OwnKey(str(path), read_key_fields(*fields[:2]))
+    except (WorkpacketError, TypeError) as fault:
+        reason = fault.message if isinstance(fault, WorkpacketError) else "it holds no key"
+        raise WorkpacketError("signing_key_unfit", f"{public} cannot approve: {reason}", path=str(public)) from fault
+
+
+def make_key(path: Path, comment: str) -> OwnKey:
+    """A new key in a file, protected by a passphrase that ssh-keygen asks for in the person's terminal."""
+    tool = find_ssh_keygen()
+    if path.exists() or Path(f"{path}.pub").exists():
+        raise WorkpacketError(
+            "key_exists",
+            "there is a file of that name",
+            hint="name another file: workpacket key init PATH",
+            path=str(path),
+        )
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status, _ = run_openssh([tool, "-q", "-t", "ed25519", "-C", comment, "-f", str(path)], in_terminal=True)
+    if status != 0 or not path.exists():
+        raise WorkpacketError("signing_failed", f"ssh-keygen made no key (status {status})", path=str(path))
+    if has_no_passphrase(tool, path):
+        path.unlink()
+        Path(f"{path}.pub").unlink(missing_ok=True)
+        raise WorkpacketError(
+            "key_without_passphrase",
+            "no passphrase was given, so any program of this account could have approved; the key was deleted",
+            hint="run the command again and give a passphrase",
+        )
+    return find_key(str(path))
+
+
+def has_no_passphrase(tool: str, path: Path) -> bool:
+    status, _ = run_openssh([tool, "-y", "-P", "", "-f", str(path)])
+    return status == 0
+
+
+def signers_line(principal: str, key: PublicKey) -> str:
+    """The line of allowed_signers that lets the person approve with this key."""
+    from workpacket.approvals.encodings import encode_base64
+
+    return f'{principal} namespaces="{NAMESPACE}" {key.kind} {encode_base64(key.blob)}'
+
+
+# Signatures in this namespace are refused by every gate.
+TRIAL_NAMESPACE = "workpacket-key-doctor@v1"
+_TRIAL = b"A trial by `workpacket key doctor`. It approves nothing.\n"
+# A token waits for its touch, and an agent for its confirmation, for longer than this.
+PATIENCE = 3.0
+
+# From the least effort to the most protection.
+LADDER = (
+    "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` makes one.",
+    "If it must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
+    "Approve from another account, or another machine, than the one on which agents work.",
+    'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
+)
+
+Place = Literal["agent", "file"]
+
+
+class Trial(Value):
+    """One key, where it was found (with its path if in a file), and whether it signed unasked."""
+
+    key: PublicKey
+    place: Place
+    path: str
+    signed: bool
+
+
+class Diagnosis(Value):
+    """`exposed` are the keys that may approve and that any program of this account can use."""
+
+    trials: tuple[Trial, ...]
+    exposed: tuple[Trial, ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"an agent on this account could approve: {'YES' if self.exposed else 'NO'}"
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        return LADDER if self.exposed else ()
+
+
+def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patience: float = PATIENCE) -> Diagnosis:
+    """Try the agent's keys and these private keys.
+
+    `approving` are the blobs of the keys that allowed_signers trusts; None, where there is no such list yet, means that
+    every key counts.
+    """
+    tool = find_ssh_keygen()
+    trials = (*_try_agent(tool, patience), *_try_files(tool, key_files, patience))
+    counts = (trial for trial in trials if approving is None or trial.key.blob in approving)
+    return Diagnosis(trials, tuple(trial for trial in counts if trial.signed))
+
+
+def private_keys(folder: str) -> tuple[str, ...]:
+    """The files in `folder` (usually `~/.ssh`) that begin as private keys do."""
+    paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder))) if os.path.isdir(folder) else ()
+    return tuple(path for path in paths if _begins_as_private_key(path))
+
+
+def _begins_as_private_key(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(100)
+    except OSError:
+        return False
+    return first.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first
+
+
+def _try_agent(tool: str, patience: float) -> Iterator[Trial]:
+    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
+        # Alone in its folder the public key can only be completed by the agent, not by a private key beside it.
+        path = os.path.join(folder, "key.pub")
+        for line in _agent_lines():
+            key = _read_line(line)
+            if key is not None:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(line + "\n")
+                yield Trial(key, "agent", "", _signs(tool, path, patience, with_agent=True))
+
+
+def _agent_lines() -> list[str]:
+    tool = shutil.which("ssh-add")
+    if tool is None:
+        return []
+    status, output = run_openssh([tool, "-L"], patience=PATIENCE)
+    return output.decode("utf-8", "replace").splitlines() if status == 0 else []
+
+
+def _try_files(tool: str, paths: Iterable[str], patience: float) -> Iterator[Trial]:
+    for path in paths:
+        key = _read_line(_public_line(tool, path))
+        if key is not None:
+            yield Trial(key, "file", path, _signs(tool, path, patience, with_agent=False))
+
+
+def _public_line(tool: str, private: str) -> str:
+    """From the public key beside it, else out of the private key if that has no passphrase."""
+    try:
+        with open(private + ".pub", encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        _, output = run_openssh([tool, "-y", "-P", "", "-f", private])
+        return output.decode("utf-8", "replace").rstrip("\n")
+
+
+def _read_line(line: str) -> PublicKey | None:
+    """The key of a `.pub` line, if it is of a kind that could approve."""
+    kind, _, rest = line.partition(" ")
+    try:
+        return read_key_fields(kind, rest.partition(" ")[0])
+    except WorkpacketError:
+        return None
+
+
+def _signs(tool: str, path: str, patience: float, *, with_agent: bool) -> bool:
+    """Whether the key signs for a process that has no terminal and shows no dialog."""
+    hidden = {"DISPLAY", "SSH_ASKPASS"} if with_agent else {"DISPLAY", "SSH_ASKPASS", "SSH_AUTH_SOCK"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment["SSH_ASKPASS_REQUIRE"] = "never"
+    command = [tool, "-q", "-Y", "sign", "-n", TRIAL_NAMESPACE, "-f", path]
+    status, _ = run_openssh(command, _TRIAL, environment=environment, patience=patience)
+    return status == 0

@@ -1,1 +1,0 @@
-"""A person's own key: found, made, tried and signed with by `ssh-keygen`, never read."""
