@@ -23,7 +23,7 @@ from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.judging.partial_tree import judged_in_part
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source

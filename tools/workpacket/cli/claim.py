@@ -19,19 +19,17 @@ from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.problem import Location, Problem
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import carry_out, gather, here
-from workpacket.shell.transactions.transaction import refuse_during_merge
+from workpacket.shell.governing.execution import carry_out, facts_before, here
 from workpacket.shell.work_done import branch_here
 
 
 def _run_prepare(arguments: Arguments) -> int:
     repository = here()
-    refuse_during_merge(repository)
     root = str(repository.root)
     name = packet_called(root, words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     base_packet = packet_called(root, arguments.value("base")).text if arguments.flag("base") else ""
-    facts = gather(repository, [name, *([base_packet] if base_packet else [])], actor)
+    facts = facts_before(repository, [name, *([base_packet] if base_packet else [])], actor)
     unmet = prepare_unmet(facts, facts.packets[name])
     if unmet:
         return refuse(arguments, name, unmet)

@@ -17,9 +17,9 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
-from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.keys import find_key
 
 # What a new checkpoint sets right: it vouches for the ones before it.

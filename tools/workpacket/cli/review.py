@@ -19,18 +19,16 @@ from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.approvals.gate_queries import verdict_question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import carry_out, gather, here
-from workpacket.shell.transactions.transaction import refuse_during_merge
+from workpacket.shell.governing.execution import carry_out, facts_before, here
 from workpacket.shell.work_done import relative_place, work_done
 
 
 def _run_submit(arguments: Arguments) -> int:
     repository = here()
-    refuse_during_merge(repository)
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Commands that prove something may take long; nobody else has to wait for them.
-    evidence, uncommitted = _evidence(arguments, repository, gather(repository, [name], actor), name)
+    evidence, uncommitted = _evidence(arguments, repository, facts_before(repository, [name], actor), name)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]

@@ -144,12 +144,6 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
     return answer.text.split("\n", 1)[0] or None
 
 
-def root_commits(repository: Repository, commit: str) -> tuple[str, ...]:
-    """The commits without parents from which `commit` descends, sorted."""
-    answer = run_git(repository.root, "rev-list", "--max-parents=0", "--end-of-options", commit)
-    return tuple(sorted(answer.text.split()))
-
-
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
     """What the remote calls its default branch; without a remote, the repository's main branch."""
     target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")

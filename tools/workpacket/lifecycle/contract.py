@@ -117,6 +117,9 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
     """The contract that a stub or a packet states, together with its refinement."""
     if document.faults or (refinement is not None and refinement.faults):
         raise ContractUnreadable("the Markdown cannot be read")
+    named = document.refinement_file
+    if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
+        raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
     parts = _Parts(document)
     packet = isinstance(document, Packet)
     what = parts.prose("scope" if packet else "intent", "what")

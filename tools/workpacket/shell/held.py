@@ -23,6 +23,7 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, REFINEMENTS, STUBS
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 Why = Literal["HEAD", "submodule", "intent"] | Told
@@ -304,3 +305,18 @@ def _is_governed(path: str) -> bool:
 def _base(name: str) -> str:
     head, mark, number = name.rpartition("-v")
     return head if mark and number.isdecimal() else name
+
+
+def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
+    """The findings; where git leaves out governed files, that in the place of the damage which it seems to be.
+
+    Nothing passes because of that: what could not be looked at is an error. A file that was simply deleted is not
+    hidden. The log has lost it as soon as somebody commits.
+    """
+    missing = hidden(root)
+    if missing is None:
+        return list(findings)
+    from workpacket.model.reason_tables.integrity import LOG_BY_CODE
+
+    rest = [finding for finding in findings if finding.code not in LOG_BY_CODE]
+    return [missing.problem, *rest]

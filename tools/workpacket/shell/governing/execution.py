@@ -24,8 +24,9 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.held import look
 from workpacket.shell.transactions.recovery import Recovered
-from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -178,6 +179,19 @@ def carry_out(
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
         return Carried(answer, changed, transaction.finished)
+
+
+def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
+    """The facts about packets, for a command that does something before `carry_out`: makes a branch, runs a proof.
+
+    WorkpacketError `tree_incomplete` if not all of these packets is here.
+    """
+    refuse_during_merge(repository)
+    held = look(repository)
+    held.require_visible()
+    held.require(_READ_BY_ALL)
+    held.require_packets(names)
+    return gather(repository, names, actor)
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:

@@ -15,8 +15,6 @@ in a work tree that leaves out governed files. What git holds and the work tree 
 
 A failure before 3 takes the staged files away again. A failure after it is undone through the journal; if even that
 fails, the next command finishes the work. `recovery` does the same for a process that died.
-
-Rewrites documents as one transaction: `check --fix` and `fmt` change all of the files that they mean to, or none.
 """
 
 from __future__ import annotations
@@ -163,7 +161,10 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
 
 
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
-    """Puts the second source of each pair in the place of the first, if that is still what the file holds."""
+    """Puts the second source of each pair in the place of the first, if that is still what the file holds.
+
+    `check --fix` and `fmt` change all of the files that they mean to, or none.
+    """
     require_shown(root, (POLICY_PATH,))  # which says what lanes there are
     if not changes:
         return
