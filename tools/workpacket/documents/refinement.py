@@ -23,9 +23,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
-from workpacket.text.fields import normal_key
+from workpacket.text.fields import Section, normal_key
 from workpacket.text.node import Node
-from workpacket.text.outline import Section
 from workpacket.text.source import Source
 from workpacket.value import Value
 
