@@ -24,8 +24,8 @@ from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
-from workpacket.shell import moment as shell_moment
-from workpacket.shell.governing import gathering
+from workpacket.shell import actor
+from workpacket.shell.governing import execution
 
 SPECIFICATION = """# Specification
 
@@ -341,6 +341,6 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
         config.write("[user]\n\tname = ann\n\temail = ann@example.org\n")
     monkeypatch.chdir(tmp_path)
     governed = Governed(tmp_path, capture)
-    for module in (gathering, shell_moment):
+    for module in (execution, actor):
         monkeypatch.setattr(module, "moment", governed.clock)
     return governed

@@ -24,7 +24,7 @@ from workpacket.cli.packet_command import ACTING, actor_of, required
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.ledger.fold import LinkedRun
-from workpacket.lifecycle.run_links import Ending
+from workpacket.lifecycle.claims import Ending
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
