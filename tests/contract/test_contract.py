@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,15 @@ REFINEMENT_PATH = f".GOV/refinements/{WP}.md"
 VECTORS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("vectors.json").read_text("utf-8"))
 
 
+@cache
+def refinement_of(text: str) -> Refinement:
+    return Refinement(Source(REFINEMENT_PATH, text))
+
+
 def digest_of(path: str, text: str, refinement: str | None = None) -> str:
     """The digest, or '' where the document has no contract."""
     kind = Stub if "/stubs/" in path else Packet
-    pinned = Refinement(Source(REFINEMENT_PATH, refinement)) if refinement is not None else None
+    pinned = refinement_of(refinement) if refinement is not None else None
     try:
         return contract_of(kind(Source(path, text)), pinned).digest
     except ContractUnreadable:
@@ -181,3 +187,7 @@ FREE_PLACES = {
     *("SKELETON", "END_TO_END_CLOSURE_PLAN", "IMPLEMENTATION", "HYGIENE", "VALIDATION", "STATUS_HANDOFF"),
     *("EVIDENCE_MAPPING", "EVIDENCE", "VALIDATION_REPORTS", ""),
 }
+
+
+def test_markdown_that_cannot_be_read_has_no_contract() -> None:
+    assert digest_of(PACKET_PATH, "> " * 5000 + "- What: Read\n") == ""

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from trust.play import Broken, Table, read_cases
+from trust.play import Broken, Case, Outcome, Table, read_cases
 
 LISTS = ("coverage_ways", "honest_changes", "review_findings", "own_attacks")
 HERE = Path(__file__).parent
@@ -48,17 +48,21 @@ def measure(table: Table, name: str, only: list[str], *, details: bool) -> int:
             fits = outcome.fits(case)
             unexpected += not fits
             if details and (not fits or only or case.expect == "refused"):
-                said = "".join("+" if landed else "-" for landed in outcome.landings)
-                codes = " ".join(sorted(outcome.codes))
-                print(
-                    f"  {'ok  ' if fits else 'FAIL'} {case.id} {how} [{said}] {case.title}: {codes} {outcome.unkept} {outcome.stopped}"
-                )
+                print(line_about(case, how, outcome))
     seconds = time.perf_counter() - begun
     share = 100 * unexpected / played if played else 0
     print(
         f"{name}: {unexpected} of {played} not as expected ({share:.0f} %), {broken} cannot be played, {seconds:.0f} s"
     )
     return broken
+
+
+def line_about(case: Case, how: str, outcome: Outcome) -> str:
+    """`+` is a landing that was accepted, `-` one that was refused."""
+    landings = "".join("+" if accepted else "-" for accepted in outcome.landings)
+    said = [*sorted(outcome.codes), *outcome.unkept, outcome.stopped]
+    fits = "ok  " if outcome.fits(case) else "FAIL"
+    return f"  {fits} {case.id} {how} [{landings}] {case.title}: {' '.join(said)}"
 
 
 if __name__ == "__main__":

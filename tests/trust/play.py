@@ -6,12 +6,14 @@ as a fresh checkout would show it; it is accepted if both accept every one.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -20,15 +22,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from shell.approvals.deciding import digest_of, drafted, revocation, written
 
+from guided_tour.terminal import at_terminal
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
+from shell.approvals.deciding import digest_of, drafted, revocation, written
 from trust.stages import GATES, NO_WAIVER, PEOPLE, Stage, Stages, opened
+from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.sshsig import SshSignature, read_signature
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
+from workpacket.model.canonical import canonical_bytes
 from workpacket.model.events import Actor, ChangedFile
 from workpacket.model.plan import digest
+from workpacket.shell.keys import sign
 
 LANDINGS: Final = ("merge", "squash", "rebase")
 SHORT: Final = {
@@ -92,8 +99,8 @@ def read_cases(path: Path) -> list[Case]:
     cases = []
     for line in lines:
         value: dict[str, Any] = json.loads(line)
-        lists = {key: tuple(value.pop(key)) for key in ("steps", "how", "codes") if key in value}
-        cases.append(Case(**value, **lists))
+        value |= {key: tuple(value[key]) for key in ("steps", "how", "codes") if key in value}
+        cases.append(Case(**value))
     return cases
 
 
@@ -116,6 +123,7 @@ class Table:
         shutil.copytree(stage.folder, folder, symlinks=True)
         try:
             with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PATH", os.environ["PATH"])
                 world = World(opened(Stage(folder, stage.now, stage.looks), patch))
                 for step in case.steps:
                     if not world.step(step.replace("{how}", how)):
@@ -178,6 +186,9 @@ class World:
             self._said[name] = self.signed.line_of(PEOPLE[what])
         elif kind == "head":
             self._said[name] = self.governed.state(what).heads[0]
+        elif kind == "attest":
+            packet, _, event = what.partition(":")
+            self._said[name] = [one.attest[0] for one in self.governed.state(packet).history if one.type == event][-1]
         elif kind == "last":
             packet, _, event = what.partition(":")
             self._said[name] = [one.id for one in self.governed.state(packet).history if one.type == event][-1]
@@ -211,7 +222,7 @@ class World:
     def _link(self, path: str, target: str) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).unlink(missing_ok=True)
-        os.symlink(target, self.root / path)
+        (self.root / path).symlink_to(target)
 
     def _gitlink(self, path: str) -> None:
         """A submodule's entry, committed with the rest by `commit-index`."""
@@ -274,6 +285,25 @@ class World:
         (new,) = set((self.root / ".GOV/attestations").glob("*")) - before
         self._said[name] = new.name.partition(".")[0]
 
+    def _craft(self, name: str, who: str, envelope: str, *changes: str) -> None:
+        """An envelope like another one, its statement changed (`predicate.gate=zzz`) and signed with a key of `who`."""
+        old = json.loads((self.root / f".GOV/attestations/{envelope}.dsse.json").read_bytes())
+        statement = json.loads(base64.b64decode(old["payload"]))
+        for change in changes:
+            place, _, said = change.partition("=")
+            *folders, last = place.split(".")
+            target = statement
+            for folder in folders:
+                target = target[int(folder)] if isinstance(target, list) else target[folder]
+            target[last] = json.loads(said) if said[:1] in '["{' else said
+        payload = canonical_bytes(statement)
+        signature = sign(pae(payload), str(self.signed._key(PEOPLE[who])))
+        parsed = read_signature(signature)
+        assert isinstance(parsed, SshSignature)
+        file, data = write_envelope(payload, parsed.key.fingerprint, signature)
+        self.governed.write(f".GOV/attestations/{file}", data.decode())
+        self._said[name] = file.partition(".")[0]
+
     def _revoke(self, who: str, envelope: str) -> None:
         key = self.signed._key(PEOPLE[who])
         written(self.root, key, self.governed.clock(), revocation(self.root, key, self.governed.clock(), envelope))
@@ -281,6 +311,9 @@ class World:
     def _event(self, name: str, kind: str, packet: str, actor: str, data: str, *more: str) -> None:
         """An event written by hand, well formed and rightly named; upon all heads, or `after=ID,ID`."""
         options = dict(one.split("=", 1) for one in more)
+        value = json.loads(data)
+        if "moves" in value:
+            value["moves"] = sorted(value["moves"])
         state = self.governed.state(packet)
         after = options.get("after", ",".join(state.heads)).split(",")
         upon = [event for event in state.history if event.id in after]
@@ -288,7 +321,7 @@ class World:
         attest = tuple(filter(None, options.get("attest", "").split(",")))
         subjects = [self._subject(path) for path in filter(None, options.get("subjects", "").split(","))]
         writer = EventWriter(Actor(actor, "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
-        event = next_event(writer, packet, NewLogEvent(kind, json.loads(data), subjects, attest), after=upon)
+        event = next_event(writer, packet, NewLogEvent(kind, value, subjects, attest), after=upon)
         self.governed.write(event.path, event.encode().decode())
         self._said[name] = event.id
 
@@ -298,6 +331,47 @@ class World:
         return ChangedFile(
             path, digest(old.stdout) if old.returncode == 0 else None, digest((self.root / path).read_bytes())
         )
+
+    # --- what a person is shown ---
+
+    def _screen(self, which: str, text: str, who: str, *words: str) -> None:
+        """Whether a command at a terminal shows a text (`has`, `lacks`), or no longer line than so (`narrow`)."""
+        key = ("--key", str(self.signed._key(PEOPLE[who])))
+        command = [sys.executable, "-c", "from workpacket.cli.main import console; console()", *words, *key]
+        environment = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "80", "PYTHONPATH": ":".join(sys.path)}
+        screen = at_terminal(command, self.root, [("type: ", "no")], environment).screen
+        assert "type: " in screen, screen
+        if which == "narrow":
+            kept = all(len(line) <= int(text) for line in screen.splitlines())
+        else:
+            kept = (text in screen) == (which == "has")
+        if not kept:
+            self.outcome.unkept.append(f"the screen of {' '.join(words)} {which} not {text!r}")
+
+    def _lacks(self, text: str, *words: str) -> None:
+        """That no output of a command holds a text."""
+        result = self.governed(*words)
+        if text in result.out + result.err:
+            self.outcome.unkept.append(f"{' '.join(words)} says {text!r}")
+
+    def _shipped(self, path: str, text: str) -> None:
+        """That a file of this project holds a text."""
+        if text not in (Path(__file__).parents[2] / path).read_text("utf-8"):
+            self.outcome.unkept.append(f"{path} does not say {text!r}")
+
+    def _lie(self, table: str) -> None:
+        """Let the cache in `.git` say that nothing is wrong."""
+        lies = {"results": "UPDATE results SET findings = '[]'", "shown": "UPDATE shown SET status = 0, output = ''"}
+        for path in (self.root / ".git/workpacket/cache").glob("*.sqlite"):
+            with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute(lies[table])
+
+    def _keygen_of_the_tree(self) -> None:
+        """A program called ssh-keygen in the work tree, first in the person's PATH."""
+        real = shutil.which("ssh-keygen")
+        self.governed.write("bin/ssh-keygen", f'#!/bin/sh\nexec {real} "$@"\n')
+        self._executable("bin/ssh-keygen")
+        os.environ["PATH"] = f"{self.root / 'bin'}:{os.environ['PATH']}"
 
     def _wait(self, days: str) -> None:
         self.governed.clock.turn(days=float(days))
@@ -327,7 +401,8 @@ class World:
         self._git("checkout", "--quiet", "--force", base)
 
     def _judge(self, base: str) -> None:
-        """As a job does that has just checked out the commit."""
+        """As a job does that has just checked out the commit, on a machine that has seen no base before."""
+        shutil.rmtree(Path(os.environ["XDG_CONFIG_HOME"]), ignore_errors=True)
         self._check_out_afresh()
         accepted = True
         for words in (("check", "--base", base), ("approvals", "verify", "--base", base)):

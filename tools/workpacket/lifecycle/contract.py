@@ -20,7 +20,7 @@ from workpacket.documents.refinement import LABELS, Refinement
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.documents.stub import Stub
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.scope import is_pathlike, pattern_of
+from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.ids import find_ids
 from workpacket.text.blocks import LISTS, Block
@@ -117,6 +117,9 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
     """The contract that a stub or a packet states, together with its refinement."""
     if document.faults or (refinement is not None and refinement.faults):
         raise ContractUnreadable("the Markdown cannot be read")
+    named = document.refinement_file
+    if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
+        raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
     parts = _Parts(document)
     packet = isinstance(document, Packet)
     what = parts.prose("scope" if packet else "intent", "what")

@@ -131,19 +131,8 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
     """What is known of it there is known here: that it happened, with its receipt, or that nobody knows."""
-    data: dict[str, Json] = {
-        "effect": identity(stream, record.step, record.kind, record.target, record.args_hash),
-        "step": record.step,
-        "kind": record.kind,
-        "target": record.target,
-        "args_hash": record.args_hash,
-    }
-    if record.args is not None:
-        data["args"] = dict(record.args)
-    if record.opaque:
-        data["opaque"] = list(record.opaque)
-    if record.target_hash:
-        data["target_hash"] = record.target_hash
+    effect = identity(stream, record.step, record.kind, record.target, record.args_hash)
+    data = {"effect": effect, **record.facts()}
     if record.status == "succeeded":
         draft = _carried(store, record.event)
         yield RecordDraft("effect.succeeded", {**draft.data, **data}, draft.payload)
