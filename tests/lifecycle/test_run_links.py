@@ -333,7 +333,7 @@ def test_a_board_with_a_stale_run_is_remembered(governed: Governed, monkeypatch:
     def computed(*_: object) -> None:
         raise AssertionError("nothing changed, and it was computed again")
 
-    monkeypatch.setattr("workpacket.cli.board_view.compute", computed)
+    monkeypatch.setattr("workpacket.cli.overview.compute", computed)
     assert governed.done("board", "show").out == said
 
 

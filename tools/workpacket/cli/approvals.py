@@ -154,7 +154,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "approvals",
-    "list and verify approvals",
     run,
     arguments="list|verify [WP_ID...]",
     description="""

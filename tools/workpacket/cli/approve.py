@@ -309,7 +309,6 @@ BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV
 
 COMMAND = Command(
     "approve",
-    "approve or reject a packet at a gate, with a signature",
     run,
     arguments="[WP_ID]",
     description="""

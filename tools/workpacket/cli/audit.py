@@ -128,7 +128,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "audit",
-    "verify the whole repository and report: what is wrong, since when, who must act",
     run,
     description="""
 Applies every rule, verifies every signature and the log, follows every packet from requirement to commit, and reports

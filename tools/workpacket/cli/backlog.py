@@ -92,7 +92,6 @@ def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) 
 
 _NEW = Command(
     "new",
-    "write a stub for the backlog",
     _run_new,
     arguments="[WP_ID]",
     description="""
@@ -114,7 +113,6 @@ Writes the stub, its entry on the board, its row in the registry and the beginni
 
 _REFINE = Command(
     "refine",
-    "write the technical refinement of a stub, or show it to the user",
     lambda arguments: packet_command(arguments, present if arguments.flag("present") else refine),
     arguments="WP_ID",
     description="""
@@ -144,7 +142,6 @@ def _run_adopt(arguments: Arguments) -> int:
 
 _ADOPT = Command(
     "adopt",
-    "begin a log for packets that have none, from what their documents say",
     _run_adopt,
     arguments="[WP_ID...]",
     description="""

@@ -188,7 +188,6 @@ ACTIONS = ("next", "begin", "complete", "status", "adopt", "restore")
 
 COMMAND = Command(
     "batch",
-    "take tasks through tests, implementation and review, batch by batch",
     run,
     arguments="next SPEC | begin SPEC | complete SPEC | status SPEC | adopt SPEC | restore SPEC",
     description="""

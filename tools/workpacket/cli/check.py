@@ -93,7 +93,6 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
 
 COMMAND = Command(
     "check",
-    "find everything that is wrong in the governance documents",
     run,
     arguments="[PATH...]",
     description="""

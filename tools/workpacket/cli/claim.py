@@ -84,7 +84,6 @@ def _start(repository: Repository, branch: str) -> str:
 
 _PREPARE = Command(
     "prepare",
-    "make the branch, and if wished the work tree, for a packet and its assignee",
     _run_prepare,
     arguments="WP_ID",
     options=(
@@ -108,7 +107,6 @@ def _run_claim(arguments: Arguments) -> int:
 
 _CLAIM = Command(
     "claim",
-    "take a packet that is ready, for the time of a lease",
     _run_claim,
     arguments="WP_ID",
     description="One who claims wins; the others are told who holds it, and until when.",

@@ -265,7 +265,6 @@ def _words_for(placeholder: str) -> Iterable[str]:
 
 COMMAND = Command(
     "completion",
-    "print what a shell needs to complete command lines",
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""

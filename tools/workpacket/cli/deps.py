@@ -137,7 +137,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "deps",
-    "find dependencies that changed without leave",
     run,
     arguments="check",
     description="""

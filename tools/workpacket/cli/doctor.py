@@ -191,7 +191,6 @@ def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
 
 COMMAND = Command(
     "doctor",
-    "examine the store of runs and the place it lies in",
     run,
     description="""
 Reads the whole store and believes nothing: pages, hashes, index, what was acknowledged. Looks at the file system, the

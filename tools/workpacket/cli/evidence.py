@@ -100,7 +100,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "evidence",
-    "write what the proofs of a packet printed for a pull request",
     run,
     arguments="publish WP_ID",
     description="""

@@ -56,7 +56,6 @@ def _as_json(reason: Reason) -> dict[str, Json]:
 
 _EXPLAIN = Command(
     "explain",
-    "explain a reason code",
     _run_explain,
     arguments="[CODE]",
     options=(Option("all", "every code, as the reference page in Markdown"),),
@@ -103,7 +102,6 @@ def _object(data: dict[str, Json]) -> str:
 
 _SCHEMA = Command(
     "schema",
-    "print the JSON Schema of a document kind, or of what a command answers",
     _run_schema,
     arguments="[NAME]",
     description="""

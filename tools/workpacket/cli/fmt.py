@@ -133,7 +133,6 @@ def _report(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: 
 
 COMMAND = Command(
     "fmt",
-    "bring documents to their canonical form",
     run,
     arguments="[PATH...]",
     description="""

@@ -128,7 +128,6 @@ def _answer(
 
 IMPORT = Command(
     "import",
-    "take checkpoints in a foreign form into the log",
     take_in,
     arguments="FORMAT PATH...",
     description="""
@@ -160,7 +159,6 @@ def write(arguments: Arguments) -> int:
 
 EXPORT = Command(
     "export",
-    "write checkpoints of the log in a foreign form",
     write,
     arguments="FORMAT [KEY]",
     description="""

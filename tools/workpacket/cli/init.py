@@ -284,7 +284,6 @@ def _say(arguments: Arguments, items: list[InitFile]) -> int:
 
 COMMAND = Command(
     "init",
-    "begin to govern a repository",
     run,
     description="""
 Writes policy, board, registry, protocols of the roles, a specification to fill in, and a section of AGENTS.md that

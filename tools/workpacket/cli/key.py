@@ -146,7 +146,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "key",
-    "make, try and list the keys that approve",
     run,
     arguments="init [PATH]|doctor|list",
     description="""

@@ -139,10 +139,9 @@ def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) 
     return _then_sync_claim(arguments, noting_roles(here(), decide), also)
 
 
-def _waiver(name: str, summary: str) -> Command:
+def _waiver(name: str) -> Command:
     return Command(
         name,
-        summary,
         _waive,
         arguments="WP_ID CODE",
         description="""
@@ -162,7 +161,6 @@ Somebody with a role at its gate approves it first, in the same words: rule, end
 def _activation(name: str) -> Command:
     return Command(
         name,
-        "make a task packet of a stub, if the activation gate lets it",
         _activate,
         arguments="WP_ID",
         description="""
@@ -178,7 +176,6 @@ _ALL: Final = (
     _activation("create-task-packet"),
     Command(
         "release",
-        "give a packet back, so that somebody else can claim it",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
@@ -186,7 +183,6 @@ _ALL: Final = (
     ),
     Command(
         "handover",
-        "pass a packet on to somebody",
         _move,
         arguments="WP_ID",
         options=(Option("to", "who goes on", value="NAME"), REASON, *ACTING),
@@ -194,7 +190,6 @@ _ALL: Final = (
     ),
     Command(
         "merged",
-        "record that the work is on the target branch, after looking for it there",
         _merged,
         arguments="WP_ID",
         description="Found are the commit itself, the same change (after squash), or the same files (after rebase).",
@@ -203,7 +198,6 @@ _ALL: Final = (
     ),
     Command(
         "advance",
-        "bring a packet on from a lane that the policy adds",
         _move,
         arguments="WP_ID",
         description="""
@@ -218,7 +212,6 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     ),
     Command(
         "reopen",
-        "go on with work that was accepted but is not merged",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
@@ -226,7 +219,6 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     ),
     Command(
         "block",
-        "stop work that cannot go on",
         _move,
         arguments="WP_ID",
         options=(Option("until", "what would unblock it", value="TEXT"), REASON, *ACTING),
@@ -234,7 +226,6 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     ),
     Command(
         "unblock",
-        "let blocked work go on, in the lane where it stopped",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
@@ -242,7 +233,6 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     ),
     Command(
         "supersede",
-        "let a later revision take the place of a packet",
         _supersede,
         arguments="WP_ID",
         options=(Option("by", "the packet that takes its place", value="WP_ID"), REASON, *ACTING),
@@ -250,17 +240,15 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     ),
     Command(
         "abandon",
-        "give a packet up",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
     ),
-    _waiver("waive", "waive a condition of a gate, for a reason and for a time"),
-    _waiver("override", "overrule a condition of a gate, for a reason and for a time"),
+    _waiver("waive"),
+    _waiver("override"),
     Command(
         "resolve",
-        "settle a packet that was moved independently on two branches",
         _move,
         arguments="WP_ID",
         options=(

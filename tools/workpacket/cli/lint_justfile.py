@@ -88,7 +88,6 @@ def _read(path: str) -> Source:
 
 COMMAND = Command(
     "lint-justfile",
-    "find parameters that a justfile pastes into a command line",
     run,
     arguments="[FILE...]",
     description="Without a file, the justfile of the current folder.",

@@ -129,7 +129,6 @@ def exit_of(findings: Sequence[Problem]) -> int:
 
 COMMAND = Command(
     "log",
-    "verify that the log is what was written, or vouch for it",
     run,
     arguments="verify [WP_ID...] | checkpoint",
     description="""

@@ -46,12 +46,11 @@ class Option:
 class Command:
     """One command: what it is called with, and the function that carries it out and returns the exit status."""
 
-    __slots__ = ("arguments", "description", "examples", "name", "options", "run", "summary")
+    __slots__ = ("arguments", "description", "examples", "name", "options", "run")
 
     def __init__(
         self,
         name: str,
-        summary: str,
         run: Callable[[Arguments], int],
         *,
         arguments: str = "",
@@ -60,12 +59,16 @@ class Command:
         examples: Sequence[str] = (),
     ) -> None:
         self.name = name
-        self.summary = summary
         self.run = run
         self.arguments = arguments
         self.options = (*options, *COMMON_OPTIONS)
         self.description = description
         self.examples = tuple(examples)
+
+    @property
+    def summary(self) -> str:
+        """The line of help in the table of commands."""
+        return next(summary for name, _, summary in COMMANDS if name == self.name)
 
 
 class Arguments:

@@ -149,7 +149,6 @@ def _test(arguments: Arguments, root: str) -> int:
 
 COMMAND = Command(
     "policy",
-    "show the rules in force, test those of the work tree, or say whose key may approve",
     run,
     arguments="show|test|trust",
     description="""

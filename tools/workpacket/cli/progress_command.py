@@ -161,7 +161,6 @@ ACTIONS = (*MILESTONES, "list", "close", "adopt", "restore")
 
 COMMAND = Command(
     "progress",
-    "write down, or list, where roles stand in the features they work on",
     run,
     arguments="MILESTONE FEATURE AGENT [TEXT] | list | close FEATURE | adopt FEATURE AGENT | restore FEATURE AGENT",
     description="""

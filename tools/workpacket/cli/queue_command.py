@@ -96,7 +96,6 @@ ACTIONS = ("offer", "list", "revive")
 
 QUEUE = Command(
     "queue",
-    "offer runs to workers, and look at what waits",
     run,
     arguments="offer NAME | list | revive JOB",
     description="""
@@ -171,7 +170,6 @@ def _tasks(arguments: Arguments) -> Mapping[str, Any]:
 
 WORKER = Command(
     "worker",
-    "do the runs that are offered in a queue",
     work,
     arguments="MODULE:TASKS",
     description="""

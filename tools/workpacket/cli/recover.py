@@ -50,7 +50,6 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
 
 COMMAND = Command(
     "recover",
-    "finish what an interrupted command left between several files",
     run,
     description="Without an option it says what is unfinished. A version that somebody made since is set aside first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),

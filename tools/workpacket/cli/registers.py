@@ -123,7 +123,6 @@ def _show(arguments: Arguments) -> int:
 
 _REGISTRY = Command(
     "registry",
-    "show or audit which packet is in force for each base, or draw the registry anew",
     _run_registry,
     arguments="show|audit|sync",
     options=ACTING,
@@ -157,7 +156,6 @@ def _run_merge_driver(arguments: Arguments) -> int:
 
 _MERGE_DRIVER = Command(
     "merge-driver",
-    "merge two versions of board, registry or packet for git, from the log of both sides",
     _run_merge_driver,
     arguments="BASE OURS THEIRS PATH [MARKER_SIZE]",
     description="""

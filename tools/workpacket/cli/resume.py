@@ -515,7 +515,6 @@ def _then(runtime: Runtime, run: str, decision: Decision) -> str:
 
 COMMAND = Command(
     "resume",
-    "go on with what is unfinished: say where and why, or what stops it",
     run,
     arguments="[ID [QUESTION]]",
     description="""

@@ -68,7 +68,6 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
 
 _SUBMIT = Command(
     "submit",
-    "prove what the packet demands, and put the work up for review",
     _run_submit,
     arguments="WP_ID",
     description="""
@@ -131,7 +130,6 @@ def _report(path: str) -> Json:
 
 _VERDICT = Command(
     "verdict",
-    "judge work that is in review",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
     description="Nobody judges their own work, and a verdict comes with a report.",

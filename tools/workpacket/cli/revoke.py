@@ -14,7 +14,6 @@ def run(arguments: Arguments) -> int:
 
 COMMAND = Command(
     "revoke",
-    "take back an approval or a rejection",
     run,
     arguments="ENVELOPE",
     description="""

@@ -199,7 +199,6 @@ ACTIONS = ("start", "step", "checkpoint", "milestone", "stop")
 
 COMMAND = Command(
     "run",
-    "do work in steps that survive a crash",
     run,
     arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | milestone HANDLE | stop HANDLE",
     description="""

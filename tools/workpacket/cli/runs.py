@@ -402,7 +402,6 @@ def cancel(arguments: Arguments) -> int:
 
 RUNS = Command(
     "runs",
-    "look at runs, move, prune and verify them",
     run,
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
     " | settle | unlink ID",
@@ -444,7 +443,6 @@ that it is lost, and why.""",
 
 CANCEL = Command(
     "cancel",
-    "ask a run to end at its next boundary",
     cancel,
     arguments="ID",
     description="""

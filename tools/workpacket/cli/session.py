@@ -96,7 +96,6 @@ ACTIONS = ("list", "show", "decide", "continue")
 
 COMMAND = Command(
     "session",
-    "look at sessions with a model, decide about those that are stopped, carry them over",
     run,
     arguments="list | show ID | decide ID cancel|repair|retry | continue KEY",
     description="""

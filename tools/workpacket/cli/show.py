@@ -93,7 +93,6 @@ def _as_json(packet: PacketFacts, state: PacketState) -> dict[str, Json]:
 
 _SHOW = Command(
     "show",
-    "show a packet as it stands, or as it stood",
     _run_show,
     arguments="WP_ID",
     options=(Option("at", "as of this day, event or revision", value="DATE|EVENT|REV"),),
@@ -130,7 +129,6 @@ def _line(event: LogEvent) -> str:
 
 _HISTORY = Command(
     "history",
-    "show what happened to a packet",
     _run_history,
     arguments="WP_ID",
     examples=("workpacket history WP-1-Parser-v1", "workpacket history WP-1-Parser-v1 --json"),
@@ -162,7 +160,6 @@ def _run_why(arguments: Arguments) -> int:
 
 _WHY = Command(
     "why",
-    "show everything that stands between a packet and its next lane",
     _run_why,
     arguments="WP_ID",
     options=(Option("gate", "exit with 3 if anything stands in the way"), *ACTING),

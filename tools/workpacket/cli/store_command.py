@@ -58,7 +58,6 @@ ACTIONS = ("show", "upgrade", "let-in", "shut-out")
 
 COMMAND = Command(
     "store",
-    "make or upgrade the tables of runs on a server, and let roles in",
     run,
     arguments="show | upgrade | let-in ROLE reader|writer|keeper | shut-out ROLE",
     description="""

@@ -171,7 +171,6 @@ def _base(row: BaseRow) -> Iterator[str]:
 
 _TRACE = Command(
     "trace",
-    "follow packets from requirement to evidence and commit, and find what no longer holds",
     _run_trace,
     arguments="[WP_ID|BASE...]",
     description="""
@@ -184,7 +183,6 @@ changed since. The end of what a proof printed is shown in the clone where it wa
 
 _IMPACT = Command(
     "impact",
-    "list the packets that rest on a file, a line of it, or an anchor",
     _run_impact,
     arguments="PATH|PATH:LINE|ANCHOR",
     examples=(

@@ -20,7 +20,6 @@ def _show_all(arguments: Arguments) -> int:
 
 _STATUS = Command(
     "status",
-    "show the whole repository on one screen",
     _show_all,
     examples=("workpacket status",),
 )
@@ -28,7 +27,6 @@ _STATUS = Command(
 
 _NEXT = Command(
     "next",
-    "list the work that is ready, the most wanted first",
     _show_all,
     options=(Option("for", "also what this one holds, and nothing that is assigned to others", value="NAME"),),
     description="In the order of what most packets wait for, then risk, then age.",
@@ -62,7 +60,6 @@ def _run_list(arguments: Arguments) -> int:
 
 _LIST = Command(
     "list",
-    "list packets and stubs",
     _run_list,
     arguments="[PATTERN...]",
     description="Patterns are compared with ids; `*` stands for any characters.",
@@ -96,7 +93,6 @@ def _run_board(arguments: Arguments) -> int:
 
 _BOARD = Command(
     "board",
-    "show the board, draw it anew, move an entry, or write a page",
     _run_board,
     arguments="show | sync [WP_ID...] | move WP_ID LANE | export",
     description="""

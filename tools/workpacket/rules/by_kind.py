@@ -34,12 +34,12 @@ LOADED: dict[str, type[Rule]] = {}
 @cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
     """The rules of one module of this package, in their order there, which is the order in which they are run."""
-    name = f"workpacket.rules.{module}"
-    classes = [each for each in vars(import_module(name)).values() if isinstance(each, type) and issubclass(each, Rule)]
-    rules = tuple(each for each in classes if each.__module__ == name and each.is_complete())
+    there = import_module(f"workpacket.rules.{module}")
+    classes = [each for each in vars(there).values() if isinstance(each, type) and issubclass(each, Rule)]
+    rules = tuple(each for each in classes if each.__module__ == there.__name__ and each.is_complete())
     if not rules:
         # `python -OO` takes the docstrings away, and a check by no rules would find nothing wrong with anything.
-        raise RuntimeError(f"{name} has no rules: Python must not run with -OO, because rules are their docstrings")
+        raise RuntimeError(f"{module} has no rules: Python must not run with -OO, because rules are their docstrings")
     LOADED.update((rule.code(), rule) for rule in rules)
     return rules
 

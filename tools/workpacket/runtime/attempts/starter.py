@@ -150,7 +150,7 @@ def _carried(store: Store, event: Event) -> RecordDraft:
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
-    """The results of a finished run are no answer for other inputs, and it has nobody left to ask."""
+    """The results of a finished run belong to its inputs, and no confirmation can change these any more."""
     asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
     changed = changed_keys(state.inputs, asked)
     if changed:
