@@ -34,8 +34,9 @@ LOADED: dict[str, type[Rule]] = {}
 @cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
     """The rules of one module of this package, in their order there, which is the order in which they are run."""
-    name = f"workpacket.rules.{module}"
-    classes = [each for each in vars(import_module(name)).values() if isinstance(each, type) and issubclass(each, Rule)]
+    loaded = import_module(f"workpacket.rules.{module}")
+    name = loaded.__name__
+    classes = [each for each in vars(loaded).values() if isinstance(each, type) and issubclass(each, Rule)]
     rules = tuple(each for each in classes if each.__module__ == name and each.is_complete())
     if not rules:
         # `python -OO` takes the docstrings away, and a check by no rules would find nothing wrong with anything.
