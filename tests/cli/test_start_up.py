@@ -79,7 +79,7 @@ MOST_OWN_MODULES = {
     "check": (["check", STUB_PATH], 88),
     "check all": (["check"], 147),
     "claim": (["claim", "WP-1-Parser-v1"], 105),
-    "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 103),
+    "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 101),
     "status": (["status"], 122),
 }
 

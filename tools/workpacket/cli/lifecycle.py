@@ -19,7 +19,7 @@ from workpacket.value import Value
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 
 
-class _Move(Value):
+class _WordedMove(Value):
     """What a move takes, by the names that its plan has for them, and what else it may change."""
 
     plan: Callable[..., Answer]
@@ -30,20 +30,20 @@ class _Move(Value):
     leaves_work: bool = False
 
 
-def _moves() -> Mapping[str, _Move]:
+def _moves() -> Mapping[str, _WordedMove]:
     """The moves that need nothing but words."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, resolve, unblock
 
     return {
-        "release": _Move(release, ("reason",), leaves_work=True),
-        "handover": _Move(release, ("reason", "to"), leaves_work=True),
-        "advance": _Move(advance, (), ("to", "reason")),
-        "reopen": _Move(reopen, ("reason",), syncs_claim=True),
-        "block": _Move(block, ("reason", "until"), syncs_claim=True),
-        "unblock": _Move(unblock, (), ("reason",), syncs_claim=True),
-        "abandon": _Move(abandon, ("reason",), leaves_work=True),
-        "resolve": _Move(resolve, ("lane", "reason")),
+        "release": _WordedMove(release, ("reason",), leaves_work=True),
+        "handover": _WordedMove(release, ("reason", "to"), leaves_work=True),
+        "advance": _WordedMove(advance, (), ("to", "reason")),
+        "reopen": _WordedMove(reopen, ("reason",), syncs_claim=True),
+        "block": _WordedMove(block, ("reason", "until"), syncs_claim=True),
+        "unblock": _WordedMove(unblock, (), ("reason",), syncs_claim=True),
+        "abandon": _WordedMove(abandon, ("reason",), leaves_work=True),
+        "resolve": _WordedMove(resolve, ("lane", "reason")),
     }
 
 
