@@ -15,10 +15,10 @@ from bench.rows import Row, Sampler, command, program, within_a_process
 from bench.sides import Side
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import Wish, draft_decision, write_decision
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.keys import find_key, sign
-from workpacket.shell.moment import moment
 
 WP = "WP-1-Parser-v1"
 REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
@@ -32,7 +32,7 @@ REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
 # The last argument says whether the gate is met. An exception is not taken for a refusal: its exit status is 1.
 _FRESH = (
     "import sys; from pathlib import Path; from workpacket.git.repository import find_repository;"
-    "from workpacket.shell.approvals.facts import gate_verdict; from workpacket.shell.moment import moment;"
+    "from workpacket.shell.approvals.facts import gate_verdict; from workpacket.shell.actor import moment;"
     "met = gate_verdict(find_repository(Path.cwd()), sys.argv[1], 'activation', base=sys.argv[2], moment=moment()).met;"
     "sys.exit(0 if met == (sys.argv[3] == 'met') else 3)"
 )

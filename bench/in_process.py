@@ -216,8 +216,8 @@ def events(_folder: Path, count: str) -> dict[str, float]:
 def verdict(_folder: Path, root: str, packet: str, base: str) -> dict[str, float]:
     """One approval, verified again and again by a process that is warm."""
     from workpacket.git.repository import find_repository
+    from workpacket.shell.actor import moment
     from workpacket.shell.approvals.facts import gate_verdict
-    from workpacket.shell.moment import moment
 
     repository = find_repository(Path(root))
     clock = Clock()

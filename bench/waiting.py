@@ -11,10 +11,10 @@ from bench.one_approver import POLICY, WHO
 from bench.timing import NotMeasured
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.git.repository import find_repository
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import Wish, draft_decision, write_decision
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
 from workpacket.shell.keys import find_key, sign
-from workpacket.shell.moment import moment
 
 NAME = "WP-1-Parser-v1"
 _SECTIONS = 120

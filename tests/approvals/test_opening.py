@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from approvals.gates import envelope, key_of, statement
-from workpacket.approvals.envelope import write_envelope
-from workpacket.approvals.opening import EnvelopeFile, Parts
+from workpacket.approvals.envelope import EnvelopeFile, Parts, write_envelope
 from workpacket.problem import Problem
 
 ALICE = key_of("alice@example.org")

@@ -7,8 +7,9 @@ import hashlib
 from approvals.gates import POLICY, SIGNERS, envelope, facts, key_of
 from workpacket.approvals.decide import decide
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import Trusted, read_policy_files, subjects_of_change
+from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.statement import Subject
+from workpacket.shell.approvals.subject import ApprovalSubject
 
 
 def codes(files: PolicyFiles, now: bytes | None = None) -> list[tuple[str, str]]:
@@ -47,15 +48,11 @@ def test_the_faults_of_all_files_are_named_at_once_and_none_twice() -> None:
 def test_a_change_has_all_new_files_as_subjects() -> None:
     new = {"b": b"2", "a": b"1"}
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in new.items()}
-    assert subjects_of_change({"a": b"0", "c": b"3"}, new) == (Subject("a", digests["a"]), Subject("b", digests["b"]))
-
-
-def test_no_change_needs_no_approval() -> None:
-    assert subjects_of_change({"a": b"1"}, {"a": b"1"}) is None
+    assert ApprovalSubject(tuple(new.items())).subjects == (Subject("a", digests["a"]), Subject("b", digests["b"]))
 
 
 def test_to_remove_the_whole_policy_is_a_change_that_no_statement_can_approve() -> None:
-    subjects = subjects_of_change({"a": b"1"}, {})
+    subjects = ApprovalSubject(()).subjects
     assert subjects == ()
     verdict = decide(facts(envelope(gate="policy"), gate="policy", subjects=subjects))
     assert [refusal.code for refusal in verdict.unmet] == ["threshold_unmet", "subject_mismatch"]

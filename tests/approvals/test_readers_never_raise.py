@@ -12,9 +12,8 @@ from approvals.gates import POLICY, SIGNERS, envelope, facts, statement
 from softkeys import KINDS, packed, shared_key
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.decide import decide
-from workpacket.approvals.envelope import Envelope, read_envelope
+from workpacket.approvals.envelope import Envelope, EnvelopeFile, read_envelope
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import Policy, policy_from_toml
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
 from workpacket.approvals.statement import Statement, read_statement

@@ -30,7 +30,7 @@ from postgres.server import Server
 from shell.approvals.story import ALICE, WP, Story, begin
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.cli.commands import COMMANDS
-from workpacket.cli.list_command import WORK_KINDS
+from workpacket.cli.views import WORK_KINDS
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path

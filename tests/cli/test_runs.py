@@ -8,14 +8,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.commands import STUB, STUB_PATH
 from cli.places import CONSOLE, Place, environment, expire_lease, until
 from workpacket.report.catalogue import catalogue
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.stores.sqlite.store import SQLiteStore
 
 # ---- run ---------------------------------------------------------------------------------------------------------
 
@@ -418,3 +422,18 @@ def test_milestones_on_the_command_line(place: Place, monkeypatch: pytest.Monkey
     assert "not ignored" not in place("doctor").stdout
     assert place("run", "stop", run).returncode == 0
     assert place("run", "checkpoint", run, "--commit", "--milestone", "1").returncode == 63
+
+
+def test_what_ends_a_run_while_it_is_read_is_shown_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = place.start("nightly"), SQLiteStore.read
+    stopped: list[int] = []
+
+    def read_and_stop(store: SQLiteStore, stream: str, *bounds: Any) -> Iterator[Event]:
+        events = list(read(store, stream, *bounds))
+        if bounds == (0,) and not stopped:  # what the tail reads first
+            stopped.append(place("run", "stop", run).returncode)
+        return iter(events)
+
+    monkeypatch.setattr(SQLiteStore, "read", read_and_stop)
+    assert "run.completed" in place("runs", "tail", "nightly", "--follow").stdout
+    assert stopped == [0]

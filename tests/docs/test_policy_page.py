@@ -8,7 +8,7 @@ import pytest
 
 from architecture.source_tree import ROOT
 from workpacket.documents.policy import PolicyDocument
-from workpacket.lifecycle.added_gates import BEARING
+from workpacket.lifecycle.gates import BEARING
 from workpacket.lifecycle.policy import (
     EVIDENCE_KEYS,
     KEYS,

@@ -137,7 +137,7 @@ def programs(command: str) -> list[str]:
 def test_they_are_found_where_they_are() -> None:
     places = {name for names in proofs().values() for name in names}
     assert {"docs/tutorials/orchestrator.md", "docs/policy.md", "tools/guided_tour/story.py"} <= places
-    assert {"tools/workpacket/cli/submit.py", "tests/lifecycle/test_gates.py", "tests/audit/audited.py"} <= places
+    assert {"tools/workpacket/cli/review.py", "tests/lifecycle/test_gates.py", "tests/audit/audited.py"} <= places
     assert len(recorded()) >= 20
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -90,6 +92,14 @@ def test_every_rule_of_the_package_is_run() -> None:
         module = rule.__module__.rpartition(".")[2]
         where = "ACROSS in tools/workpacket/rules/by_kind.py, or in KINDS in tools/workpacket/documents/reading.py"
         assert rule in listed, f"{rule.__name__} is not run: name its module, {module}, in {where}"
+
+
+def test_a_check_without_rules_does_not_pass() -> None:
+    code = "from workpacket.rules.by_kind import rules_for; rules_for('stub')"
+    run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=False)
+
+    assert run.returncode == 1
+    assert "rules are their docstrings" in run.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from workpacket.ledger.checkpoints import Verifier, judge_checkpoints
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, join_events, next_event, read_log
+from workpacket.ledger.verify import read_logs, verify_logs
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id
+from workpacket.problem import Problem
 
 PACKET: Final = "WP-1-Kettle-v1"
 TX: Final = "0190a5de-ac96-774b-bcce-b302099a8057"
@@ -118,3 +121,9 @@ def rewritten(event: LogEvent, **changes: Json) -> tuple[str, bytes]:
     value: dict[str, Any] = {**json.loads(event.encode()), **changes}
     data = encode_event(value)
     return f"{event_id(data)}.json", data
+
+
+def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Problem]:
+    """Everything that is wrong with the log files of a repository, given by path, as `log verify` finds it."""
+    logs, stray = read_logs(files)
+    return verify_logs(logs, stray, judge_checkpoints(logs, verifier))

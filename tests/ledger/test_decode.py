@@ -142,39 +142,60 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"v": 0}, "/v: must be a whole number from 1 to 1, not 0"),
-        ({"v": True}, "/v: must be a whole number"),
-        ({"extra": 1}, "/: the key 'extra' is not known here"),
-        ({"type": "exploded"}, "/type: must be one of created, adopted"),
-        ({"clock": 0}, "/clock: must be a whole number from 1"),
+        ({"v": 0}, "/v: `v` must be at least 1, not 0"),
+        ({"v": True}, "/v: `v` must be a whole number, not true"),
+        ({"extra": 1}, "/extra: `extra` is not a known field"),
+        ({"type": "exploded"}, "/type: `type` must be one of created, adopted"),
+        ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
         ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and name nothing twice"),
         ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
-        ({"parents": ["A" * 64]}, "/parents/0: must be a SHA-256"),
-        ({"parents": ["a" * 64 + "\n"]}, "/parents/0: must be a SHA-256"),
-        ({"at": "2026-02-30T00:00:00Z"}, "/at: 2026-02-30T00:00:00Z is not in the calendar"),
-        ({"at": "2026-02-03"}, "/at: must be a time like"),
-        ({"at": "2026-02-03T24:00:00Z"}, "/at: must be a time like"),
-        ({"actor": {"id": "x", "kind": "robot"}}, "/actor/kind: must be one of human, agent, ci"),
-        ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: must be a name on one line"),
-        ({"tx": "0190a5de-ac96-474b-bcce-b302099a8057"}, "/tx: must be the transaction, a UUID of version 7"),
-        ({"subjects": [{"path": "../x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
-        ({"subjects": [{"path": "a/./x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
-        ({"subjects": [{"path": "/x", "prev": None, "sha256": None}]}, "/subjects/0/path: must be a path"),
-        ({"subjects": [{"path": "x", "prev": None}]}, "/subjects/0: the key 'sha256' is missing"),
-        ({"subjects": {}}, "/subjects: must be a list"),
-        ({"data": []}, "/data: must be an object"),
-        ({"data": {"base": "WP-1-X", "lane_from": None}}, "/data: the key 'lane_to' is missing"),
-        ({"data": data_of("created", lane_from="STUB")}, "/data/lane_from: must be null"),
-        ({"data": data_of("created", lane_to="Stub")}, "/data/lane_to: must be a lane"),
-        ({"data": data_of("created", base=7)}, "/data/base: must be the id of a work packet"),
+        ({"parents": ["A" * 64]}, "/parents/0: item 1 of `parents` is not a valid SHA-256"),
+        ({"parents": ["a" * 64 + "\n"]}, "/parents/0: item 1 of `parents` has 65 characters; at most 64"),
+        (
+            {"at": "2026-02-30T00:00:00Z"},
+            "/at: `at` does not have the right form: `2026-02-30T00:00:00Z` (names day 30 of month 02",
+        ),
+        ({"at": "2026-02-03"}, "/at: `at` does not have the right form: `2026-02-03` (has no time of day)"),
+        ({"at": "2026-02-03T24:00:00Z"}, "(names the time 24:00, which is on no clock)"),
+        ({"actor": {"id": "x", "kind": "robot"}}, "/actor/kind: `kind` must be human, agent or ci, not `robot`"),
+        ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: `id` is not a valid name on one line"),
+        ({"tx": "0190a5de-ac96-474b-bcce-b302099a8057"}, "/tx: `tx` is not a valid transaction, a UUID of version 7"),
+        (
+            {"subjects": [{"path": "../x", "prev": None, "sha256": None}]},
+            "/subjects/0/path: `path` is not a valid path",
+        ),
+        (
+            {"subjects": [{"path": "a/./x", "prev": None, "sha256": None}]},
+            "/subjects/0/path: `path` is not a valid path",
+        ),
+        ({"subjects": [{"path": "/x", "prev": None, "sha256": None}]}, "/subjects/0/path: `path` is not a valid path"),
+        ({"subjects": [{"path": "x", "prev": None}]}, "/subjects/0: `sha256` is missing"),
+        ({"subjects": {}}, "/subjects: `subjects` must be a list"),
+        ({"data": []}, "/data: `data` must be a mapping"),
+        ({"data": {"base": "WP-1-X", "lane_from": None}}, "/data: `lane_to` is missing"),
+        (
+            {"data": data_of("created", lane_from="STUB")},
+            "/data/lane_from: `lane_from` must be empty, not the text `STUB`",
+        ),
+        (
+            {"data": data_of("created", lane_to="Stub")},
+            "/data/lane_to: `lane_to` is not a valid lane, like IN_PROGRESS",
+        ),
+        ({"data": data_of("created", base=7)}, "/data/base: `base` must be text, not 7"),
         ({"packet": "_checkpoints"}, "/packet: events of type checkpoint, and only these"),
         ({"type": "checkpoint", "data": data_of("checkpoint")}, "/packet: events of type checkpoint"),
-        ({"type": "fork.resolved", "data": data_of("fork.resolved", moves=["a" * 64])}, "must have 2 to 50 items"),
+        (
+            {"type": "fork.resolved", "data": data_of("fork.resolved", moves=["a" * 64])},
+            "/data/moves: `moves` has 1 item; it needs at least 2 items",
+        ),
         (
             {"type": "abandoned", "data": data_of("abandoned", reason="")},
-            "/data/reason: must have 1 to 2000 characters",
+            "/data/reason: `reason` is empty; it needs at least 1 character",
         ),
-        ({"type": "abandoned", "data": data_of("abandoned", reason=None)}, "/data/reason: must be text"),
+        (
+            {"type": "abandoned", "data": data_of("abandoned", reason=None)},
+            "/data/reason: `reason` is empty; it must be text",
+        ),
     ],
 )
 def test_a_value_of_the_wrong_shape_names_the_place(changes: dict[str, Json], message: str) -> None:
@@ -183,11 +204,20 @@ def test_a_value_of_the_wrong_shape_names_the_place(changes: dict[str, Json], me
     assert message in said
 
 
-@pytest.mark.parametrize("number", [str(2**53), "1.5", "-1", "1e+16"])
-def test_a_number_outside_the_profile_is_refused(number: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (str(2**53), "must be at most 9007199254740991"),
+        ("1.5", "must be a whole number, not 1.5"),
+        ("-1", "must be at least 1"),
+        ("1e+16", "must be at most 9007199254740991"),
+        ("1.0", "a whole number is written with a fraction"),
+    ],
+)
+def test_a_number_outside_the_profile_is_refused(number: str, message: str) -> None:
     code, said = reading(event().encode().replace(b'"clock":1', f'"clock":{number}'.encode()))
     assert code == "event_malformed"
-    assert said.startswith("/clock: must be a whole number")
+    assert message in said
 
 
 def test_a_long_value_is_not_repeated_whole() -> None:
@@ -223,7 +253,7 @@ def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
 
 
 def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:
-    with pytest.raises(ValueError, match=r"event abandoned of WP-1-Kettle-v1: /data: the key 'reason' is missing"):
+    with pytest.raises(ValueError, match=r"event abandoned of WP-1-Kettle-v1: /data: `reason` is missing"):
         next_event(
             EventWriter(Actor("ann", "human"), "2026-01-01T00:00:00Z", "0190a5de-ac96-774b-bcce-b302099a8057", "t"),
             PACKET,

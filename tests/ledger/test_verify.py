@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.stories import COMMIT, PACKET, Story, rewritten
+from ledger.stories import COMMIT, PACKET, Story, rewritten, verify_tree
 from workpacket.ledger.checkpoints import (
     Verifier,
     Vouching,
@@ -15,7 +15,7 @@ from workpacket.ledger.checkpoints import (
     reach,
 )
 from workpacket.ledger.log import Log, NewLogEvent
-from workpacket.ledger.verify import read_logs, verify_append_only, verify_tree
+from workpacket.ledger.verify import read_logs, verify_append_only
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,8 +24,8 @@ from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
-from workpacket.shell import moment as shell_moment
-from workpacket.shell.governing import gathering
+from workpacket.shell import actor
+from workpacket.shell.governing import execution
 
 SPECIFICATION = """# Specification
 
@@ -104,21 +106,55 @@ class Result:
         return re.findall(r"\(([a-z_]+)\)$", self.err, re.MULTILINE)
 
 
-class Begun(NamedTuple):
-    """A repository with its governance, and the time of its clock."""
+class After(NamedTuple):
+    """A repository after a step, and the time of its clock."""
 
     files: dict[str, bytes]
     now: datetime
     looks: int
 
 
-_BEGUN: dict[object, Begun] = {}
+# What a step made of a repository. Most tests begin with the same ones, and a copy takes a tenth of the time.
+_AFTER: dict[object, After] = {}
+_CACHE = ".git/workpacket/cache/"
+_INDEX = ".git/index"
+_ASKED_OF_THE_ENVIRONMENT = ("GIT_", "WORKPACKET_", "CI")
 
 
 def all_files(root: Path) -> dict[str, bytes]:
-    """Those of git too."""
-    paths = sorted(path for path in root.rglob("*") if path.is_file())
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    """Those of git too, but not our cache, which says when files were written."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        below = folder.removeprefix(str(root)).lstrip("/")
+        for name in names:
+            path = f"{below}/{name}".lstrip("/")
+            if not path.startswith(_CACHE):
+                found[path] = Path(folder, name).read_bytes()
+    return found
+
+
+def staged(index: bytes) -> list[bytes]:
+    """The entries of an index, without what they say of the files on this disk."""
+    if index[4:8] != b"\0\0\0\2":
+        return [index]  # of another version, which few tests have
+    entries, at = [], 12
+    for _ in range(int.from_bytes(index[8:12], "big")):
+        end = index.index(b"\0", at + 62)
+        entries.append(index[at + 24 : at + 28] + index[at + 40 : end])
+        at += (end - at) // 8 * 8 + 8
+    return entries
+
+
+def digest_of(files: Mapping[str, bytes]) -> bytes:
+    found = hashlib.sha256()
+    for path, data in sorted(files.items()):
+        read = b"".join(staged(data)) if path == _INDEX else data
+        found.update(f"{path}\0{len(read)}\0".encode() + read)
+    return found.digest()
+
+
+def is_asked(name: str) -> bool:
+    return name.startswith(_ASKED_OF_THE_ENVIRONMENT)
 
 
 @dataclass
@@ -186,20 +222,29 @@ class Governed:
     # --- steps that many tests begin with ---
 
     def begin(self, policy: str = TOKENS_COUNT) -> None:
-        """Done once for each policy and state of the repository before it, and copied for all other tests."""
-        before = (policy, self.clock.now, self.clock.count, tuple(all_files(self.root).items()))
-        begun = _BEGUN.get(before)
-        if begun is None:
-            self.begin_by_commands(policy)
-            files = all_files(self.root)
-            if not any(str(self.root).encode() in data for data in files.values()):  # or else it can't be copied
-                _BEGUN[before] = Begun(files, self.clock.now, self.clock.count)
+        self._remembered(self.begin_by_commands, policy)
+
+    def _remembered(self, step: Callable[..., None], *words: str) -> None:
+        """Done once for each state of the repository before it, and copied for all other tests."""
+        here = str(self.root)
+        asked = [(name, text.replace(here, "")) for name, text in os.environ.items() if is_asked(name)]
+        files = all_files(self.root)
+        before = (step.__name__, words, self.clock.now, self.clock.count, tuple(sorted(asked)), digest_of(files))
+        after = _AFTER.get(before)
+        if after is None:
+            step(*words)
+            made = all_files(self.root)
+            if not any(here.encode() in data for data in made.values()):  # or else it can't be copied
+                _AFTER[before] = After(made, self.clock.now, self.clock.count)
             return
-        for path, data in begun.files.items():
-            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / path).unlink(missing_ok=True)
-            (self.root / path).write_bytes(data)
-        self.clock.now, self.clock.count = begun.now, begun.looks
+        for path in files.keys() - after.files.keys():
+            (self.root / path).unlink()
+        for path, data in after.files.items():
+            if files.get(path) != data:
+                (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.root / path).unlink(missing_ok=True)  # git makes its objects read-only
+                (self.root / path).write_bytes(data)
+        self.clock.now, self.clock.count = after.now, after.looks
         self.git("update-index", "-q", "--refresh")
 
     def begin_by_commands(self, policy: str = TOKENS_COUNT) -> None:
@@ -238,6 +283,9 @@ class Governed:
         self.replace(path, "USER_APPROVAL_EVIDENCE: <pending>", evidence)
 
     def activate(self, name: str, *, depends: str = "") -> None:
+        self._remembered(self.activate_by_commands, name, depends)
+
+    def activate_by_commands(self, name: str, depends: str) -> None:
         self.stub(name, depends=depends)
         self.refine(name)
         self.done("refine", name, "--present")
@@ -250,6 +298,9 @@ class Governed:
 
     def work(self, name: str, *, coder: str = "coder") -> None:
         """Claimed and committed on its branch, which stays checked out."""
+        self._remembered(self.work_by_commands, name, coder)
+
+    def work_by_commands(self, name: str, coder: str) -> None:
         self.done("prepare", name, "--for", coder)
         self.done("claim", name, "--as", coder)
         self.commit("claimed")
@@ -290,6 +341,6 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
         config.write("[user]\n\tname = ann\n\temail = ann@example.org\n")
     monkeypatch.chdir(tmp_path)
     governed = Governed(tmp_path, capture)
-    for module in (gathering, shell_moment):
+    for module in (execution, actor):
         monkeypatch.setattr(module, "moment", governed.clock)
     return governed

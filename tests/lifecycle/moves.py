@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from workpacket.lifecycle.claims import claim, release, renew
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.review import Containment, Evidence, Work, merged, submit, verdict
+from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.review import Containment, Proofs, Work, merged, submit, verdict
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, supersede, unblock
 from workpacket.model.canonical import Json
 
@@ -25,7 +25,7 @@ MOVES = (
 def move(kind: str, name: str) -> Decide:
     """The plan of one move. `unproved` is a submission without evidence, which no gate may let pass."""
     work = Work(COMMIT, COMMIT, ["src/a.py"])
-    proof = Evidence([{"criterion": "It greets.", "result": "met", "command": "true", "exit_code": 0}])
+    proof = Proofs([{"criterion": "It greets.", "result": "met", "command": "true", "exit_code": 0}])
     report: Json = {"path": "report.md", "sha256": "a" * 64}
     decisions: dict[str, Callable[[Facts], Answer]] = {
         "claim": lambda f: claim(f, f.packets[name], branch="work", worktree=""),
@@ -33,7 +33,7 @@ def move(kind: str, name: str) -> Decide:
         "release": lambda f: release(f, f.packets[name], reason="r"),
         "handover": lambda f: release(f, f.packets[name], reason="r", to="bob"),
         "submit": lambda f: submit(f, f.packets[name], work, proof),
-        "unproved": lambda f: submit(f, f.packets[name], work, Evidence()),
+        "unproved": lambda f: submit(f, f.packets[name], work, Proofs()),
         "CHANGES": lambda f: verdict(f, f.packets[name], "CHANGES", reference="r"),
         "merged": lambda f: merged(f, f.packets[name], Containment("main", COMMIT, "tree")),
         "advance": lambda f: advance(f, f.packets[name]),

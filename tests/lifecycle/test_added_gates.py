@@ -8,8 +8,8 @@ from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from lifecycle.signed import ALICE, GATES, MALLORY, NAME, VICTOR, Signed, codes_of
 from lifecycle.world import adopted
 from workpacket.documents.policy import PolicyDocument
-from workpacket.lifecycle.added_gates import BEARING, added_gates, moves_under
-from workpacket.lifecycle.drafts import Refused
+from workpacket.lifecycle.gates import BEARING, added_gates, moves_under
+from workpacket.lifecycle.moves import Refused
 from workpacket.lifecycle.policy import AddedGate, LifecyclePolicy, lifecycle_policy
 from workpacket.lifecycle.side_moves import block
 from workpacket.lifecycle.transitions import TRANSITIONS, transition

@@ -6,6 +6,7 @@ import os
 import pickle
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,16 +149,13 @@ LEFT_OUT: dict[str, tuple[str, dict[str, Json]]] = {
 }
 
 
-def test_a_shortcut_around_an_added_lane_is_refused_by_the_policy_of_the_base(governed: Governed) -> None:
+@pytest.mark.parametrize("how", LEFT_OUT)
+def test_a_shortcut_around_an_added_lane_is_refused_by_the_policy_of_the_base(how: str, governed: Governed) -> None:
     submitted(governed)
-    for how, move in LEFT_OUT.items():
-        before = governed.files().keys()
-        forge(governed, NAME, *move)
-        checked = governed("check", "--base", "main").out
-        assert "move_illegal" in checked, how
-        assert how != "the verdict leads past the lane" or "no transition: it leaves out QA" in checked
-        for path in governed.files().keys() - before:
-            (governed.root / path).unlink()
+    forge(governed, NAME, *LEFT_OUT[how])
+    checked = governed("check", "--base", "main").out
+    assert "move_illegal" in checked
+    assert how != "the verdict leads past the lane" or "no transition: it leaves out QA" in checked
 
 
 def test_a_policy_that_comes_with_the_change_takes_no_lane_away(governed: Governed) -> None:
@@ -221,18 +219,18 @@ BROKEN = {
 }
 
 
-def test_with_lanes_that_do_not_hold_nothing_moves_and_nothing_is_believed(governed: Governed) -> None:
+@pytest.mark.parametrize("lanes", BROKEN.values(), ids=BROKEN)
+def test_with_lanes_that_do_not_hold_nothing_moves_and_nothing_is_believed(lanes: str, governed: Governed) -> None:
     submitted(governed, "")
     text = governed.read(POLICY_PATH)
-    for how, lanes in BROKEN.items():
-        broken = text.replace("[lifecycle]\n", lanes) if "[lifecycle]\n" in lanes else text + lanes
-        governed.git("switch", "--quiet", "main")
-        governed.write(POLICY_PATH, broken)
-        governed.commit("a slip of the pen")
-        governed.git("switch", "--quiet", f"wp/{NAME}")
-        result = governed(*PASS)
-        assert (result.status, "lanes_unfit" in result.err) == (3, True), how
-        assert "as long as this stands no packet moves" in governed.done("policy", "show").out
+    broken = text.replace("[lifecycle]\n", lanes) if "[lifecycle]\n" in lanes else text + lanes
+    governed.git("switch", "--quiet", "main")
+    governed.write(POLICY_PATH, broken)
+    governed.commit("a slip of the pen")
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    result = governed(*PASS)
+    assert (result.status, "lanes_unfit" in result.err) == (3, True)
+    assert "as long as this stands no packet moves" in governed.done("policy", "show").out
     assert lane(governed) == "IN_REVIEW"
     forge(governed, NAME, "verdict.given", {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING", "verdict": "PASS"})
     assert "base_lanes_unfit" in codes_of(governed, "--base", "main")

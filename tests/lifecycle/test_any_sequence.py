@@ -12,14 +12,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ledger.stories import verify_tree
 from lifecycle.moves import MOVES, move
 from lifecycle.upsets import Upsets, as_often
 from lifecycle.world import ADDED, WITH_LANES, WITHOUT_LANES, adopted, errors
 from workpacket.ledger.checkpoints import Vouching
-from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import is_legal
 from workpacket.model.events import LogEvent

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from ledger.stories import verify_tree
 from lifecycle.moves import any_move, move
 from lifecycle.real_merges import Merges
 from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, merged, of_the_log
 from workpacket.ledger.checkpoints import Vouching
-from workpacket.ledger.verify import verify_tree
 from workpacket.lifecycle.board_sync import sync
-from workpacket.lifecycle.drafts import Planned
+from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.side_moves import resolve
 from workpacket.lifecycle.transitions import is_legal

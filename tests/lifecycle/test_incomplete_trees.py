@@ -15,12 +15,12 @@ import pytest
 
 from git.scratch import git, make_repository
 from lifecycle.governed import Clock, Quiet, Result
-from lifecycle.incomplete import COMMANDS, KINDS, OLD, READY, build, contents, run
+from lifecycle.incomplete import BUSY, COMMANDS, KINDS, OLD, READY, build, contents, newest_event, run
 from workpacket.git.index import read_index
 from workpacket.git.repository import find_repository
 from workpacket.model.reason_tables import integrity
-from workpacket.shell import moment as shell_moment
-from workpacket.shell.governing import gathering
+from workpacket.shell import actor
+from workpacket.shell.governing import execution
 
 CASES = Path(__file__).with_name("incomplete_trees.txt")
 DONE = "done"
@@ -56,7 +56,7 @@ def settle(monkeypatch: pytest.MonkeyPatch, home: Path, clock: Clock) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
         monkeypatch.delenv(name, raising=False)
-    for module in (gathering, shell_moment):
+    for module in (execution, actor):
         monkeypatch.setattr(module, "moment", clock)
 
 
@@ -199,6 +199,33 @@ def test_the_command_that_the_refusal_names_brings_everything_back(kind: str, ma
             result = tree(*COMMANDS[refused], "--json")
     assert result.status == 0, result
     assert before.keys() <= contents(tree.root).keys()
+
+
+NOT_WHOLE = (
+    "sparse_without_log", "sparse_without_event", "assume_unchanged_log", "staged_log", "deleted_log", "deleted_tip",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOT_WHOLE)
+def test_no_branch_is_made_for_a_packet_whose_log_is_not_here(kind: str, make: Maker) -> None:
+    tree = make(kind)
+    before = git(tree.root, "for-each-ref")
+    beside = tree.root.parent / "beside"
+    found = failure(tree("prepare", READY, "--for", "bob", "--branch", "b", "--worktree", str(beside), "--json"))
+    assert (found["code"], "git " in found["hint"]) == ("tree_incomplete", True), found
+    assert (git(tree.root, "for-each-ref"), beside.exists()) == (before, False)
+
+
+@pytest.mark.parametrize("what", ["log", "tip", "packet"])
+def test_no_proof_is_run_for_a_packet_that_is_not_here_as_a_whole(what: str, make: Maker) -> None:
+    tree = make("whole")
+    last = newest_event(tree.root, BUSY)
+    places = {"log": [*last.parent.iterdir()], "tip": [last], "packet": [tree.root / f".GOV/task_packets/{BUSY}.md"]}
+    for path in places[what]:
+        path.unlink()
+    found = failure(tree("submit", BUSY, "--as", "coder", "--prove", "1=touch .git/ran", "--json"))
+    assert (found["code"], "git restore" in found["hint"]) == ("tree_incomplete", True), found
+    assert not (tree.root / ".git" / "ran").exists()
 
 
 LOOKING = {

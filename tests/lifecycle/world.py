@@ -12,8 +12,8 @@ from workpacket.documents.task_board import TaskBoard
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.adoption import adopt
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId

@@ -28,7 +28,7 @@ from workpacket.runtime.holders import is_certainly_dead, this_process
 from workpacket.runtime.records.events import Event, NewEvent, sealed
 from workpacket.runtime.records.kinds import KINDS, RecordKind, current
 from workpacket.runtime.records.state import fold
-from workpacket.runtime.resume.observe import DigestObserver, EnvironmentObserver
+from workpacket.runtime.resume.observe import FactsObserver
 from workpacket.runtime.stores.contract import Append
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import store_path, work_tree_of
@@ -366,15 +366,17 @@ def test_a_step_needs_a_function() -> None:
 
 
 def test_promised_facts_are_compared_when_the_run_goes_on() -> None:
-    world = World(observers=(EnvironmentObserver({"python": "3.11"}), DigestObserver({"tasks": "1"})))
+    world = World(
+        observers=(FactsObserver("environment", {"python": "3.11"}), FactsObserver("digests", {"tasks": "1"}))
+    )
     with world.crashing(world.runtime.run("a")) as run:
         run.checkpoint("here")
         world.crash()
-    world.observers = (EnvironmentObserver({"python": "3.12"}), DigestObserver({"tasks": "1"}))
+    world.observers = (FactsObserver("environment", {"python": "3.12"}), FactsObserver("digests", {"tasks": "1"}))
     with pytest.raises(RunBlocked) as caught:
         world.runtime.run("a")
     assert caught.value.code == "environment_changed"
-    world.observers = (EnvironmentObserver({"python": "3.11"}),)
+    world.observers = (FactsObserver("environment", {"python": "3.11"}),)
     with pytest.raises(RunBlocked) as caught:
         world.runtime.run("a")
     assert caught.value.code == "check_not_run"
@@ -399,7 +401,8 @@ def test_the_lease_is_kept_while_a_step_takes_long(tmp_path: Path) -> None:
     runtime = Runtime.open(tmp_path / "runs.db", Settings(lease_seconds=0.3))
     with runtime.run("a") as run:
         run.step("long", lambda: time.sleep(1.0))
-        run.step("after", lambda: None)
+        assert run.step("after", lambda: "kept") == "kept"
+    assert runtime.state(run.id).attempt == 1
 
 
 def test_a_stopped_process_finds_its_run_taken_over_and_writes_nothing(tmp_path: Path) -> None:

@@ -130,3 +130,17 @@ def test_what_a_finished_run_never_did_is_refused_and_writes_nothing() -> None:
     with pytest.raises(RunBlocked, match="is finished"), world.runtime.run("all", key="once") as run:
         run.checkpoint("never made")
     assert events_of(world) == before
+
+
+def test_a_finished_run_gives_no_results_for_other_inputs() -> None:
+    world = World()
+    with world.runtime.run("report", key="monthly", inputs={"month": 1, "of": "ann"}) as run:
+        assert run.step("write", lambda: world.note("January")) == "January"
+    with pytest.raises(RunBlocked, match="other values of month") as refused:
+        world.runtime.run("report", key="monthly", inputs={"month": 2, "of": "ann"})
+    assert refused.value.code == "inputs_changed"
+    for again in (world.runtime.run("report", key="monthly", inputs={"of": "ann", "month": 1.0}),
+                  world.runtime.resume("report@monthly")):  # fmt: skip
+        with again as run:
+            assert run.step("write", lambda: world.note("February")) == "January"
+    assert world.calls == ["January"]

@@ -36,6 +36,8 @@ def mistaken(run: Run) -> None:
 def test_the_types_are_those_of_the_functions() -> None:
     with World().runtime.run("types") as run:
         typed(run)
+        results = run.state.steps
+    assert len(results) == 7  # `gather` and `map` take two; the effect is none, and one call is not made by the run
 
 
 def test_a_call_that_does_not_fit_fails_as_the_function_itself_would() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+from workpacket.approvals.sshsig import NAMESPACE, armor
+from workpacket.shell.keys import run_openssh
 
 
 @contextmanager
@@ -40,3 +45,22 @@ def make_key_file(path: Path, passphrase: str = "", kind: str = "ed25519", *opti
 def add_to_agent(path: Path, *options: str) -> None:
     environment = os.environ | {"SSH_ASKPASS_REQUIRE": "never"}
     subprocess.run(["ssh-add", "-q", *options, str(path)], check=True, env=environment)
+
+
+def second_opinion(blob: bytes, message: bytes, principal: str, signers: bytes, at: datetime) -> bool | None:
+    """What `ssh-keygen -Y verify` says with this content of allowed_signers; None if the tool is not here.
+
+    It judges less than we do (touch flags, roles, time of use), so its yes is no approval. Its no to our yes is an
+    alarm.
+    """
+    tool = shutil.which("ssh-keygen")
+    if tool is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
+        signers_path, signature_path = (Path(folder, name) for name in ("allowed_signers", "signature"))
+        signers_path.write_bytes(signers)
+        signature_path.write_text(armor(blob), "ascii")
+        when = at.astimezone(UTC).strftime("verify-time=%Y%m%d%H%M%SZ")
+        options = ["-n", NAMESPACE, "-I", principal, "-f", str(signers_path), "-s", str(signature_path), "-O", when]
+        status, _ = run_openssh([tool, "-Y", "verify", *options], message)
+    return status == 0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from ledger.stories import PACKET, data_of
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.model.events import Actor
-from workpacket.shell.moment import moment
+from workpacket.shell.actor import moment
 
 
 def test_a_moment_has_the_time_a_version_7_id_and_sixteen_random_bytes() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from shell.agents import add_to_agent, make_key_file, running_agent
+from shell.agents import add_to_agent, make_key_file, running_agent, second_opinion
 from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
 from workpacket.errors import WorkpacketError
 from workpacket.model.reason_tables.approval import SIGNING
-from workpacket.shell.keys import WAITED, find_ssh_keygen, run_openssh, second_opinion, sign
+from workpacket.shell.keys import WAITED, find_ssh_keygen, run_openssh, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MESSAGE = b"what is signed\0\xff"

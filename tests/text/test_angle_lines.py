@@ -9,8 +9,7 @@ from markdown_it.common.html_blocks import block_names
 
 from text.markdown_documents import everything
 from workpacket.text.blocks import MAX_NODES
-from workpacket.text.markdown import parse_blocks
-from workpacket.text.markdown_fast import HTML_NAME, begins_no_html, fast_blocks
+from workpacket.text.markdown import HTML_NAME, begins_no_html, fast_blocks, parse_blocks
 from workpacket.text.source import Source
 
 _PIECES = [

@@ -11,8 +11,7 @@ from hypothesis import given
 
 from text.markdown_documents import DOCUMENTS, IN_ONE_LINE_END, PLAIN, everything
 from workpacket.text.blocks import MAX_NODES
-from workpacket.text.markdown import parse_blocks
-from workpacket.text.markdown_fast import fast_blocks
+from workpacket.text.markdown import fast_blocks, parse_blocks
 from workpacket.text.source import Source
 
 CANONICAL = """\
@@ -144,7 +143,7 @@ def test_the_fast_way_imports_nothing_heavy() -> None:
     """A check of one canonical file must not pay for a Markdown parser, nor for the machinery of dataclasses."""
     script = (
         "import sys; from workpacket.text.markdown import read_blocks; from workpacket.text.source import Source;"
-        "from workpacket.text import fields, outline; blocks = read_blocks(Source('a.md', '# a\\n- b: c'));"
+        "from workpacket.text import fields; blocks = read_blocks(Source('a.md', '# a\\n- b: c'));"
         "assert len(blocks) == 2; print(*{'markdown_it', 'dataclasses', 'typing', 'inspect'} & set(sys.modules))"
     )
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}

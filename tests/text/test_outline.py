@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 
 from text.markdown_documents import DOCUMENTS, short
-from workpacket.text.fields import normal_key
+from workpacket.text.fields import Section, normal_key, outline
 from workpacket.text.markdown import read_blocks
-from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
 
 DOCUMENT = """\

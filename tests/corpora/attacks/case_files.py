@@ -11,8 +11,8 @@ from typing import Any
 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import GateFacts, LegacyUse, PacketLog, PolicyFiles
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.approvals.trust import judge_base, read_pin
 from workpacket.problem import Problem

@@ -16,10 +16,8 @@ import pytest
 from text.markdown_documents import everything
 from text.markdown_oracle import seen_by_markdown_it, seen_by_us
 from workpacket.text.blocks import MAX_NODES, Block, walk
-from workpacket.text.fields import Field, Item, read_fields, read_items
-from workpacket.text.markdown import parse_blocks
-from workpacket.text.markdown_fast import fast_blocks
-from workpacket.text.outline import outline
+from workpacket.text.fields import Field, Item, outline, read_fields, read_items
+from workpacket.text.markdown import fast_blocks, parse_blocks
 from workpacket.text.source import Source
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)

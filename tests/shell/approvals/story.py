@@ -24,16 +24,16 @@ from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
-from workpacket.lifecycle.backlog import block_digest
+from workpacket.lifecycle.activation import block_digest
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.events import ChangedFile as EventSubject
 from workpacket.model.plan import Moment, digest
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import StatementDraft, Written
 from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 from workpacket.shell.approvals.facts import gate_verdict
 from workpacket.shell.keys import find_key, signers_line
-from workpacket.shell.moment import moment
 from workpacket.text.source import Source
 
 WP = "WP-1-Parser-v1"

@@ -16,8 +16,8 @@ from git.scratch import git
 from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story
 from workpacket.errors import WorkpacketError
 from workpacket.model.plan import Moment
+from workpacket.shell import actor as clock
 from workpacket.shell import cache
-from workpacket.shell import moment as clock
 
 SEPARATED = POLICY.replace("separation = []", 'separation = ["author"]', 1)
 _ENVELOPES, _LOG = ".GOV/attestations", f".GOV/log/{WP}"

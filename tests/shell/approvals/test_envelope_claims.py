@@ -8,9 +8,9 @@ import pytest
 
 from shell.approvals.story import ALICE, BOB, CAROL, REFINEMENT_PATH, STUB_PATH, WP, Story, codes
 from workpacket.approvals.decide import Verdict
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals import envelopes
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.safe_paths import Tree
 
 OTHER = "WP-2-Lexer-v1"

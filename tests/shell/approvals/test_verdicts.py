@@ -25,10 +25,10 @@ from workpacket.approvals.decide import Verdict
 from workpacket.documents.refinement import tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import redraft
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals
 from workpacket.shell.keys import find_key, signers_line
-from workpacket.shell.moment import moment
 
 
 def test_a_signed_approval_opens_the_gate_and_fills_in_the_refinement(story: Story) -> None:

@@ -1,14 +1,13 @@
-"""Which key speaks for which person: the file `allowed_signers` of OpenSSH, of which only a strict subset is read.
+"""Which key speaks for which person, and which keys speak for nobody any more: the files that OpenSSH reads as well.
 
-One literal principal a line; `namespaces=` compulsory and without patterns; beside it only `valid-after` and
-`valid-before`, in UTC. One person may have several keys, one key never two persons, and two spellings of one name are
-refused, since a threshold counts persons. `ssh-keygen` reads every file that is accepted here in the same sense.
-One line that is not understood makes the whole file refused: half a list of signers is not the list that was approved.
+`allowed_signers`, of which only a strict subset is read: one literal principal a line; `namespaces=` compulsory and
+without patterns; beside it only `valid-after` and `valid-before`, in UTC. One person may have several keys, one key
+never two persons, and two spellings of one name are refused, since a threshold counts persons. `ssh-keygen` reads every
+file that is accepted here in the same sense. One line that is not understood makes the whole file refused: half a list
+of signers is not the list that was approved.
 
-Keys that are trusted no more, whatever they signed and whenever: the list that `ssh-keygen -r` reads.
-
-Public keys, one a line. A binary key revocation list is refused: it would be skipped as unreadable, in the one file
-where skipping is fatal. A key too weak to approve may well stand here; only its blob matters.
+`revoked_keys`: public keys, one a line. A binary key revocation list is refused: it would be skipped as unreadable, in
+the one file where skipping is fatal. A key too weak to approve may well be listed; only its blob matters.
 """
 
 from __future__ import annotations

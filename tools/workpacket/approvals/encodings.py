@@ -1,19 +1,9 @@
-"""The binary encoding of SSH keys and signatures (RFC 4251, section 5), read strictly.
+"""How keys, signatures, digests and times are written: read strictly, so that one value has one spelling.
 
-Every number has one encoding and nothing may follow the last field. What is lenient here is where forged or malleable
-signatures live.
-
-Base64 with one spelling for one value: no white space, full padding, no stray bits.
-
-Lenient decoders let the same signature appear in many files, and two readers disagree about which is meant.
-
-Points in time as statements write them: RFC 3339, whole seconds, always `Z`, so that one instant has one text.
-
-A digest as six pronounceable words, for a person to compare what one screen shows with what another signs.
-
-Each word holds 16 bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so the six words
-hold the first 96 bits of the digest. To find another text with the same words takes about 2**96 tries; to make two
-texts that share their words, 2**48, which is why the words are for the eye and the signature covers all 256 bits.
+What is lenient here is where forged and malleable signatures live: the same signature appears in many files, and two
+readers disagree about which is meant. So base64 has no white space, full padding and no stray bits; in the binary
+encoding of SSH (RFC 4251, section 5) every number has one form and nothing follows the last field; a point in time is
+RFC 3339 in whole seconds, and always `Z`.
 """
 
 from __future__ import annotations
@@ -124,6 +114,10 @@ def write_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
+# A digest as pronounceable words, for a person to compare what one screen shows with what another signs. Each holds 16
+# bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so six hold the first 96 bits. To
+# find another text with the same words takes about 2**96 tries; to make two texts that share their words, 2**48, which
+# is why the words are for the eye and the signature covers all 256 bits.
 WORDS = 6
 
 _CONSONANTS = "bdfghjklmnprstvz"

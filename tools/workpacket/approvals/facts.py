@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.value import Value
 

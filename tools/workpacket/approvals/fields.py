@@ -3,9 +3,8 @@
 Faults are collected, so that one reading names all of them; a faulty value is replaced by an empty one, which the
 caller throws away when it finds that there were faults.
 
-The one door through which JSON enters this layer.
-
-Refuses what readers of JSON disagree about: duplicate keys, numbers that are not exact, anything but UTF-8.
+`load_json` is the only way for JSON into this layer. It refuses what readers of JSON disagree about: duplicate keys,
+numbers that are not exact, anything but UTF-8.
 """
 
 from __future__ import annotations

@@ -15,9 +15,7 @@
 (none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
 unknown key is a fault, since the rule it was meant to state would not be applied.
 
-`policy.toml`: what a repository decided about rules.
-
-The three policy files, read together, and what it takes to change them.
+`read_policy_files` reads it together with the lists of keys.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from typing import Literal, get_args
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
-from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY, Subject
+from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
@@ -196,15 +194,3 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         case parts:
             refused = (part for part in parts if isinstance(part, tuple))
             return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
-
-
-def subjects_of_change(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Subject, ...] | None:
-    """What must be approved at the gate `policy`, under the old policy, before `new` may take the place of `old`.
-
-    Both map paths below `.GOV/policy` to bytes. All files of the new state are subjects, so that a file left out is
-    part of what is approved. None means that nothing changes; no subjects, that everything would be removed, which no
-    statement can approve.
-    """
-    if dict(old) == dict(new):
-        return None
-    return tuple(sorted(Subject(path, hashlib.sha256(data).hexdigest()) for path, data in new.items()))

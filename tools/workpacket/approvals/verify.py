@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
-from workpacket.approvals.envelope import Envelope
+from workpacket.approvals.envelope import Envelope, EnvelopeFile
 from workpacket.approvals.facts import GateFacts
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import LONGEST_VALIDITY, RepositoryName, Statement

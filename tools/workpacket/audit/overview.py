@@ -23,7 +23,7 @@ from workpacket.audit.tracing import Requirement, Trace, TracedCommit, requireme
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
-from workpacket.lifecycle.moves import in_force
+from workpacket.lifecycle.projections import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable

@@ -34,7 +34,7 @@ from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.documents.work import mapped_evidence
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.scope import outside
+from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
 from workpacket.rules.specification import anchor_problem, window_of
 from workpacket.text.quotation import contains_excerpt, contains_token, folded

@@ -38,7 +38,7 @@ from workpacket.model.plan import FileChange
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import at_work
 from workpacket.runtime.records.jcs import stored_text
-from workpacket.shell.moment import moment
+from workpacket.shell.actor import moment
 from workpacket.text.yaml_edit import CannotEdit
 from workpacket.value import replace
 

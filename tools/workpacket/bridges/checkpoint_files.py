@@ -23,8 +23,7 @@ from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, probl
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
-from workpacket.text.loaded import unreadable
-from workpacket.text.node import Node
+from workpacket.text.node import Node, unreadable
 from workpacket.text.source import Source
 
 SNAPSHOT_VERSION: Final = "1.0.0"

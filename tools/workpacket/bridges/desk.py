@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
+from workpacket.runtime.attempts.recorder import RecordDraft, cleaned
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import Caller
-from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import stored_text, value_of
 from workpacket.runtime.records.kinds import Data, RecordKind, current
-from workpacket.runtime.records.redaction import clean_record
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
-from workpacket.shell.moment import moment
+from workpacket.shell.actor import moment
 from workpacket.shell.transactions.transaction import Transaction
 
 
@@ -89,11 +89,11 @@ def state_of(kind: Callable[[], S], store: Store, stream: str) -> S:
     """Every record of the stream replayed; `LogDamaged` or `NewerSchema` if one cannot be believed or understood."""
     state = kind()
     for event in store.read(stream):
-        state.apply(_record_of(store, event, state.kinds))
+        state.apply(record_of(store, event, state.kinds))
     return state
 
 
-def _record_of(store: Store, event: Event, kinds: Mapping[str, RecordKind]) -> StreamRecord:
+def record_of(store: Store, event: Event, kinds: Mapping[str, RecordKind]) -> StreamRecord:
     payload = store.payload(event) if event.payload is not None else None
     values = value_of(payload) if payload is not None else None
     return StreamRecord(event.type, current(event, kinds), event.version, event.writer, event.actor, values)
@@ -110,24 +110,21 @@ class StreamLog:
         self._writer = runtime.settings.ids()
         self._seq = 0
 
-    def append(
-        self, type_: str, data: Data, *, expected_version: int, lease: Lease | None = None, payload: Json = None
-    ) -> StreamRecord:
-        """Append one record if the stream is still where it was seen; `VersionConflict` if it is not.
+    def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
+        """Append all or none, if the stream is still where it was seen; `VersionConflict` if it is not.
 
-        A `payload` is stored as it is: the caller makes sure that it holds no secret.
+        Payloads are stored as they are: the caller makes sure that they hold no secret.
         """
-        kind = self._kinds[type_]
-        now = self._chosen.clock.now()
-        kept = None if payload is None else stored_text(payload).encode("utf-8")
-        new = NewEvent(type_, clean_record(kind, data, self._chosen.redactor), kind.schema_version, kept)
+        chosen = self._chosen
+        now = chosen.clock.now()
+        news = tuple(cleaned(draft, self._kinds, chosen.redactor) for draft in drafts)
         request = Append(
-            self.stream, (new,), self._writer, self._seq + 1, self._chosen.actor, now, now,
+            self.stream, news, self._writer, self._seq + 1, chosen.actor, now, now,
             fence=lease.token if lease is not None else None, expected_version=expected_version,
         )  # fmt: skip
         appended = self._store.append(request)
-        self._seq += 1
-        return _record_of(self._store, appended.events[0], self._kinds)
+        self._seq += len(drafts)
+        return [record_of(self._store, event, self._kinds) for event in appended.events]
 
 
 class CheckpointFacts(Protocol):
@@ -189,7 +186,9 @@ class CheckpointDesk(ABC, Generic[F]):
     def record(self, type_: str, data: Mapping[str, Json], *, lease: Lease | None = None, payload: Json = None) -> None:
         """Append to the log; when this returns, the record is durable and the state is the one after it."""
         state = self.facts.state
-        state.apply(self.log.append(type_, data, expected_version=state.version, lease=lease, payload=payload))
+        kept = None if payload is None else stored_text(payload).encode("utf-8")
+        for record in self.log.append(RecordDraft(type_, data, kept), expected_version=state.version, lease=lease):
+            state.apply(record)
 
     def replace_files(self, *changes: FileChange) -> None:
         """All of them or none."""

@@ -20,16 +20,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from workpacket.bridges.desk import StreamLog, record_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
+from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
-from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.jcs import jcs_hash, stored_text, value_of
-from workpacket.runtime.records.kinds import RecordKind, current
-from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.jcs import jcs_hash, stored_text
+from workpacket.runtime.records.kinds import RecordKind
+from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.runtime import Runtime
-from workpacket.runtime.stores.contract import Append, Store
+from workpacket.runtime.stores.contract import Store
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -208,20 +210,12 @@ def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> Non
 
 
 def _append(runtime: Runtime, plan: ImportPlan) -> None:
-    chosen = runtime.settings
     head = runtime.store.head(plan.stream)
-    now = chosen.clock.now()
-    request = Append(
-        plan.stream, tuple(_new(one, chosen.redactor) for one in plan.new), chosen.ids(), 1, chosen.actor, now, now,
-        expected_version=0 if head is None else head.version,
-    )  # fmt: skip
-    runtime.store.append(request)
-
-
-def _new(one: Placed, redactor: Redactor) -> NewEvent:
-    values = one.checkpoint.values
-    text = clean_record(IMPORTED, genesis_of(one), redactor)
-    return NewEvent(IMPORTED.type, text, IMPORTED.schema_version, stored_text(values).encode("utf-8"))
+    drafts = [
+        RecordDraft(IMPORTED.type, genesis_of(one), stored_text(one.checkpoint.values).encode("utf-8"))
+        for one in plan.new
+    ]
+    StreamLog(runtime, plan.stream, KINDS).append(*drafts, expected_version=0 if head is None else head.version)
 
 
 def genesis_of(one: Placed) -> dict[str, Json]:
@@ -231,10 +225,8 @@ def genesis_of(one: Placed) -> dict[str, Json]:
 
 
 def _placed(store: Store, event: Event) -> Placed:
-    data = current(event, KINDS)
-    payload = store.payload(event)
-    values = None if payload is None else value_of(payload)
-    position = data.get("position")
+    record = record_of(store, event, KINDS)
+    data, values, position = record.data, record.payload, record.data.get("position")
     if not isinstance(values, Mapping) or not isinstance(position, int):
         raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
     return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)

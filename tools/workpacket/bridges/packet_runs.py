@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from workpacket.ledger.fold import PacketState
-from workpacket.lifecycle.run_links import Ending
+from workpacket.lifecycle.claims import Ending
 from workpacket.report.runs import PacketRun, linked_runs, seen
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.stores.contract import Store

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from workpacket.bridges.batch_facts import BatchFacts
 from workpacket.bridges.commit_checkpoints import Selected
 from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleFields
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.recovery import SessionReport
@@ -75,24 +75,9 @@ _OF_PHASE = {
 }
 
 
-class Stop(Value):
-    """One reason why it does not go on by itself."""
-
-    code: str
-    message: str
-    command: str = ""
-
-
-class Doubt(Value):
-    """What a person may want to look at before it goes on; it stops nothing. `choice` is how to look at it."""
-
-    code: str
-    message: str
-    choice: str
-
-
 class Resumable(Value):
-    """`where` is the point it goes on from, `why` what says so; `command` carries it on.
+    """`where` is the point it goes on from, `why` what says so; `command` carries it on. `stops` are the reasons why it
+    does not go on by itself, `doubts` what a person may want to look at before; their hints are commands.
 
     `task` is what an agent does then; it is empty for what a program does. `decision` is that about a run.
     """
@@ -102,22 +87,24 @@ class Resumable(Value):
     where: str
     why: str
     command: str
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[Problem, ...] = ()
     task: str = ""
     state: str = ""
     decision: Decision | None = None
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[Problem, ...] = ()
 
     @property
     def goes_on(self) -> bool:
         return not self.stops
 
     def as_json(self) -> dict[str, Json]:
-        stops: list[Json] = [{"code": one.code, "message": one.message, "command": one.command} for one in self.stops]
-        doubts: list[Json] = [{"code": one.code, "message": one.message, "command": one.choice} for one in self.doubts]
+        stops, doubts = (
+            [{"code": one.code, "message": one.message, "command": one.hint} for one in problems]
+            for problems in (self.stops, self.doubts)
+        )
         row: dict[str, Json] = {
             "kind": self.kind, "id": self.id, "where": self.where, "why": self.why, "command": self.command,
-            "task": self.task, "blocked_by": stops, "warnings": doubts,
+            "task": self.task, "blocked_by": cast("Json", stops), "warnings": cast("Json", doubts),
         }  # fmt: skip
         if self.kind in {"run", "session"}:
             row |= {"run": self.id, **({"state": self.state} if self.state else {})}
@@ -126,24 +113,24 @@ class Resumable(Value):
         return row
 
 
-def kept_back(work: Resumable, by_packet: Unmet | None) -> Resumable:
+def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
     """The same, but for what the lane of its packet says against it; what to choose from is told."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.command}; or end the run: workpacket cancel {work.id}"
-    return replace(work, stops=(*work.stops, Stop(by_packet.code, by_packet.message, choice)))
+    choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
+    return replace(work, stops=(*work.stops, Problem(by_packet.code, by_packet.message, hint=choice)))
 
 
 def of_run(
     line: RunLine, decision: Decision, name: str, packet: str, questions: Sequence[OpenQuestion] = ()
 ) -> Resumable:
     where = f"checkpoint {decision.checkpoint}" if decision.checkpoint else "its beginning"
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[Problem, ...] = ()
     if decision.code:
         command = f"workpacket resume {line.id}" + ("" if questions else " --plan")
-        stops = (Stop(decision.code, f"{decision.action.lower()}: {decision.code}", command),)
+        stops = (Problem(decision.code, f"{decision.action.lower()}: {decision.code}", hint=command),)
     elif questions:
-        stops = tuple(Stop(one.code, one.question, f"workpacket resume {line.id}") for one in questions)
+        stops = tuple(Problem(one.code, one.question, hint=f"workpacket resume {line.id}") for one in questions)
     of_packet = f" --packet {packet}" if packet else ""
     command = f"workpacket run start {name}{of_packet}"
     return Resumable("run", line.id, where, f"the run is {line.liveness}", command, stops, "", line.liveness, decision)
@@ -152,7 +139,7 @@ def of_run(
 def of_session(line: RunLine, report: SessionReport) -> Resumable:
     session = report.session
     message = "; ".join(report.details) or session.status.lower()
-    stop = Stop(session.reason or "run_cancelled", message, f"workpacket session show {line.id}")
+    stop = Problem(session.reason or "run_cancelled", message, hint=f"workpacket session show {line.id}")
     stops = () if session.status == "PAUSED" else (stop,)
     where = f"message {session.messages}"
     if session.checkpoint_artifact_id:
@@ -168,16 +155,18 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
         return None
     label, phase, tasks = found
     folder, batch = facts.folder, facts.state.batch
-    conflict = [Stop("view_conflict", one, f"workpacket batch status {folder}") for one in facts.contradictions]
-    stale = [Stop(one.code, f"{one.aspect}: {one.message}", f"workpacket batch begin {folder} --accept {one.aspect}")
-             for one in facts.stale if one.blocks]  # fmt: skip
-    plan = () if batch is not None or facts.state.completing is not None else facts.scope.next.problems
-    problems = [Stop(one.code, " -> ".join(one.tasks), f"workpacket check {folder}/tasks.yaml") for one in plan]
-    busy: list[Stop] = []
+    stops = [Problem("view_conflict", one, hint=f"workpacket batch status {folder}") for one in facts.contradictions]
+    for stale in facts.stale:
+        if stale.blocks:
+            accept = f"workpacket batch begin {folder} --accept {stale.aspect}"
+            stops.append(Problem(stale.code, f"{stale.aspect}: {stale.message}", hint=accept))
+    if batch is None and facts.state.completing is None:
+        check = f"workpacket check {folder}/tasks.yaml"
+        stops += [Problem(one.code, " -> ".join(one.tasks), hint=check) for one in facts.scope.next.problems]
     if batch is not None and (cursor := batch.cursor) is not None:
         holders = {at_work(batch.stage(cursor, unit).holder, caller) for unit in batch.open_units} - {""}
         take_over = f"workpacket batch begin {folder} --accept holder"
-        busy = [Stop("run_busy", f"{one} is at work", take_over) for one in sorted(holders)]
+        stops += [Problem("run_busy", f"{one} is at work", hint=take_over) for one in sorted(holders)]
     where = f"batch {label or 'that comes next'}: {phase or 'to begin'}: {', '.join(tasks)}"
     ends = phase in {"complete", "completing"}
     command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"
@@ -187,7 +176,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
         f"Then: workpacket batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
-    return Resumable("batch", f"batch/{folder}", where, why, command, (*conflict, *stale, *problems, *busy), task)
+    return Resumable("batch", f"batch/{folder}", where, why, command, tuple(stops), task)
 
 
 def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
@@ -211,12 +200,14 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         "view_conflict": f"workpacket progress adopt {names}",
     }
     messages = {"run_busy": "its writer is not gone", "role_zombie": f"{fields.feature} is complete"}
-    stops = [Stop(c, messages.get(c, role.path), commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by]
+    stops = [
+        Problem(c, messages.get(c, role.path), hint=commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by
+    ]
     if fields.status == "blocked":
         again = f'workpacket progress claimed {names} "What changed"'
-        stops.append(Stop("worker_blocked", fields.last_action, again))
+        stops.append(Problem("worker_blocked", fields.last_action, hint=again))
     elif fields.status == "awaiting_review":
-        stops.append(Stop("check_not_run", fields.last_action, f"workpacket progress review-approved {names}"))
+        stops.append(Problem("check_not_run", fields.last_action, hint=f"workpacket progress review-approved {names}"))
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
         f"The last thing done: {fields.last_action}. Read {role.path} and go on from there.\n"
@@ -225,11 +216,11 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
     id_ = f"role/{fields.feature}/{fields.team}/{fields.agent}"
-    doubts = tuple(Doubt("artifact_changed", one.message, one.choice) for one in changed)
+    doubts = tuple(Problem("artifact_changed", one.message, hint=one.choice) for one in changed)
     return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task, doubts=doubts)
 
 
-def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Stop]) -> Resumable:
+def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
     id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
     why = f"{path}: the step {checkpoint.step_id} has a checkpoint and no end"
     where = f"{checkpoint.step_id}, {checkpoint.cursor}"
@@ -239,10 +230,10 @@ def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Stop]) -> Res
 def of_commits(run: str, selected: Selected) -> Resumable:
     """A run of another program, known by its checkpoint commits alone."""
     found = selected.source != "none"
-    stops = [Stop("view_conflict", one, "git log") for one in selected.conflicts]
+    stops = [Problem("view_conflict", one, hint="git log") for one in selected.conflicts]
     if not found and not stops:
         message = "; ".join(selected.skipped) or "no checkpoint of it is in this history"
-        stops = [Stop("git_diverged", message, "git log")]
+        stops = [Problem("git_diverged", message, hint="git log")]
     where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
     why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"
     return Resumable("commit", f"commit/{run}", where, why, "start its program again", tuple(stops))

@@ -35,7 +35,7 @@ from workpacket.model.plan import FileChange
 from workpacket.runtime.errors import LeaseHeld
 from workpacket.runtime.holders import at_work
 from workpacket.runtime.stores.contract import Lease
-from workpacket.shell.moment import moment
+from workpacket.shell.actor import moment
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source

@@ -39,10 +39,9 @@ from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
-from workpacket.shell.tree import link_on_the_way
+from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
 from workpacket.text.limits import MARKDOWN
-from workpacket.text.loaded import unreadable
-from workpacket.text.node import Plain
+from workpacket.text.node import Plain, unreadable
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -215,6 +214,20 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
         if data is not None and (word in data.lower() or word in name.casefold().encode()):
             found[path] = RoleProgress(Source.from_bytes(path, data))
     return found
+
+
+def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
+    """`read_folder` of a work tree, without a lock: for those who only look. What cannot be read is left out."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_bytes(root, path, MARKDOWN.size)
+        except OSError:
+            return None
+
+    files = [] if link_on_the_way(root, FOLDER) else look_below(root, FOLDER)
+    names = [found.path.rpartition("/")[2] for found in files if found.path.count("/") == FOLDER.count("/") + 1]
+    return read_folder(lambda _: names, read, about=about)
 
 
 def unreadable_bytes(note: RoleProgress) -> Problem | None:

@@ -20,16 +20,16 @@ from workpacket.bridges.packet_runs import ending_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.ledger.fold import LinkedRun
+from workpacket.lifecycle.claims import Ending
 from workpacket.lifecycle.gates import link_unmet
-from workpacket.lifecycle.run_links import Ending
-from workpacket.lifecycle.transitions import Unmet
+from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store
+from workpacket.shell.actor import acting
 from workpacket.shell.governing.run_links import close, link, linked_packets, state_here
-from workpacket.shell.identity import acting
 from workpacket.value import Value
 
 _LONGEST: Final = 200
@@ -144,7 +144,7 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
         yield Disagreement(line.id, line.packet, "unlinked", message)
 
 
-def packet_stop(repository: Repository, packet: str) -> Unmet | None:
+def packet_stop(repository: Repository, packet: str) -> Problem | None:
     """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind does."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None

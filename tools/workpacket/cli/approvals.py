@@ -23,11 +23,11 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.cache import NO_CACHE
-from workpacket.shell.judging.partial_tree import judged_in_part
-from workpacket.shell.moment import moment
+from workpacket.shell.held import judged_in_part
 
 _SHORT = 12
 

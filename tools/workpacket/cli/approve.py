@@ -28,7 +28,6 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS
-from workpacket.lifecycle.transitions import Unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
@@ -45,6 +44,7 @@ from workpacket.report.approval_text import (
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import (
     StatementDraft,
     Wish,
@@ -57,9 +57,8 @@ from workpacket.shell.approvals.decisions import (
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
-from workpacket.shell.moment import moment
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
@@ -73,7 +72,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
     return Written(envelope_path(mine[0]), verdict, ())
 
 
-def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Unmet, ...]:
+def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
     """The conditions of the activation gate that no signature supplies."""
     if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
         return ()

@@ -15,7 +15,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.holders import Caller, caller_with
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 
 DEFERRABLE = ("medium", "minor", "low", "info", "note")

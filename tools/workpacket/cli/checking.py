@@ -23,7 +23,7 @@ from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.repository import Checked, check
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.judging.partial_tree import judged_in_part
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, read_bytes
 from workpacket.text.source import Source
@@ -176,10 +176,10 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
+    from workpacket.shell.actor import moment
     from workpacket.shell.approvals import READ_FROM
     from workpacket.shell.approvals.check import append_only, check_approvals
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.moment import moment
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         findings = [*check_approvals(approvals, cache), *(append_only(approvals) if base else ())]
@@ -216,13 +216,13 @@ def _settings(arguments: Arguments, workspace: Workspace) -> CheckSettings:
 
 def _settings_at(base: str) -> CheckSettings:
     from workpacket.shell.configuration import read_settings_at
-    from workpacket.shell.governing.commanding import here
+    from workpacket.shell.governing.execution import here
 
     return read_settings_at(here(), base)
 
 
 def _of_the_change(base: str) -> list[Problem]:
-    from workpacket.shell.governing.commanding import here
+    from workpacket.shell.governing.execution import here
     from workpacket.shell.judging.change import judge
 
     return judge(here(), base)

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
-from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments, Command, Option, subcommand
 from workpacket.cli.packet_command import words_of
 from workpacket.cli.read_only import show_json
+from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -19,7 +19,7 @@ from workpacket.model.wording import counted
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
 
 _FENCE = re.compile(r"`{3,}")

@@ -1,8 +1,11 @@
-"""`workpacket explain`: what a reason code means and what to do about it."""
+"""What the program says of itself: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.errors import WorkpacketError
@@ -12,9 +15,10 @@ from workpacket.model.stops import StopReason
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import facts_of, nearest_codes, render_codes_page, render_explanation
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.fingerprint import schema_folder
 
 
-def run(arguments: Arguments) -> int:
+def _run_explain(arguments: Arguments) -> int:
     codes = catalogue()
     if arguments.flag("all"):
         every: list[Json] = [_as_json(reason) for reason in codes.values()]
@@ -50,11 +54,64 @@ def _as_json(reason: Reason) -> dict[str, Json]:
     return {**words, **dict(facts_of(reason))}
 
 
-COMMAND = Command(
+_EXPLAIN = Command(
     "explain",
     "explain a reason code",
-    run,
+    _run_explain,
     arguments="[CODE]",
     options=(Option("all", "every code, as the reference page in Markdown"),),
     examples=("workpacket explain byte_order_mark", "workpacket explain --all > docs/reference/codes.md"),
 )
+
+
+_ENDING = ".schema.json"
+_ANSWERS = "commands"  # the folder of what commands answer with --json
+
+
+def _run_schema(arguments: Arguments) -> int:
+    folder = schema_folder()
+    kinds = _names(folder)
+    names = [*kinds, *(f"{_ANSWERS}/{name}" for name in _names(os.path.join(folder, _ANSWERS)))]
+    if not arguments.words:
+        sys.stdout.write(
+            _object({"schemas": [*names]}) if arguments.flag("json") else "".join(f"{name}\n" for name in names)
+        )
+        return 0
+    if len(arguments.words) > 1:
+        raise usage(arguments.command, "unexpected_argument", "name one schema")
+    name = arguments.words[0]
+    if name not in names:
+        raise WorkpacketError("invalid_value", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
+    if arguments.flag("draft-07") and name not in kinds:
+        raise usage(arguments.command, "conflicting_options", "only the schemas of documents have a twin")
+    parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
+    with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
+        text = stream.read()
+    sys.stdout.write(_object({"schema": json.loads(text)}) if arguments.flag("json") else text)
+    return 0
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(name.removesuffix(_ENDING) for name in os.listdir(folder) if name.endswith(_ENDING))
+
+
+def _object(data: dict[str, Json]) -> str:
+    from workpacket.report.json_report import render_envelope
+
+    return render_envelope("schema", 0, [], data)
+
+
+_SCHEMA = Command(
+    "schema",
+    "print the JSON Schema of a document kind, or of what a command answers",
+    _run_schema,
+    arguments="[NAME]",
+    description="""
+Without a name, the names of all schemas. `commands/NAME` is `data` of what the command NAME prints with --json, and
+`output` the object around it.""",
+    options=(Option("draft-07", "the twin for editors that know nothing newer than draft-07"),),
+    examples=("workpacket schema", "workpacket schema stub", "workpacket schema commands/claim"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_EXPLAIN, _SCHEMA)}

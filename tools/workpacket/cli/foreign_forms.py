@@ -17,9 +17,9 @@ from workpacket.bridges.foreign import (
     export,
     plan_import,
 )
-from workpacket.cli.new_file import write_new
 from workpacket.cli.open_store import answer, open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json

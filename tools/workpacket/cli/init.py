@@ -24,11 +24,11 @@ from workpacket.model.layout import POLICY_PATH
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
-from workpacket.shell.governing.commanding import Carried, here
+from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package
 from workpacket.shell.keys import default_path
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
 

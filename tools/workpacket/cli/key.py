@@ -19,10 +19,10 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
-from workpacket.shell.moment import moment
 
 
 def init(arguments: Arguments) -> int:

@@ -6,16 +6,58 @@ What a move needs is imported when it is carried out, so that one command does n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command, required, words_of
-from workpacket.lifecycle.drafts import Answer
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.shell.governing.commanding import here
+from workpacket.lifecycle.moves import Answer
+from workpacket.shell.governing.execution import here
+from workpacket.value import Value
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
+
+
+class _Move(Value):
+    """What a move takes, by the names that its plan has for them, and what else it may change."""
+
+    plan: Callable[..., Answer]
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    # Whether the claim that all clones see may no longer be right; whether roles may still be at work on the packet.
+    syncs_claim: bool = False
+    leaves_work: bool = False
+
+
+def _moves() -> Mapping[str, _Move]:
+    """The moves that need nothing but words."""
+    from workpacket.lifecycle.claims import release
+    from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, resolve, unblock
+
+    return {
+        "release": _Move(release, ("reason",), leaves_work=True),
+        "handover": _Move(release, ("reason", "to"), leaves_work=True),
+        "advance": _Move(advance, (), ("to", "reason")),
+        "reopen": _Move(reopen, ("reason",), syncs_claim=True),
+        "block": _Move(block, ("reason", "until"), syncs_claim=True),
+        "unblock": _Move(unblock, (), ("reason",), syncs_claim=True),
+        "abandon": _Move(abandon, ("reason",), leaves_work=True),
+        "resolve": _Move(resolve, ("lane", "reason")),
+    }
+
+
+def _move(arguments: Arguments) -> int:
+    row = _moves()[arguments.command.name]
+    given = {name: required(arguments, name) for name in row.required}
+    given |= {name: arguments.value(name) for name in row.optional}
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        return row.plan(facts, packet, **given)
+
+    if row.leaves_work:
+        return _leave_work(arguments, decide)
+    return _then_sync_claim(arguments, decide) if row.syncs_claim else packet_command(arguments, decide)
 
 
 def _activate(arguments: Arguments) -> int:
@@ -23,14 +65,6 @@ def _activate(arguments: Arguments) -> int:
     from workpacket.shell.approvals.gate_queries import ACTIVATION
 
     return packet_command(arguments, activate, questions=(ACTIVATION,))
-
-
-def _release(arguments: Arguments) -> int:
-    from workpacket.lifecycle.claims import release
-
-    reason = required(arguments, "reason")
-    to = required(arguments, "to") if arguments.command.name == "handover" else ""
-    return _leave_work(arguments, lambda facts, packet: release(facts, packet, reason=reason, to=to))
 
 
 def _merged(arguments: Arguments) -> int:
@@ -47,34 +81,6 @@ def _merged(arguments: Arguments) -> int:
     return packet_command(arguments, noting_roles(repository, decide))
 
 
-def _advance(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import advance
-
-    to, reason = arguments.value("to"), arguments.value("reason")
-    return packet_command(arguments, lambda facts, packet: advance(facts, packet, to=to, reason=reason))
-
-
-def _reopen(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import reopen
-
-    reason = required(arguments, "reason")
-    return _then_sync_claim(arguments, lambda facts, packet: reopen(facts, packet, reason=reason))
-
-
-def _block(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import block
-
-    reason, until = required(arguments, "reason"), required(arguments, "until")
-    return _then_sync_claim(arguments, lambda facts, packet: block(facts, packet, reason=reason, until=until))
-
-
-def _unblock(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import unblock
-
-    reason = arguments.value("reason")
-    return _then_sync_claim(arguments, lambda facts, packet: unblock(facts, packet, reason=reason))
-
-
 def _supersede(arguments: Arguments) -> int:
     from workpacket.lifecycle.side_moves import supersede
     from workpacket.shell.governed_files import packet_called
@@ -86,20 +92,6 @@ def _supersede(arguments: Arguments) -> int:
         lambda facts, packet: supersede(facts, packet, by=facts.packets[by], reason=reason),
         also=(by,),
     )
-
-
-def _abandon(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import abandon
-
-    reason = required(arguments, "reason")
-    return _leave_work(arguments, lambda facts, packet: abandon(facts, packet, reason=reason))
-
-
-def _resolve(arguments: Arguments) -> int:
-    from workpacket.lifecycle.side_moves import resolve
-
-    lane, reason = required(arguments, "lane"), required(arguments, "reason")
-    return packet_command(arguments, lambda facts, packet: resolve(facts, packet, lane=lane, reason=reason))
 
 
 def _waive(arguments: Arguments) -> int:
@@ -187,7 +179,7 @@ _ALL: Final = (
     Command(
         "release",
         "give a packet back, so that somebody else can claim it",
-        _release,
+        _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
@@ -195,7 +187,7 @@ _ALL: Final = (
     Command(
         "handover",
         "pass a packet on to somebody",
-        _release,
+        _move,
         arguments="WP_ID",
         options=(Option("to", "who goes on", value="NAME"), REASON, *ACTING),
         examples=('workpacket handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
@@ -212,7 +204,7 @@ _ALL: Final = (
     Command(
         "advance",
         "bring a packet on from a lane that the policy adds",
-        _advance,
+        _move,
         arguments="WP_ID",
         description="""
 The lanes that every repository has are left by commands of their own, which ask for what that lane has to show. A lane
@@ -227,7 +219,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     Command(
         "reopen",
         "go on with work that was accepted but is not merged",
-        _reopen,
+        _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket reopen WP-1-Parser-v1 --reason "the merge broke the build"',),
@@ -235,7 +227,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     Command(
         "block",
         "stop work that cannot go on",
-        _block,
+        _move,
         arguments="WP_ID",
         options=(Option("until", "what would unblock it", value="TEXT"), REASON, *ACTING),
         examples=('workpacket block WP-1-Parser-v1 --reason "no test data" --until "the samples arrive"',),
@@ -243,7 +235,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     Command(
         "unblock",
         "let blocked work go on, in the lane where it stopped",
-        _unblock,
+        _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket unblock WP-1-Parser-v1 --reason "the samples are there"',),
@@ -259,7 +251,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     Command(
         "abandon",
         "give a packet up",
-        _abandon,
+        _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
@@ -269,7 +261,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     Command(
         "resolve",
         "settle a packet that was moved independently on two branches",
-        _resolve,
+        _move,
         arguments="WP_ID",
         options=(
             Option("lane", "where the packet is", value="LANE"),

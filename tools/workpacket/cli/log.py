@@ -17,9 +17,9 @@ from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
-from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.keys import find_key
 
 # What a new checkpoint sets right: it vouches for the ones before it.
@@ -34,7 +34,7 @@ _SETTLED_BY_IT = {
 def checkpoint(arguments: Arguments) -> int:
     if arguments.words[1:]:
         raise usage(arguments.command, "unexpected_argument", "a checkpoint is of the whole log")
-    from workpacket.shell.moment import moment
+    from workpacket.shell.actor import moment
 
     repository, now = open_for_reading(), moment()
     base = arguments.value("base")
@@ -70,7 +70,7 @@ def checkpoint(arguments: Arguments) -> int:
 def run(arguments: Arguments) -> int:
     if chosen(arguments, ("verify", "checkpoint")) == "checkpoint":
         return checkpoint(arguments)
-    from workpacket.shell.moment import moment
+    from workpacket.shell.actor import moment
 
     repository = open_for_reading()
     verified = verify_log(repository, arguments.value("base"), moment().now)

@@ -48,7 +48,7 @@ def main(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in {"-h", "--help", "help"}:
-        from workpacket.cli.help import overview
+        from workpacket.cli.options import overview
 
         print(overview())
         return 0 if words else 2
@@ -60,7 +60,7 @@ def _run(words: list[str]) -> int:
 
     arguments = parse(command, words[1:]) if not {"-h", "--help"} & set(own_words(words[1:])) else None
     if arguments is None:
-        from workpacket.cli.help import command_help
+        from workpacket.cli.options import command_help
 
         print(command_help(command))
         return 0

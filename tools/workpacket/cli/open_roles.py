@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from workpacket.cli.packet_command import Decide
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import DATA
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.value import replace
-
-if TYPE_CHECKING:
-    from workpacket.documents.role_progress import RoleProgress  # the bridge is imported where there is a role
 
 _FOLDER = "docs/progress"
 
@@ -33,26 +26,15 @@ def noting_roles(repository: Repository, decide: Decide) -> Decide:
 
 
 def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
-    if not os.path.isdir(os.path.join(root, _FOLDER)) or link_on_the_way(root, _FOLDER):
+    if not os.path.isdir(os.path.join(root, _FOLDER)):
         return ()
-    from workpacket.bridges.role_acts import open_roles
-    from workpacket.bridges.role_facts import read_folder
+    from workpacket.bridges.role_acts import open_roles  # costs start-up, and few packets have roles
+    from workpacket.bridges.role_facts import notes_here
 
-    names = [found.path.rpartition("/")[2] for found in look_below(root, _FOLDER) if found.path.count("/") == 2]
-    # What stands in the name of a base stands in that of its revisions too.
-    notes: dict[str, RoleProgress] = read_folder(lambda _: names, _reader(root), about=features[-1])
+    # The name of a base is part of the names of its revisions.
+    notes = notes_here(root, about=features[-1])
     found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
     return tuple(
         f"the role in {path} is open; when its writer is done: workpacket progress close {feature}"
         for path, feature in sorted(found.items())
     )
-
-
-def _reader(root: str) -> Callable[[str], bytes | None]:
-    def read(path: str) -> bytes | None:
-        try:
-            return read_bytes(root, path, DATA.size)
-        except OSError:
-            return None
-
-    return read

@@ -10,20 +10,17 @@ from workpacket.cli.options import Arguments, Option, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
-from workpacket.lifecycle.drafts import Answer, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import standing_unmet
-from workpacket.lifecycle.transitions import Unmet
+from workpacket.lifecycle.moves import Answer, Planned, Refused, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.problem import Location, Problem
+from workpacket.problem import Problem
 from workpacket.report.escape import escape
-from workpacket.report.json_report import render_envelope
+from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.approvals.gate_queries import Question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import Carried, carry_out, here
-from workpacket.shell.identity import KINDS, acting
+from workpacket.shell.governing.execution import Carried, carry_out, here
 
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
@@ -94,6 +91,8 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
     if isinstance(answer, Refused):
         return refuse(arguments, answer.packet, answer.unmet)
     if arguments.flag("json"):
+        from workpacket.report.json_report import render_envelope
+
         changed: list[Json] = list(carried.changed)
         notes: list[Json] = list(answer.notes)
         data: dict[str, Json] = {**answer.data, "changed": changed, "notes": notes, "next": answer.then}
@@ -115,32 +114,33 @@ def _say_next(answer: Planned) -> None:
         print(f"next: {escape(answer.then)}")
 
 
-def refuse(arguments: Arguments, packet: str, unmet: Sequence[Unmet], data: Mapping[str, Json] | None = None) -> int:
+def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Mapping[str, Json] | None = None) -> int:
     """Every unmet condition with the command that supplies it; exit status 3."""
     if arguments.flag("json"):
-        findings = [Problem(u.code, u.message, Location(u.path, u.line), u.command) for u in unmet]
+        from workpacket.report.json_report import render_envelope
+
         rows: list[Json] = [unmet_json(one) for one in unmet]
-        after = unmet[0].command if unmet else ""
+        after = unmet[0].hint if unmet else ""
         said: dict[str, Json] = {**(data or {}), "id": packet, "unmet": rows, "next": after}
-        sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, findings, said))
+        sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, unmet, said))
         return exits.REFUSED
     count = "1 condition is" if len(unmet) == 1 else f"{len(unmet)} conditions are"
     sys.stderr.write(f"refused: {escape(arguments.command.name)} {escape(packet)}: {count} not met\n")
     sys.stderr.write("".join(unmet_lines(unmet)))
     if unmet:
-        sys.stderr.write(f"next: {escape(unmet[0].command)}\n")
+        sys.stderr.write(f"next: {escape(unmet[0].hint)}\n")
     return exits.REFUSED
 
 
-def unmet_lines(unmet: Sequence[Unmet]) -> list[str]:
+def unmet_lines(unmet: Sequence[Problem]) -> list[str]:
     lines = []
     for number, one in enumerate(unmet, 1):
         place = f" [{escape(one.path)}{f':{one.line}' if one.line else ''}]" if one.path else ""
         lines.append(f"  {number}. {escape(one.message)}{place} ({one.code})\n")
-        if one.command:
-            lines.append(f"     -> {escape(one.command)}\n")
+        if one.hint:
+            lines.append(f"     -> {escape(one.hint)}\n")
     return lines
 
 
-def unmet_json(one: Unmet) -> Json:
-    return {"code": one.code, "message": one.message, "command": one.command, "path": one.path, "line": one.line}
+def unmet_json(one: Problem) -> Json:
+    return {"code": one.code, "message": one.message, "command": one.hint, "path": one.path, "line": one.line}

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 
 from workpacket.cli.commands import COMMANDS
-from workpacket.cli.help import written
 from workpacket.cli.main import load
-from workpacket.cli.options import COMMON_OPTIONS, Command, Option
+from workpacket.cli.options import COMMON_OPTIONS, Command, Option, written
 
 _NOTE = "<!-- Written by `just reference`; edit the code, not this page. -->"
 

@@ -12,23 +12,22 @@ from workpacket.cli.packet_command import conclude
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
-from workpacket.lifecycle.added_gates import added_gates
-from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.gates import ANCHORING, added_gates
+from workpacket.lifecycle.init import plan_trust
 from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
-from workpacket.lifecycle.policy_trust import plan_trust
 from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
 from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
 from workpacket.report.escape import escape
+from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.base import BasePolicy, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
-from workpacket.shell.governing.commanding import Carried, here
+from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 

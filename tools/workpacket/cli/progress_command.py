@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from workpacket.bridges.resumable import UnfinishedRole, unfinished_roles
 from workpacket.bridges.role_acts import CLOSED, RoleDesk, adopt, notes_in, open_roles, reach, restore
-from workpacket.bridges.role_facts import FOLDER, ArtifactChange, RoleFacts, RoleKey, changes, read_folder, scan_roles
+from workpacket.bridges.role_facts import ArtifactChange, RoleFacts, RoleKey, changes, notes_here, scan_roles
 from workpacket.cli.open_store import answer, open_runtime, owner_of, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
-from workpacket.documents.role_progress import RoleProgress
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.canonical import Json
@@ -19,11 +18,9 @@ from workpacket.report.escape import escape
 from workpacket.runtime.holders import Caller, caller_named, caller_with
 from workpacket.runtime.runtime import Runtime
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.transactions.transaction import Transaction, writing
-from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import MARKDOWN
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -111,16 +108,7 @@ def _close(arguments: Arguments, feature: str) -> int:
 def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
     """Every role of the repository, without a lock: for those who only look."""
     root = str(repository.root)
-    files = [] if link_on_the_way(root, FOLDER) else look_below(root, FOLDER)
-    found = [file.path.rpartition("/")[2] for file in files if file.path.count("/") == FOLDER.count("/") + 1]
-
-    def read(path: str) -> bytes | None:
-        try:
-            return read_bytes(root, path, MARKDOWN.size)
-        except OSError:
-            return None
-
-    notes: dict[str, RoleProgress] = read_folder(lambda _: found, read)
+    notes = notes_here(root)
     features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)
     return scan_roles(runtime, notes, lanes_for(root, features))
 

@@ -7,7 +7,7 @@ from workpacket.cli.read_only import show_json
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.recovery import recover, unfinished
 
 

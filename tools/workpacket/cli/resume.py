@@ -22,7 +22,6 @@ from workpacket.bridges.foreign import Foreign
 from workpacket.bridges.resumable import (
     Kind,
     Resumable,
-    Stop,
     kept_back,
     of_batch,
     of_commits,
@@ -46,11 +45,11 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.history import files_ending
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.report.runs import (
     CheckRow,
     QuestionRow,
-    StopRow,
     WorkRow,
     render_checks,
     render_questions,
@@ -68,10 +67,11 @@ from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion,
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 from workpacket.runtime.step.log import History, StepLog, identity_of
 from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA
+from workpacket.value import replace
 
 STEP_LOGS = ".events.jsonl"
 
@@ -99,7 +99,7 @@ def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[R
 
 
 def _refused(kind: Kind, id_: str, error: WorkpacketError) -> Resumable:
-    return Resumable(kind, id_, "nowhere", "it cannot be read", "", (Stop(error.code, error.message, error.hint),))
+    return Resumable(kind, id_, "nowhere", "it cannot be read", "", (error.problem,))
 
 
 def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable]:
@@ -119,7 +119,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
             yield _refused("run", line.id, error)
     for one in disagreements(repository, runtime) if repository is not None else ():
         if one.what != "unlinked":  # that one is listed as what it is: unfinished
-            stop = Stop("run_links_disagree", one.message, choice_about(one))
+            stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
             yield Resumable("run", one.run, "nowhere", "log and store do not agree", "", (stop,))
 
 
@@ -180,7 +180,9 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
             try:
                 wanted = History.of(log, checkpoint).wanted("")
             except WorkpacketError as error:
-                yield of_step(path, checkpoint, [Stop(error.code, error.message, f"workpacket explain {error.code}")])
+                yield of_step(
+                    path, checkpoint, [Problem(error.code, error.message, hint=f"workpacket explain {error.code}")]
+                )
             else:
                 if wanted is not None:
                     yield of_step(path, wanted, ())
@@ -245,7 +247,7 @@ def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
         message = f"{found[0].id}: {'; '.join(f'{one.code}: {one.message}' for one in found[0].stops)}"
-        raise RunBlocked(message, code=stop.code, hint=stop.command or catalogue()[stop.code].remedy)
+        raise RunBlocked(message, code=stop.code, hint=stop.hint or catalogue()[stop.code].remedy)
     if arguments.flag("plan") or arguments.flag("no") or not ready:
         return []
     if arguments.flag("yes"):
@@ -274,9 +276,8 @@ def _listed(arguments: Arguments, found: Sequence[Resumable]) -> int:
 
 
 def _work_row(one: Resumable) -> WorkRow:
-    stops = [StopRow(stop.code, stop.message, stop.command or catalogue()[stop.code].remedy) for stop in one.stops]
-    doubts = [StopRow(doubt.code, doubt.message, doubt.choice) for doubt in one.doubts]
-    return WorkRow(one.id, one.where, one.why, one.command, tuple(stops), tuple(doubts))
+    stops = tuple(replace(stop, hint=stop.hint or catalogue()[stop.code].remedy) for stop in one.stops)
+    return WorkRow(one.id, one.where, one.why, one.command, stops, one.doubts)
 
 
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
@@ -356,7 +357,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.command}; or end the run: workpacket cancel {run}"
+        hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
         raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
 
 

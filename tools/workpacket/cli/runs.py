@@ -24,7 +24,7 @@ from workpacket.cli.packet_command import ACTING, actor_of, required
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.ledger.fold import LinkedRun
-from workpacket.lifecycle.run_links import Ending
+from workpacket.lifecycle.claims import Ending
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
@@ -263,10 +263,12 @@ def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterat
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
         while True:
+            # Asked before the events are read: what ends the run meanwhile would not be shown.
+            ended = not follow or runtime.summary(run).liveness != "live"
             events = list(runtime.store.read(run, version))
             version += len(events)
             yield events
-            if not follow or runtime.summary(run).liveness != "live":
+            if ended:
                 return
             wait()
 

@@ -1,11 +1,14 @@
-"""`workpacket show`: a packet as it stands, or as it stood."""
+"""Commands that look at one packet: `show`, `history`, and `why`, which says what keeps it from its next lane."""
 
 from __future__ import annotations
 
 import re
+import sys
+from typing import Final
 
 from workpacket.cli.linked_runs import runs_of
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, refuse, unmet_json, unmet_lines
 from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
@@ -13,17 +16,23 @@ from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
 from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.next_steps import why
+from workpacket.lifecycle.review import Work
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.runs import linked_runs
+from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
+from workpacket.shell.work_done import branch_here, work_done
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
 
 
-def run(arguments: Arguments) -> int:
+def _run_show(arguments: Arguments) -> int:
     repository, _, packet = packet_facts(arguments)
     at = arguments.value("at")
     state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
@@ -82,11 +91,83 @@ def _as_json(packet: PacketFacts, state: PacketState) -> dict[str, Json]:
     return {**rows, "lane": state.lane, "depends on": depends, "heads": heads, "events": len(state.history)}
 
 
-COMMAND = Command(
+_SHOW = Command(
     "show",
     "show a packet as it stands, or as it stood",
-    run,
+    _run_show,
     arguments="WP_ID",
     options=(Option("at", "as of this day, event or revision", value="DATE|EVENT|REV"),),
     examples=("workpacket show WP-1-Parser-v1", "workpacket show WP-1-Parser-v1 --at 2026-03-01"),
 )
+
+
+_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target")
+
+
+def _run_history(arguments: Arguments) -> int:
+    _, _, packet = packet_facts(arguments)
+    events = packet.state.history
+    if arguments.flag("json"):
+        rows: list[Json] = [{"id": event.id, **event.json()} for event in events]
+        heads: list[Json] = [*packet.log.heads]
+        return show_json(arguments, {"id": packet.id.text, "lane": packet.lane, "heads": heads, "events": rows})
+    for event in events:
+        print(escape(_line(event)))
+    print(
+        f"{packet.id} is {packet.lane or 'without a log'}" + (", on two branches" if len(packet.log.heads) > 1 else "")
+    )
+    print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
+    return exits.OK
+
+
+def _line(event: LogEvent) -> str:
+    move = f" {event.lane_from or '(none)'} -> {event.lane_to}" if event.lane_to else ""
+    said = "".join(f"; {key}: {value}" for key in _SHOWN if (value := event.text(key)))
+    return (
+        f"{event.clock:4}  {event.id[:12]}  {event.at}  {event.actor.id} ({event.actor.kind})  {event.type}{move}{said}"
+    )
+
+
+_HISTORY = Command(
+    "history",
+    "show what happened to a packet",
+    _run_history,
+    arguments="WP_ID",
+    examples=("workpacket history WP-1-Parser-v1", "workpacket history WP-1-Parser-v1 --json"),
+)
+
+
+def _run_why(arguments: Arguments) -> int:
+    repository, facts, packet = packet_facts(arguments, questions=(ACTIVATION, verdict_question("PASS")))
+    work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
+    standing = why(facts, packet, work, branch_here(repository))
+    runs = runs_of({standing.id: packet.state}).get(standing.id, ())
+    listed: list[Json] = [run.as_json() for run in runs]
+    if arguments.flag("gate") and standing.unmet:
+        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed})
+    if arguments.flag("json"):
+        unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
+        data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
+        return show_json(arguments, {**data, "runs": listed})
+    lane = standing.lane or "without a log"
+    print(f"{standing.id} is {lane}")
+    if standing.unmet:
+        print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
+        sys.stdout.write("".join(unmet_lines(standing.unmet)))
+    for run in runs:
+        print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
+    print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")
+    return exits.OK
+
+
+_WHY = Command(
+    "why",
+    "show everything that stands between a packet and its next lane",
+    _run_why,
+    arguments="WP_ID",
+    options=(Option("gate", "exit with 3 if anything stands in the way"), *ACTING),
+    examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_SHOW, _HISTORY, _WHY)}

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, packet_command, refuse
-from workpacket.lifecycle.drafts import Answer, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.transitions import Unmet
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.commanding import here
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import gather, here
 from workpacket.shell.held import look
 from workpacket.value import replace
 
@@ -105,7 +104,7 @@ def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> in
     except LeaseHeld as held:
         holder, left = held.details["holder"], held.details["seconds_left"]
         until = f"for another {float(str(left)) / 3600:.1f} hours at most"
-        unmet = Unmet("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", "git pull")
+        unmet = Problem("claimed_by_other", f"{holder} holds {packet} in another clone, {until}", hint="git pull")
         return refuse(arguments, packet, (unmet,))
     status = 9
     try:

@@ -1,9 +1,10 @@
-"""`workpacket trace`: from the requirement to the commit, and what no longer holds on the way."""
+"""From the requirement to the commit: `trace`, and `impact` for what rests on a file or passage."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from workpacket.audit.overview import Audit, AuditFinding, BaseRow
 from workpacket.audit.tracing import Criterion, Trace, TracedCommit, impact, place_in
@@ -20,13 +21,13 @@ from workpacket.report.audit_data import audit_json, packet_json, told
 from workpacket.report.audit_text import place
 from workpacket.report.escape import without_surrogates
 from workpacket.rules.packet import is_inside
-from workpacket.shell.governing.commanding import here
+from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_process import kept_output
 
 _SHOWN_LINES = 10
 
 
-def trace_packets(arguments: Arguments) -> int:
+def _run_trace(arguments: Arguments) -> int:
     _, made = examine()
     names = _named(made, arguments.words)
     found = [matter for matter in made.matters if _is_doubt(matter, names, everything=not arguments.words)]
@@ -119,7 +120,7 @@ def _last_lines(log: str) -> list[str]:
     return [f"... {counted(more, 'line')} before", *lines[-_SHOWN_LINES:]] if more > 0 else lines
 
 
-def show_impact(arguments: Arguments) -> int:
+def _run_impact(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "name one path or one anchor")
     _, made = examine()
@@ -168,15 +169,10 @@ def _base(row: BaseRow) -> Iterator[str]:
         yield f"  commits    {', '.join(commit[:12] for commit in row.commits)}"
 
 
-def run(arguments: Arguments) -> int:
-
-    return trace_packets(arguments)
-
-
-COMMAND = Command(
+_TRACE = Command(
     "trace",
     "follow packets from requirement to evidence and commit, and find what no longer holds",
-    run,
+    _run_trace,
     arguments="[WP_ID|BASE...]",
     description="""
 Without an id all packets are followed, and what stands alone is listed: requirements without a packet, packets without
@@ -184,3 +180,19 @@ a requirement, criteria without evidence, evidence without a criterion. A link i
 changed since. The end of what a proof printed is shown in the clone where it was run.""",
     examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace --json"),
 )
+
+
+_IMPACT = Command(
+    "impact",
+    "list the packets that rest on a file, a line of it, or an anchor",
+    _run_impact,
+    arguments="PATH|PATH:LINE|ANCHOR",
+    examples=(
+        "workpacket impact src/parser.py",
+        "workpacket impact Spec_v1.md:120",
+        "workpacket impact 'Spec_v1.md 4.2 Parser'",
+    ),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_TRACE, _IMPACT)}

@@ -91,3 +91,12 @@ def _governed_folder(here: str) -> str | None:
             return None
         folder = parent
     return folder
+
+
+def write_new(target: str, data: bytes) -> None:
+    try:
+        with open(target, "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise WorkpacketError("file_unwritable", f"{target} exists; nothing is written over it", path=target,
+                              hint="name another file, or remove the old one") from None  # fmt: skip

@@ -25,6 +25,8 @@ from workpacket.value import NOTHING, Value
 
 # The groups of tasks under the one name that each has here.
 _GROUP_NAMES = {"done": "completed"}
+# The fields of a view that are text.
+_TEXTS = ("branch", "base", "timestamp", "last_batch", "last_commit")
 
 
 class NextBatch(Value):
@@ -56,11 +58,7 @@ class BatchView(Value):
     def as_json(self) -> dict[str, Json]:
         following = self.next
         return {
-            "branch": self.branch,
-            "base": self.base,
-            "timestamp": self.timestamp,
-            "last_batch": self.last_batch,
-            "last_commit": self.last_commit,
+            **{name: getattr(self, name) for name in _TEXTS},
             "groups": {name: list(tasks) for name, tasks in self.groups.items()},
             "next": None
             if following is None
@@ -78,7 +76,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
         following = NextBatch(str(batch.get("label") or ""), tuple(tasks), batch.get("parallel") is True)
     groups = cast("Mapping[str, Sequence[str]]", stored.get("groups") or {})
     return BatchView(
-        **{name: str(stored.get(name) or "") for name in ("branch", "base", "timestamp", "last_batch", "last_commit")},
+        **{name: str(stored.get(name) or "") for name in _TEXTS},
         groups={name: tuple(tasks) for name, tasks in groups.items()},
         next=following,
         deferred=tuple(cast("Sequence[Json]", stored.get("deferred") or ())),
@@ -97,12 +95,9 @@ def view_of(document: BatchCheckpoint) -> BatchView:
     label = _said(document, "next_batch", "number")
     following = NextBatch(label, tasks, document.is_parallel) if label or tasks else None
     phase = document.at("checkpoint", "phase_cursor")
+    texts = {name: _said(document, name) for name in _TEXTS}
     return BatchView(
-        branch=_said(document, "branch"),
-        base=_said(document, "base"),
-        timestamp=_said(document, "timestamp") or _said(document, "updated_at"),
-        last_batch=_said(document, "last_batch"),
-        last_commit=_said(document, "last_commit"),
+        **{**texts, "timestamp": texts["timestamp"] or _said(document, "updated_at")},
         groups=groups,
         next=following,
         deferred=_plain_items(document, "deferred_issues"),
@@ -211,17 +206,7 @@ def _new(folder: str, view: BatchView, words: Words) -> Values:
     start: Values = {f"{kind}_name": folder.rpartition("/")[2], f"{kind}_path": f"./{folder}", "last_commit": None}
     empty: Values = {"tasks": {"completed": [], "in_progress": [], "pending": [{}]}}
     made = _wanted({**start, **empty}, view, words)
-    order = [
-        f"{kind}_name",
-        f"{kind}_path",
-        "branch",
-        "base",
-        "timestamp",
-        "last_batch",
-        "last_commit",
-        "tasks",
-        "next_batch",
-    ]
+    order = [f"{kind}_name", f"{kind}_path", *_TEXTS, "tasks", "next_batch"]
     return {key: made[key] for key in [*order, *(key for key in made if key not in order)] if key in made}
 
 

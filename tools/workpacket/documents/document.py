@@ -198,6 +198,11 @@ class FieldSpec(Value):
         return f"- **{self.label}:**" if self.bold else f"- {self.label}:"
 
 
+def fields(*labels: str, required: bool = False, many: bool = False) -> tuple[FieldSpec, ...]:
+    """Fields that differ in their names only."""
+    return tuple(FieldSpec(label, required=required, many=many) for label in labels)
+
+
 class SectionSpec(Value):
     """One section. `heading` is how it is written, `key` its name in the tree of values."""
 

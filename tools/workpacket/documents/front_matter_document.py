@@ -12,10 +12,10 @@ from typing import ClassVar
 from workpacket.documents.document import Document
 from workpacket.problem import Problem
 from workpacket.text.blocks import Block
+from workpacket.text.fields import Section, outline
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
-from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import written_as_text
 

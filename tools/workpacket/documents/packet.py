@@ -11,26 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
 from workpacket.documents.structured import walk_items
 from workpacket.documents.work import EvidenceBlock, WorkDocument, evidence_blocks
 from workpacket.model.ids import WorkPacketId
 from workpacket.value import Value
 
 METADATA_FIELDS = (
-    FieldSpec("TASK_ID"),
-    FieldSpec("WP_ID"),
-    FieldSpec("BASE_WP_ID"),
-    FieldSpec("DATE"),
-    FieldSpec("MERGE_BASE_SHA"),
-    FieldSpec("REQUESTOR"),
-    FieldSpec("AGENT_ID"),
-    FieldSpec("ROLE"),
-    FieldSpec("AGENTIC_MODE"),
-    FieldSpec("ORCHESTRATOR_MODEL"),
-    FieldSpec("ORCHESTRATION_STARTED_AT_UTC"),
-    FieldSpec("CODER_MODEL"),
-    FieldSpec("CODER_REASONING_STRENGTH"),
+    *fields("TASK_ID", "WP_ID", "BASE_WP_ID", "DATE", "MERGE_BASE_SHA", "REQUESTOR", "AGENT_ID", "ROLE"),
+    *fields("AGENTIC_MODE", "ORCHESTRATOR_MODEL", "ORCHESTRATION_STARTED_AT_UTC"),
+    *fields("CODER_MODEL", "CODER_REASONING_STRENGTH"),
     FieldSpec("Status", required=True, bold=True),
     FieldSpec("RISK_TIER"),
     FieldSpec("USER_SIGNATURE", required=True),
@@ -61,12 +51,7 @@ SECTIONS = (
         "QUALITY_GATE",
         "fields",
         required=True,
-        fields=(
-            FieldSpec("TEST_PLAN"),
-            FieldSpec("DONE_MEANS", many=True),
-            FieldSpec("ROLLBACK_HINT"),
-            FieldSpec("RISK_TIER"),
-        ),
+        fields=(*fields("TEST_PLAN", "ROLLBACK_HINT", "RISK_TIER"), FieldSpec("DONE_MEANS", many=True)),
     ),
     SectionSpec(
         "authority",
@@ -85,12 +70,7 @@ SECTIONS = (
         "BOOTSTRAP",
         "fields",
         required=True,
-        fields=(
-            FieldSpec("FILES_TO_OPEN", many=True),
-            FieldSpec("SEARCH_TERMS", many=True),
-            FieldSpec("RUN_COMMANDS"),
-            FieldSpec("RISK_MAP", many=True),
-        ),
+        fields=(*fields("FILES_TO_OPEN", "SEARCH_TERMS", "RISK_MAP", many=True), FieldSpec("RUN_COMMANDS")),
     ),
     SectionSpec("skeleton", "SKELETON", "prose"),
     SectionSpec("end_to_end_closure_plan", "END_TO_END_CLOSURE_PLAN", "prose"),

@@ -16,16 +16,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, heading_key, value_of
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, fields, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
-from workpacket.text.fields import normal_key
+from workpacket.text.fields import Section, normal_key
 from workpacket.text.node import Node
-from workpacket.text.outline import Section
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -41,12 +40,8 @@ COVERAGE_POINTS = (
     "No ambiguity",
 )
 
-ANCHOR_FIELDS = (
-    FieldSpec("SPEC_ANCHOR", required=True),
-    FieldSpec("CONTEXT_START_LINE", required=True),
-    FieldSpec("CONTEXT_END_LINE", required=True),
-    FieldSpec("CONTEXT_TOKEN", required=True),
-    FieldSpec("EXCERPT_ASCII_ESCAPED", required=True),
+ANCHOR_FIELDS = fields(
+    *("SPEC_ANCHOR", "CONTEXT_START_LINE", "CONTEXT_END_LINE", "CONTEXT_TOKEN", "EXCERPT_ASCII_ESCAPED"), required=True
 )
 
 SECTIONS = (
@@ -56,12 +51,8 @@ SECTIONS = (
         "fields",
         required=True,
         fields=(
-            FieldSpec("WP_ID", required=True),
-            FieldSpec("CREATED_AT", required=True),
-            FieldSpec("SPEC_TARGET_RESOLVED", required=True),
-            FieldSpec("SPEC_TARGET_SHA1", required=True),
-            FieldSpec("USER_REVIEW_STATUS", required=True),
-            FieldSpec("USER_SIGNATURE", required=True),
+            *fields("WP_ID", "CREATED_AT", "SPEC_TARGET_RESOLVED", "SPEC_TARGET_SHA1", required=True),
+            *fields("USER_REVIEW_STATUS", "USER_SIGNATURE", required=True),
             FieldSpec("USER_APPROVAL_EVIDENCE"),
         ),
     ),
@@ -80,11 +71,10 @@ SECTIONS = (
         "fields",
         required=True,
         fields=(
-            *(FieldSpec(point) for point in COVERAGE_POINTS),
+            *fields(*COVERAGE_POINTS),
             FieldSpec("CLEARLY_COVERS_VERDICT", required=True, aliases=("verdict",)),
             FieldSpec("CLEARLY_COVERS_REASON", aliases=("reason",)),
-            FieldSpec("AMBIGUITY_FOUND"),
-            FieldSpec("AMBIGUITY_REASON"),
+            *fields("AMBIGUITY_FOUND", "AMBIGUITY_REASON"),
         ),
     ),
     SectionSpec(
@@ -94,8 +84,7 @@ SECTIONS = (
         required=True,
         fields=(
             FieldSpec("ENRICHMENT_NEEDED", required=True),
-            FieldSpec("REASON_NO_ENRICHMENT"),
-            FieldSpec("PROPOSED_SPEC_ENRICHMENT"),
+            *fields("REASON_NO_ENRICHMENT", "PROPOSED_SPEC_ENRICHMENT"),
         ),
     ),
     SectionSpec("spec_anchors", "SPEC_ANCHORS (REQUIRED: one or more)", "prose", required=True),

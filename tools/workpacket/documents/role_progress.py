@@ -26,10 +26,9 @@ from workpacket.model.lanes import lane_of_token
 from workpacket.problem import Edit
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import apply_edits
-from workpacket.text.fields import Item
+from workpacket.text.fields import Item, Section
 from workpacket.text.front_matter import read_front_matter
 from workpacket.text.node import Plain
-from workpacket.text.outline import Section
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_value, yaml_text
 from workpacket.text.yaml_write import double_quoted, writable, write_yaml

@@ -13,10 +13,9 @@ from typing import ClassVar
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, heading_key
 from workpacket.problem import Problem
 from workpacket.text.blocks import LISTS, Block
-from workpacket.text.fields import Field, Item, first_label, read_fields, read_items
+from workpacket.text.fields import Field, Item, Section, first_label, outline, read_fields, read_items
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Node
-from workpacket.text.outline import Section, outline
 from workpacket.text.source import Source
 
 _VALUES = LISTS | {"fence"}

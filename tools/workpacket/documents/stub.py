@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
 from workpacket.documents.work import WorkDocument
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER
@@ -31,21 +31,19 @@ SECTIONS = (
             FieldSpec("WP_ID", required=True),
             FieldSpec("BASE_WP_ID"),
             FieldSpec("CREATED_AT", required=True, aliases=("created",)),
-            FieldSpec("STUB_STATUS", required=True),
-            FieldSpec("SPEC_TARGET", required=True),
-            FieldSpec("ROADMAP_POINTER"),
-            FieldSpec("ROADMAP_ADD_COVERAGE"),
+            *fields("STUB_STATUS", "SPEC_TARGET", required=True),
+            *fields("ROADMAP_POINTER", "ROADMAP_ADD_COVERAGE"),
             FieldSpec("SPEC_ANCHOR_CANDIDATES", many=True),
         ),
         aliases=("identity",),
     ),
-    SectionSpec("intent", "INTENT (DRAFT)", "fields", required=True, fields=(FieldSpec("What"), FieldSpec("Why"))),
+    SectionSpec("intent", "INTENT (DRAFT)", "fields", required=True, fields=fields("What", "Why")),
     SectionSpec(
         "scope",
         "SCOPE_SKETCH (DRAFT)",
         "fields",
         required=True,
-        fields=(FieldSpec("IN_SCOPE", many=True), FieldSpec("OUT_OF_SCOPE", many=True)),
+        fields=fields("IN_SCOPE", "OUT_OF_SCOPE", many=True),
     ),
     SectionSpec("acceptance_criteria", "ACCEPTANCE_CRITERIA (DRAFT)", "items", required=True),
     SectionSpec("dependencies", "DEPENDENCIES / BLOCKERS (DRAFT)", "items", required=True),

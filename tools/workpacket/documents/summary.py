@@ -23,8 +23,8 @@ class EvidenceSummary(TypedDict):
     proof: str
 
 
-class WorkSummary(TypedDict):
-    """A stub or a packet."""
+class DescribedWork(TypedDict):
+    """What every description of work has."""
 
     id: str
     base: str
@@ -36,6 +36,11 @@ class WorkSummary(TypedDict):
     created: str
     risk: str
     depends: list[Mention]
+
+
+class WorkSummary(DescribedWork):
+    """A stub or a packet."""
+
     # What a packet was signed with, and the refinement file that it names.
     signature: Mention
     refinement: Mention
@@ -43,20 +48,10 @@ class WorkSummary(TypedDict):
     evidence: list[EvidenceSummary]
 
 
-class PackageSummary(TypedDict):
+class PackageSummary(DescribedWork):
     """A work package of a mission. Ids of packages are scoped: `<mission>--WP07`."""
 
-    id: str
-    base: str
-    title: str
-    place: Place
-    lanes: list[str]
-    status: str
-    status_place: Place
-    created: str
-    risk: str
     mission: str
-    depends: list[Mention]
     subtasks: list[Mention]
     owned_files: list[Mention]
 

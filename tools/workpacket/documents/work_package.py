@@ -153,26 +153,11 @@ _LIST_IN_TEXT = lazy_pattern(r"[^\s,\[\]'\"]+")
 class WorkPackage(FrontMatterDocument):
     kind = "work_package"
     text_fields = frozenset(
-        {
-            "work_package_id",
-            "title",
-            "work_package_title",
-            "lane",
-            "dependencies",
-            "subtasks",
-            "owned_files",
-            "requirement_refs",
-            "tracker_refs",
-            "tags",
-            "phase",
-            "priority",
-            "assignee",
-            "shell_pid",
-            "base_commit",
-            "created_at",
-            "mission_id",
-            "mission_number",
-        }
+        [
+            *("work_package_id", "title", "work_package_title", "lane", "dependencies", "subtasks", "owned_files"),
+            *("requirement_refs", "tracker_refs", "tags", "phase", "priority", "assignee", "shell_pid", "base_commit"),
+            *("created_at", "mission_id", "mission_number"),
+        ]
     )
 
     work_package_id = TextAt("work_package_id")

@@ -99,7 +99,7 @@ class Branch(Value):
 
 def commit_of(repository: Repository, revision: str) -> str:
     """The full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
-    commit = _resolve(repository, f"{revision}^{{commit}}")
+    commit = resolved(repository, f"{revision}^{{commit}}")
     if commit is None:
         raise WorkpacketError(
             "unknown_revision",
@@ -144,12 +144,6 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
     return answer.text.split("\n", 1)[0] or None
 
 
-def root_commits(repository: Repository, commit: str) -> tuple[str, ...]:
-    """The commits without parents from which `commit` descends, sorted."""
-    answer = run_git(repository.root, "rev-list", "--max-parents=0", "--end-of-options", commit)
-    return tuple(sorted(answer.text.split()))
-
-
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
     """What the remote calls its default branch; without a remote, the repository's main branch."""
     target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
@@ -165,6 +159,7 @@ def default_branch(repository: Repository, remote: str = "origin") -> Branch | N
     return None
 
 
-def _resolve(repository: Repository, expression: str) -> str | None:
+def resolved(repository: Repository, expression: str) -> str | None:
+    """The id of the object that an expression names, None if there is none."""
     answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", expression, check=False)
     return answer.text.strip() if answer.status == 0 else None

@@ -91,7 +91,7 @@ class PacketState(Value):
 
 
 def fold(log: Log) -> PacketState:
-    draft = _Draft(log)
+    draft = _StateDraft(log)
     for event in log.events:
         change = _CHANGES.get(event.type)
         if change is not None:
@@ -119,7 +119,7 @@ def fold(log: Log) -> PacketState:
     )
 
 
-class _Draft:
+class _StateDraft:
     """The state while it is being replayed."""
 
     def __init__(self, log: Log) -> None:
@@ -228,28 +228,28 @@ def _key_of(event: LogEvent) -> tuple[str, str]:
     return event.text("store") or "", event.text("run") or ""
 
 
-_Change: TypeAlias = Callable[[_Draft, LogEvent], None]
+_Change: TypeAlias = Callable[[_StateDraft, LogEvent], None]
 
 # Types that are not named here change nothing but the lane.
 _CHANGES: Final[Mapping[str, _Change]] = {
-    "adopted": _Draft.claim,
-    "prepared": _Draft.place,
-    "claimed": _Draft.claim,
-    "lease.renewed": _Draft.renew,
-    "released": _Draft.let_go,
-    "handed_over": _Draft.hand_over,
-    "submitted": _Draft.prove,
-    "evidence.recorded": _Draft.prove,
-    "verdict.given": _Draft.judge,
-    "merged": _Draft.let_go,
-    "superseded": _Draft.supersede,
-    "abandoned": _Draft.let_go,
-    "overridden": _Draft.waive,
-    "waived": _Draft.waive,
-    "refinement.recorded": _Draft.refine,
-    "refinement.presented": _Draft.present,
-    "approval.recorded": _Draft.approve,
-    "run.linked": _Draft.link,
-    "run.closed": _Draft.close,
-    "fork.resolved": _Draft.resolve,
+    "adopted": _StateDraft.claim,
+    "prepared": _StateDraft.place,
+    "claimed": _StateDraft.claim,
+    "lease.renewed": _StateDraft.renew,
+    "released": _StateDraft.let_go,
+    "handed_over": _StateDraft.hand_over,
+    "submitted": _StateDraft.prove,
+    "evidence.recorded": _StateDraft.prove,
+    "verdict.given": _StateDraft.judge,
+    "merged": _StateDraft.let_go,
+    "superseded": _StateDraft.supersede,
+    "abandoned": _StateDraft.let_go,
+    "overridden": _StateDraft.waive,
+    "waived": _StateDraft.waive,
+    "refinement.recorded": _StateDraft.refine,
+    "refinement.presented": _StateDraft.present,
+    "approval.recorded": _StateDraft.approve,
+    "run.linked": _StateDraft.link,
+    "run.closed": _StateDraft.close,
+    "fork.resolved": _StateDraft.resolve,
 }

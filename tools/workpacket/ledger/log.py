@@ -15,7 +15,7 @@ Findings of this layer: the severity comes from the reason, the place is a whole
 
 Old versions of the event format, brought up to date while reading; the files themselves are never rewritten.
 
-When the format changes, `event_schema.VERSION` goes up by one and a function is added here that turns an event of the
+When the format changes, `event_types.VERSION` goes up by one and a function is added here that turns an event of the
 version before into one of the next. Version 1 is the first, so there is none yet.
 """
 
@@ -27,16 +27,19 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.event_shape import Fractional, event_misfit
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import GENESIS_TYPES, VERSION, event_misfit
+from workpacket.model.event_types import GENESIS_TYPES, VERSION
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id, event_of
 from workpacket.model.layout import LARGEST_EVENT, LOG_FOLDER
-from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
 
 def fault(code: str, path: str, message: str) -> Problem:
+    # A sound log has no faults, and every command reads one.
+    from workpacket.model.reason_tables.integrity import LOG_BY_CODE
+
     reason = LOG_BY_CODE[code]
     return Problem(code, message, Location(path), reason.remedy, severity=reason.severity)
 
@@ -67,7 +70,7 @@ FORMAT: Final = Format(VERSION)
 
 
 _EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
-_decode_json = json.JSONDecoder().decode
+_decode_json = json.JSONDecoder(parse_float=Fractional).decode
 # The canonical form of values inside the profile, and the shapes allow no others; see `model.canonical`.
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -96,8 +99,8 @@ def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str
     if form.too_new(value):
         return fault("event_version_unknown", path, f"format version {value['v']}; known here: up to {form.version}")
     misfit = event_misfit(value)
-    if misfit is not None:
-        return fault("event_malformed", path, str(misfit))
+    if misfit:
+        return fault("event_malformed", path, misfit)
     packet = folder.rpartition("/")[2]
     if value["packet"] != packet:
         return fault("event_wrong_packet", path, f"the event belongs to {value['packet']}, not to {packet}")
@@ -152,11 +155,6 @@ class Log(Value):
                 seen.add(identity)
                 waiting.extend(self.by_id[identity].parents)
         return frozenset(seen)
-
-    def unseen_moves(self, heads: Iterable[str]) -> tuple[LogEvent, ...]:
-        """The lane moves that somebody who saw `heads` did not know of: they make an approval stale."""
-        seen = self.ancestry(heads)
-        return tuple(event for event in self.events if event.moves_lane and event.id not in seen)
 
     def as_of(self, heads: Iterable[str]) -> Log:
         """The log as somebody saw it whose heads these were."""
@@ -273,6 +271,6 @@ def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, afte
         "data": dict(happening.data),
     }
     misfit = event_misfit(value)
-    if misfit is not None:
+    if misfit:
         raise ValueError(f"event {happening.type} of {packet}: {misfit}")
     return event_of(value, event_id(encode_event(value)))

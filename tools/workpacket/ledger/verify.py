@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from workpacket.ledger.checkpoints import Checkpoint, Verifier, checkpoint_findings, judge_checkpoints
+from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log, fault, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -25,14 +25,8 @@ from workpacket.problem import Problem
 APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
 
 
-def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Problem]:
-    """Everything that is wrong with the log files of a repository, given by path."""
-    logs, stray = read_logs(files)
-    return verify_logs(logs, stray, judge_checkpoints(logs, verifier))
-
-
 def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """The same of logs that were read already."""
+    """Everything that is wrong with these logs, and with the files beside them."""
     findings = [*stray]
     for log in logs.values():
         findings += log.findings

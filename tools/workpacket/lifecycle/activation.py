@@ -1,54 +1,51 @@
-"""The activation gate: the seven items of a stub's checklist, derived from evidence and never from a ticked box.
+"""Activation: a stub becomes a packet, if its gate lets it. Evidence decides, never a ticked box.
 
-Preconditions: 1 the requirement stands in the main body of the specification; 2 the technical refinement is complete
-and was presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that
-the activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
+The seven items of a stub's checklist. Preconditions: 1 the requirement is in the main body of the specification, and
+not only in a roadmap, which lists what somebody wants one day; 2 the technical refinement is complete and was
+presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that the
+activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
 7 the entry on the board.
-
-Which part of a specification a line belongs to: its main body, or a section that only says what is planned.
-
-A roadmap lists what somebody wants one day. A requirement that is nowhere else is none yet, whatever its checkbox
-says.
-
-Activation: a stub becomes a packet, if the gate lets it; what the user signed goes into the packet.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.documents.document import heading_key
-from workpacket.documents.packet import Packet, PacketText, render_packet
-from workpacket.documents.refinement import Refinement
-from workpacket.documents.register_table import visible_lines
 from workpacket.documents.structured import body_of
-from workpacket.documents.stub import Stub
-from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.backlog import block_digest
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, satisfying, still_unmet
-from workpacket.lifecycle.moves import move, project
+from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, is_pathlike, pattern_of, satisfying, still_unmet
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.projections import lane_named
-from workpacket.lifecycle.run_links import close_all
-from workpacket.lifecycle.scope import is_pathlike, pattern_of
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
-from workpacket.problem import Problem
+from workpacket.problem import Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+# What the gate looks at is loaded with the files that are there, what the plan writes once the gate is passed.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.refinement import Refinement
+    from workpacket.documents.stub import Stub
+    from workpacket.documents.task_board import TaskBoard
+    from workpacket.model.lanes import Lane
+
 
 _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:
     """The headings whose sections hold `line`, outermost first."""
+    from workpacket.documents.register_table import visible_lines
+
     open_headings: list[tuple[int, str]] = []
     for visible in visible_lines(specification):
         if visible.number > line:
@@ -99,7 +96,7 @@ class ActivationEvidence(Value):
     policy: LifecyclePolicy
 
 
-def preconditions(evidence: ActivationEvidence) -> tuple[Unmet, ...]:
+def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
     """Everything that is missing before the stub may become a packet."""
     if evidence.refinement is None:
         return tuple(_without_refinement(evidence))
@@ -111,26 +108,30 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Unmet, ...]:
     )
 
 
-def _without_refinement(evidence: ActivationEvidence) -> Iterator[Unmet]:
+def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
     """Items 1 to 4 rest on the refinement; each is named, because each is still to be done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "nobody has shown that the specification requires it in its main body: there is no technical refinement"
-    yield Unmet("refinement_missing", missing, refine, path)
-    yield Unmet("refinement_not_presented", "no technical refinement block was presented", f"{refine} --present", path)
-    yield Unmet("user_signature_missing", "the user has not signed", _approve(name), path)
-    yield Unmet("refinement_not_approved", "there is no refinement that is approved", _approve(name), path)
+    yield Problem("refinement_missing", missing, Location(path), refine)
+    yield Problem(
+        "refinement_not_presented", "no technical refinement block was presented", Location(path), f"{refine} --present"
+    )
+    yield Problem("user_signature_missing", "the user has not signed", Location(path), _approve(name))
+    yield Problem("refinement_not_approved", "there is no refinement that is approved", Location(path), _approve(name))
 
 
 def _approve(packet: str) -> str:
     return f"workpacket approve {packet} --gate activation"
 
 
-def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
+def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     if evidence.specification is None:
         named = refinement.spec_path or "(none named)"
         message = f"the specification that the refinement rests on, {named}, cannot be read"
-        yield Unmet("specification_unreadable", message, f"workpacket refine {evidence.packet}", refinement.path)
+        yield Problem(
+            "specification_unreadable", message, Location(refinement.path), f"workpacket refine {evidence.packet}"
+        )
         return
     windows = [anchor.get("context_start_line") for anchor in refinement.anchors]
     lines = [int(text) for node in windows if node is not None and (text := node.text or "").isdecimal()]
@@ -141,73 +142,84 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
             f"the requirement stands only in {title!r} ({evidence.specification.path}:{line}), not in the main body"
         )
         hint = f"edit {refinement.path}: anchor the requirement in the main body, or enrich the specification first"
-        yield Unmet("requirement_only_in_roadmap", message, hint, refinement.path)
+        yield Problem("requirement_only_in_roadmap", message, Location(refinement.path), hint)
     needed = refinement.enrichment_needed
     if needed is not None and needed.value.upper().startswith("YES"):
         message = "ENRICHMENT_NEEDED is YES: the specification has to be enriched before"
         hint = "add the proposed text to the specification, then refine against the new version"
-        yield Unmet("enrichment_needed", message, hint, *_at(refinement, needed.start))
+        yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
 
-def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
+def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     for fault in evidence.faults:
         message = f"{fault.message} ({fault.code})"
-        yield Unmet("refinement_incomplete", message, f"edit {fault.path}:{fault.line}", fault.path, fault.line)
+        yield Problem(
+            "refinement_incomplete", message, Location(fault.path, fault.line), f"edit {fault.path}:{fault.line}"
+        )
     shown = evidence.presented
     if shown is None or shown.text("block_sha256") != evidence.block_sha256:
         what = "was never presented" if shown is None else f"was changed since it was presented at {shown.at}"
         message = f"the technical refinement block {what}"
-        yield Unmet(
-            "refinement_not_presented", message, f"workpacket refine {evidence.packet} --present", refinement.path
+        yield Problem(
+            "refinement_not_presented",
+            message,
+            Location(refinement.path),
+            f"workpacket refine {evidence.packet} --present",
         )
 
 
-def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
+def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     """The items that the policy adds: each wants a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
             message = f"the policy's item {item.item} wants the section {item.section} in the refinement, with text"
-            yield Unmet("checklist_item_unmet", message, f"edit {refinement.path}", refinement.path)
+            yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
-def _approved(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Unmet]:
+def _approved(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     approve = _approve(evidence.packet)
     signature, status = refinement.signature, refinement.review_status
     if signature is None or signature.value in _EMPTY_SIGNATURES:
         place = _at(refinement, signature.start if signature is not None else 0)
-        yield Unmet("user_signature_missing", "the user has not signed", approve, *place)
+        yield Problem("user_signature_missing", "the user has not signed", place, approve)
     if status is None or status.value != "APPROVED":
         place = _at(refinement, status.start if status is not None else 0)
-        yield Unmet("refinement_not_approved", "USER_REVIEW_STATUS is not APPROVED", approve, *place)
+        yield Problem("refinement_not_approved", "USER_REVIEW_STATUS is not APPROVED", place, approve)
 
 
-def _at(refinement: Refinement, offset: int) -> tuple[str, int]:
-    return refinement.path, refinement.source.line_and_column(offset)[0]
+def _at(refinement: Refinement, offset: int) -> Location:
+    return Location(refinement.path, refinement.source.line_and_column(offset)[0])
 
 
-def postconditions(stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str) -> tuple[Unmet, ...]:
+def postconditions(
+    stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str
+) -> tuple[Problem, ...]:
     """What an activated packet lacks."""
     return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
 
 
-def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Unmet]:
+def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Problem]:
     if packet is None:
-        yield Unmet("packet_missing", f"{wp_id} was activated, but there is no packet", f"workpacket activate {wp_id}")
+        yield Problem(
+            "packet_missing", f"{wp_id} was activated, but there is no packet", hint=f"workpacket activate {wp_id}"
+        )
         return
     text = _folded(packet.source.text)
     criteria = (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope) if stub is not None else ()
     for criterion in criteria:
         if _folded(criterion.value) not in text:
             message = f"the stub says {criterion.value[:100]!r}, the packet does not"
-            yield Unmet("scope_not_carried_over", message, f"edit {packet.path}", packet.path)
+            yield Problem("scope_not_carried_over", message, Location(packet.path), f"edit {packet.path}")
 
 
-def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Unmet]:
+def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Problem]:
     entries = [] if board is None else [entry for entry in board.entries if entry.wp_id.value == wp_id]
     if not any(entry.lane_token not in {"", "STUB"} for entry in entries):
-        yield Unmet("board_entry_not_moved", f"{wp_id} still stands as STUB on the board", "workpacket board sync")
+        yield Problem(
+            "board_entry_not_moved", f"{wp_id} still stands as STUB on the board", hint="workpacket board sync"
+        )
 
 
 def _folded(text: str) -> str:
@@ -228,7 +240,7 @@ _ITEM_OF: Mapping[str, str] = {
 _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 
-def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[LogEvent, ...]]:
+def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
     """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
     unmet = _not_a_stub(facts, packet)
     if unmet:
@@ -237,7 +249,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ..
     return (*left, *approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text)), waived
 
 
-def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     """What would keep the gate of a stub shut although the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
@@ -245,20 +257,20 @@ def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Unmet, .
     return tuple(one for one in unmet if one.code not in _SIGNATURE)
 
 
-def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return unmet
     if packet.packet_source is not None:
         message = f"{packet.packet_path} is there already, though the log has {packet.id} as a stub"
-        return (Unmet("packet_exists", message, "workpacket board sync --adopt", packet.packet_path),)
+        return (Problem("packet_exists", message, Location(packet.packet_path), "workpacket board sync --adopt"),)
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
-        return (Unmet("stub_missing", message, f"git restore {packet.stub_path}", packet.stub_path),)
+        return (Problem("stub_missing", message, Location(packet.stub_path), f"git restore {packet.stub_path}"),)
     return ()
 
 
-def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Unmet, ...], tuple[LogEvent, ...]]:
+def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
     return still_unmet(preconditions(_evidence(facts, packet)), packet.state, facts.moment.now, facts.approved)
 
 
@@ -283,9 +295,12 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     stub, refinement = packet.stub, packet.refinement
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
+    from workpacket.lifecycle.claims import close_all
+    from workpacket.lifecycle.projections import lane_named, project
+
     earlier = list(_earlier(facts, packet))
     lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
-    text = render_packet(_packet_text(facts, packet, stub, earlier, lane))
+    text = _packet_text(facts, packet, stub, earlier, lane)
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
     draft.rests_on(packet.stub_path, packet.stub_source)
@@ -318,8 +333,11 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     return Planned(draft.plan(), said, then, data, tuple(remarks))
 
 
-def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Unmet, ...]:
+def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
     """The postconditions, looked for in the files as the plan would leave them."""
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.task_board import TaskBoard
+
     board = draft.file(BOARD_PATH, draft.facts.board)
     return postconditions(
         stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
@@ -345,9 +363,9 @@ def _checklist(waived: Mapping[str, str]) -> list[Json]:
     ]
 
 
-def _packet_text(
-    facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequence[PacketFacts], lane: Lane
-) -> PacketText:
+def _packet_text(facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequence[PacketFacts], lane: Lane) -> str:
+    from workpacket.documents.packet import PacketText, render_packet
+
     refinement = packet.refinement
     assert refinement is not None
     signature = refinement.signature
@@ -355,27 +373,30 @@ def _packet_text(
     dependencies = packet.dependencies()
     anchors = [text.text or "" for anchor in refinement.anchors if (text := anchor.get("spec_anchor")) is not None]
     why = stub.text_at("intent", "why")
-    return PacketText(
-        wp_id=packet.id,
-        date=facts.moment.now,
-        status=lane.title,
-        requestor=facts.actor.id,
-        agent=facts.actor.id,
-        signature=signature.value if signature is not None else "",
-        refinement_file=packet.refinement_path,
-        what=stub.what.value if stub.what is not None else "TODO",
-        why=why.value if why is not None else "TODO",
-        acceptance=_section(stub, "acceptance_criteria") or "\n".join(f"- {c.value}" for c in stub.acceptance_criteria),
-        spec_baseline=refinement.spec_path,
-        spec_target=SPEC_POINTER,
-        in_scope_paths=[pattern_of(item) for item in in_scope if is_pathlike(item)],
-        in_scope=in_scope,
-        out_of_scope=[item.value for item in stub.out_of_scope],
-        dependencies=dependencies,
-        anchors=anchors,
-        risks=[risk.value for risk in stub.risks],
-        files_to_open=[SPEC_POINTER, packet.stub_path],
-        lineage=list(_lineage(facts, packet, stub, earlier)),
+    return render_packet(
+        PacketText(
+            wp_id=packet.id,
+            date=facts.moment.now,
+            status=lane.title,
+            requestor=facts.actor.id,
+            agent=facts.actor.id,
+            signature=signature.value if signature is not None else "",
+            refinement_file=packet.refinement_path,
+            what=stub.what.value if stub.what is not None else "TODO",
+            why=why.value if why is not None else "TODO",
+            acceptance=_section(stub, "acceptance_criteria")
+            or "\n".join(f"- {c.value}" for c in stub.acceptance_criteria),
+            spec_baseline=refinement.spec_path,
+            spec_target=SPEC_POINTER,
+            in_scope_paths=[pattern_of(item) for item in in_scope if is_pathlike(item)],
+            in_scope=in_scope,
+            out_of_scope=[item.value for item in stub.out_of_scope],
+            dependencies=dependencies,
+            anchors=anchors,
+            risks=[risk.value for risk in stub.risks],
+            files_to_open=[SPEC_POINTER, packet.stub_path],
+            lineage=list(_lineage(facts, packet, stub, earlier)),
+        )
     )
 
 
@@ -406,3 +427,20 @@ def _demands(other: PacketFacts) -> list[str]:
     if other.stub is not None:
         return [" ".join(text.value.split()) for text in (*other.stub.acceptance_criteria, *other.stub.in_scope)]
     return []
+
+
+def presented_block(refinement: Refinement) -> str:
+    """What is shown to the user: the whole refinement but the fields in which the user answers."""
+    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
+    placed = refinement.placed_section("metadata")
+    lines = {
+        refinement.source.line_and_column(field.key_span[0])[0]
+        for field in (placed.fields if placed is not None else ())
+        if field.name in answers
+    }
+    kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
+    return "\n".join(kept)
+
+
+def block_digest(refinement: Refinement) -> str:
+    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()

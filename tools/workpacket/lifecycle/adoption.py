@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from workpacket.documents.task_board import BoardEntry, TaskBoard
-from workpacket.lifecycle.drafts import Draft, Planned
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.moves import Draft, Planned
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.model.layout import BOARD_PATH

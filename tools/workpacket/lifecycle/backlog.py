@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer, names_passage
 from workpacket.documents.stub import StubText, render_stub
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.activation import block_digest, presented_block
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
-from workpacket.lifecycle.moves import move, project
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
+from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER, STUBS
-from workpacket.problem import Edit
+from workpacket.problem import Edit, Location, Problem
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"
@@ -45,7 +45,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
         command = f"workpacket why {taken[intent.id.key]}"
-        return Refused(name, (Unmet("packet_exists", f"there is {taken[intent.id.key]} already", command),))
+        return Refused(name, (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),))
     text = render_stub(
         StubText(
             wp_id=intent.id,
@@ -124,31 +124,14 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
     return [run.replaced_by(words).edit for run, words in wanted if run is not None]
 
 
-def specification_missing(facts: Facts) -> Unmet:
+def specification_missing(facts: Facts) -> Problem:
     if facts.spec_pointer is None:
         message = f"{SPEC_POINTER} is missing: it names the specification in force"
-        return Unmet("spec_pointer_missing", message, f"write the path of the specification into {SPEC_POINTER}")
+        return Problem("spec_pointer_missing", message, hint=f"write the path of the specification into {SPEC_POINTER}")
     target = SpecPointer(facts.spec_pointer).target
     named = target.value if target is not None else "no file"
     message = f"{SPEC_POINTER} names {named}, which cannot be read"
-    return Unmet("specification_unreadable", message, f"correct {SPEC_POINTER}", SPEC_POINTER)
-
-
-def presented_block(refinement: Refinement) -> str:
-    """What is shown to the user: the whole refinement but the fields in which the user answers."""
-    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
-    placed = refinement.placed_section("metadata")
-    lines = {
-        refinement.source.line_and_column(field.key_span[0])[0]
-        for field in (placed.fields if placed is not None else ())
-        if field.name in answers
-    }
-    kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
-    return "\n".join(kept)
-
-
-def block_digest(refinement: Refinement) -> str:
-    return hashlib.sha256(presented_block(refinement).encode("utf-8", "surrogateescape")).hexdigest()
+    return Problem("specification_unreadable", message, Location(SPEC_POINTER), f"correct {SPEC_POINTER}")
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
@@ -157,13 +140,17 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
     if refinement is None:
-        unmet.append(Unmet("refinement_missing", f"{name} has no refinement", f"workpacket refine {name}"))
+        unmet.append(Problem("refinement_missing", f"{name} has no refinement", hint=f"workpacket refine {name}"))
     if unmet or refinement is None:
         return Refused(name, tuple(unmet))
     faults = facts.refinement_faults.get(name, ())
     for fault in faults:
         message = f"{fault.message} ({fault.code})"
-        unmet.append(Unmet("refinement_incomplete", message, f"edit {fault.path}:{fault.line}", fault.path, fault.line))
+        unmet.append(
+            Problem(
+                "refinement_incomplete", message, Location(fault.path, fault.line), f"edit {fault.path}:{fault.line}"
+            )
+        )
     if unmet:
         return Refused(name, tuple(unmet))
     draft = Draft("refine", facts)

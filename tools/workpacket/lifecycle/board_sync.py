@@ -1,41 +1,49 @@
-"""Conflicts that git has written into a document, and that the log settles.
+"""Board and registry drawn again from the logs: after hand edits, and where git merges two versions.
 
-On board and registry both sides have moved entries that stand beside each other: the lines of both are taken, and
-drawing from the log takes away what then stands twice. In a packet it is the status, where both sides say something
-else and nothing but that. Every other conflict is between people, and stays.
+Hand edits of the board are taken over as moves, or undone. Of a conflict that git has written into a document, the log
+settles what it knows: on board and registry both sides have moved entries that are next to each other, so the lines of
+both are taken, and drawing from the log removes what is then there twice. In a packet it is the status, where both
+sides say something else and nothing but that. Every other conflict is between people, and stays.
 
-Board and registry drawn again from the logs, and hand edits of the board taken over as moves.
+In a merge each version is first drawn again from the log that the merge will have, since most of what differs between
+two boards is where entries are. What then still differs is what people wrote, and an ordinary merge of texts does that.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from workpacket.documents.packet import Packet
+from workpacket.documents.places import kind_of
+from workpacket.documents.registry import TraceabilityRegistry
 from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.claims import claim, release
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import in_force, project_registry
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.projections import (
     Placement,
     board_edits,
     board_of,
+    in_force,
     lane_named,
     missing_sections,
+    project_registry,
     status_edits,
 )
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
-from workpacket.lifecycle.transitions import ADVANCE, Unmet, forward_command, lane_retired, leaving
+from workpacket.lifecycle.transitions import ADVANCE, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted
-from workpacket.problem import Edit
+from workpacket.problem import Edit, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
-from workpacket.value import replace
+from workpacket.value import Value, replace
 
 # Of these, lines that both sides wrote are all kept: an entry that then stands twice is put right from the log.
 KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
@@ -198,7 +206,69 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
             return moves[command]()
     if not rows:
         message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
-        return Refused(name, (Unmet("wrong_lane", message, forward_command(name, packet.lane, lanes)),))
+        return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
     message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
-    return Refused(name, (Unmet("hand_edit_not_adoptable", message, typed),))
+    return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))
+
+
+class Versions(Value):
+    """A document as both sides have it, and as it was before they parted."""
+
+    base: Source
+    ours: Source
+    theirs: Source
+
+    def each(self, change: Callable[[Source], Source]) -> Versions:
+        return Versions(change(self.base), change(self.ours), change(self.theirs))
+
+
+def is_drawn(path: str) -> bool:
+    """Whether the log has a say in what stands there."""
+    return path in KEEPING_BOTH or kind_of(path) == "packet"
+
+
+def drawn_alike(versions: Versions, facts: Facts) -> Versions:
+    """All three as the log has it. A status of which the log says nothing clear is ours in all of them."""
+    if versions.ours.path in KEEPING_BOTH:
+        return versions.each(lambda source: drawn(source, facts))
+    packet = _packet_of(versions.ours.path, facts)
+    lane = facts.policy.lanes.lane(packet.lane) if packet is not None else None
+    if lane is not None:
+        return versions.each(lambda source: apply_edits(source, status_edits(Packet(source), lane)))
+    ours = Packet(versions.ours).status
+    return versions.each(lambda source: _with_status(source, ours.value)) if ours is not None else versions
+
+
+def drawn(register: Source, facts: Facts) -> Source:
+    """The board or the registry as it should be, for the packets of these facts. One that is not there stays so."""
+    if not register.text:
+        return register
+    board = register.path == BOARD_PATH
+    here = replace(facts, board=register) if board else replace(facts, registry=register)
+    plan = sync(here, board=board, registry=not board).plan
+    made = (change.new for change in plan.changes if change.path == register.path and change.new is not None)
+    return next((Source.from_bytes(register.path, data) for data in made), register)
+
+
+def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
+    """The packets of which a merge of texts has left more than one entry, or more than one row of their base."""
+    if register.path == BOARD_PATH:
+        entries = Counter(entry.wp_id.value for entry in TaskBoard(register, lanes).entries)
+        return frozenset(name for name, count in entries.items() if count > 1)
+    rows = TraceabilityRegistry(register, lanes).rows
+    bases = Counter(row.base_id.base for row in rows if row.base_id is not None)
+    active = ((row.base_id, row.active_id) for row in rows)
+    return frozenset(of.text for base, of in active if base is not None and of is not None and bases[base.base] > 1)
+
+
+def _with_status(source: Source, value: str) -> Source:
+    packet = Packet(source)
+    run = packet.first_line(packet.status)
+    return source if run is None else apply_edits(source, [run.replaced_by(value).edit])
+
+
+def _packet_of(path: str, facts: Facts) -> PacketFacts | None:
+    stem = path.removesuffix("/packet.md").rpartition("/")[2].removesuffix(".md")
+    parsed = WorkPacketId.try_parse(stem)
+    return facts.packets.get(parsed.text) if parsed is not None else None

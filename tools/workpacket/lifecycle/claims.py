@@ -1,16 +1,27 @@
-"""Who does the work: prepare, claim, renew, release, handover."""
+"""Who does the work: prepare, claim, renew, release, handover; and the links of the runs that do it.
+
+A link is made before its run begins and closed after it has ended. Store and log are two places and no transaction
+spans both: in this order a crash between them leaves a link open of a run that never began, or that has ended; never a
+run at work that no log knows of.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.ledger.fold import LinkedRun, PacketState
+from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
-from workpacket.lifecycle.moves import added_unmet, move, project
-from workpacket.lifecycle.transitions import Unmet, move_unmet, transition
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
+from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
+from workpacket.model.plan import Plan, log_seen
+from workpacket.problem import Problem
+from workpacket.value import Value
 
 
 def prepare(
@@ -31,14 +42,14 @@ def prepare(
     return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
 
 
-def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Unmet, ...]:
+def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     row = transition("claim")
     if packet.lane in {*row.origins, row.target} and packet.state.sound:
         return ()
     return move_unmet(packet.state, row, facts.policy.lanes)
 
 
-def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Unmet, ...]:
+def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Everything that keeps the actor from claiming."""
     unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet:
@@ -102,7 +113,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
-        unmet = (Unmet("lease_ended", f"the lease of {name} has ended; somebody else may take it", command),)
+        unmet = (Problem("lease_ended", f"the lease of {name} has ended; somebody else may take it", hint=command),)
     if unmet or lease is None:
         return Refused(name, unmet)
     draft = Draft("claim", facts)
@@ -132,3 +143,52 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     then = f"workpacket claim {name}" + (f" --as {to}" if to else "")
     notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
+
+
+class Ending(Value):
+    """How a run ended. `digest` and `events` are those of its stream, where the store was asked."""
+
+    outcome: str
+    code: str = ""
+    reason: str = ""
+    digest: str = ""
+    events: int = 0
+
+    def as_data(self) -> dict[str, Json]:
+        said: dict[str, Json] = {"outcome": self.outcome}
+        said |= {name: text for name, text in (("code", self.code), ("reason", self.reason)) if text}
+        return {**said, "stream_sha256": self.digest, "events": self.events} if self.digest else said
+
+
+def link_plan(log: Log, state: PacketState, writer: EventWriter, run: str, store: str) -> Plan | None:
+    """None if the link stands already."""
+    if open_link(state, run, store) is not None:
+        return None
+    data: dict[str, Json] = {"run": run, "stream": run}
+    return _plan(log, writer, NewLogEvent("run.linked", {**data, "store": store} if store else data))
+
+
+def close_plan(log: Log, writer: EventWriter, run: LinkedRun, ending: Ending) -> Plan:
+    return _plan(log, writer, NewLogEvent("run.closed", {**_names(run), **ending.as_data()}))
+
+
+def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
+    return next((one for one in state.open_runs if (one.run, one.store) == (run, store)), None)
+
+
+def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...]:
+    """The packet ends, so that its runs count no more; what to say of each. What they do is not stopped by that."""
+    for run in packet.state.open_runs:
+        draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
+    return tuple(f"{run.run} no longer counts; if it is at work: workpacket cancel {run.run}"
+                 for run in packet.state.open_runs)  # fmt: skip
+
+
+def _names(run: LinkedRun) -> Mapping[str, Json]:
+    return {"run": run.run, **({"store": run.store} if run.store else {})}
+
+
+def _plan(log: Log, writer: EventWriter, happening: NewLogEvent) -> Plan:
+    after = [log.by_id[head] for head in log.heads]
+    event = next_event(writer, log.packet, happening, after=after)
+    return Plan("run", writer.tx, (), (event,), (log_seen(log.packet, log.events),))

@@ -20,7 +20,7 @@ from workpacket.documents.refinement import LABELS, Refinement
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.documents.stub import Stub
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.scope import is_pathlike, pattern_of
+from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.ids import find_ids
 from workpacket.text.blocks import LISTS, Block

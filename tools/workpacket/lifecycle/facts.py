@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import read_once
-from workpacket.documents.packet import Packet
-from workpacket.documents.refinement import Refinement
-from workpacket.documents.stub import Stub
 from workpacket.documents.summary import WorkSummary
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log
@@ -26,12 +23,16 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from workpacket.approvals.decide import Verdict
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.refinement import Refinement
+    from workpacket.documents.stub import Stub
 
 
 class PacketFacts(Value):
     """One packet: its files as they are, None for one that is not there, and its log.
 
-    With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart.
+    With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart. The
+    reader of a kind is loaded with the first document of that kind.
     """
 
     id: WorkPacketId
@@ -48,15 +49,27 @@ class PacketFacts(Value):
 
     @cached_property
     def stub(self) -> Stub | None:
-        return read_once(Stub, self.stub_source) if self.stub_source is not None else None
+        if self.stub_source is None:
+            return None
+        from workpacket.documents.stub import Stub
+
+        return read_once(Stub, self.stub_source)
 
     @cached_property
     def packet(self) -> Packet | None:
-        return read_once(Packet, self.packet_source) if self.packet_source is not None else None
+        if self.packet_source is None:
+            return None
+        from workpacket.documents.packet import Packet
+
+        return read_once(Packet, self.packet_source)
 
     @cached_property
     def refinement(self) -> Refinement | None:
-        return read_once(Refinement, self.refinement_source) if self.refinement_source is not None else None
+        if self.refinement_source is None:
+            return None
+        from workpacket.documents.refinement import Refinement
+
+        return read_once(Refinement, self.refinement_source)
 
     @property
     def stub_path(self) -> str:

@@ -1,36 +1,80 @@
-"""What an approval is given for beside the bytes: the verdict itself, or the rule that is waived and until when.
+"""What the gates ask for: each returns every condition that is not met, with the command that supplies it.
 
-The packet's bytes alone would let a yes to one verdict pass for another. The terms stand in the statement's `scope`
-beside the paths, so they are shown, signed and compared like these.
-
-What the approvals say of a gate, as conditions of that gate.
-
-Whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens alike. Here
-its verdict becomes what every gate answers with: unmet conditions, each with the command that supplies it.
-
-Runs of the runtime and the packet that they work on: who may begin one, and what an unfinished one is against.
-
-All of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
-
-Which conditions somebody entitled has waived, for how long.
-
-The gates of the work itself: claim, renew, release, submit, verdict, merged. All unmet conditions at once.
+- Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
+  which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
+  blank in it is prose and allows nothing.
+- Terms: what an approval is given for beside the bytes, such as the verdict, or the rule that is waived and until when.
+  The bytes of the packet alone would let a yes to one verdict pass for another. Terms are in the statement's `scope`
+  beside the paths, so they are shown, signed and compared like these.
+- Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
+  alike. Here its verdict becomes conditions of the gate.
+- Waivers: which conditions somebody entitled has lifted, and for how long.
+- Runs: all of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
+- Work: claim, renew, release, submit, verdict, merged. Activation has a module of its own.
+- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate asks for an approval of its own name before the move
+  and in addition to everything that the move asks for anyway: a policy can make a move harder and never easier. It is
+  tied to one move, so that a yes to one cannot pass for a yes to another; `on = "advance QA"` is the move out of the
+  added lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has
+  none: there would be nothing to approve.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import Final, Literal
 
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.scope import outside, pattern_of
-from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
+from workpacket.lifecycle.transitions import (
+    ADVANCED,
+    TRANSITIONS,
+    Transition,
+    forward_command,
+    move_unmet,
+    transition,
+    transitions,
+)
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import BUILT_IN, lane_of_token
+from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
+from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
+
+
+def pattern_of(entry: str) -> str:
+    """The pattern that an entry of the list states, '' if it is prose."""
+    text = entry.strip()
+    if text[:1] == "`" and "`" in text[1:]:
+        return text[1 : text.index("`", 1)].removeprefix("./")
+    head = text.partition(" (")[0].rstrip(".,;")
+    return head.removeprefix("./") if head and not any(character.isspace() for character in head) else ""
+
+
+def is_pathlike(entry: str) -> bool:
+    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an ending."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
+
+
+def outside(paths: Iterable[str], entries: Sequence[str]) -> list[str]:
+    """The paths that no entry allows."""
+    patterns = [_compiled(pattern) for entry in entries if (pattern := pattern_of(entry))]
+    return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
+        if piece.startswith("**"):
+            parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +143,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 }
 
 
-def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Unmet]:
+def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
     """Everything that stands between the approvals and the gate; nothing if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     for refusal in verdict.unmet:
@@ -107,7 +151,7 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
         if refusal.code.startswith("log_"):
             command = "workpacket log verify {packet}"
         supplies = command.replace("{packet}", packet).replace("{gate}", verdict.gate)
-        yield Unmet(refusal.code, refusal.message, supplies, _place(refusal.path), refusal.line)
+        yield Problem(refusal.code, refusal.message, Location(_place(refusal.path), refusal.line), supplies)
 
 
 def satisfying(verdict: Verdict) -> tuple[str, ...]:
@@ -133,11 +177,11 @@ def ended(waiver: LogEvent, now: str) -> bool:
 
 
 def still_unmet(
-    unmet: tuple[Unmet, ...], state: PacketState, now: str, approved: Set[str]
-) -> tuple[tuple[Unmet, ...], tuple[LogEvent, ...]]:
+    unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
+) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
     """What is left after the waivers, and the waivers that were used. A waiver may name one target of its rule."""
     used: dict[str, LogEvent] = {}
-    left: list[Unmet] = []
+    left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
     for one in unmet:
         event = next((event for event in waivers if _covers(event, one)), None)
@@ -148,12 +192,12 @@ def still_unmet(
     return tuple(left), tuple(used.values())
 
 
-def _covers(event: LogEvent, one: Unmet) -> bool:
+def _covers(event: LogEvent, one: Problem) -> bool:
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
 
-def link_unmet(state: PacketState) -> tuple[Unmet, ...]:
+def link_unmet(state: PacketState) -> tuple[Problem, ...]:
     """Why no run may begin, or go on, for this packet; `()` if one may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
@@ -167,14 +211,14 @@ def link_unmet(state: PacketState) -> tuple[Unmet, ...]:
         message, command = f"{packet} is only a stub", f"just create-task-packet {packet}"
     elif known.unfinished or known.reclaimable:
         command = forward_command(packet, lane, BUILT_IN)
-    return (Unmet("packet_not_active", message, command),)
+    return (Problem("packet_not_active", message, hint=command),)
 
 
-def unfinished_runs(state: PacketState) -> Iterator[Unmet]:
+def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Every run of the packet that nobody closed."""
     for run in state.open_runs:
         message = f"the run {run.run} still works on {state.packet}"
-        yield Unmet("run_unfinished", message, f"workpacket cancel {run.run}")
+        yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
@@ -208,7 +252,7 @@ def claim_unmet(
     lanes: Mapping[str, str],
     policy: LifecyclePolicy,
     now: str,
-) -> tuple[Unmet, ...]:
+) -> tuple[Problem, ...]:
     """`lanes` holds the lane of each dependency, '' where no log tells it."""
     return (
         *_held_by_other(state, claim.actor, now),
@@ -218,49 +262,51 @@ def claim_unmet(
     )
 
 
-def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Unmet]:
+def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem]:
     holder = lease_held(state, now)
     if holder and holder != actor:
         until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
         message = f"{holder} holds {state.packet} until {until}"
-        yield Unmet("claimed_by_other", message, f"{holder} types: workpacket release {state.packet} --reason TEXT")
+        yield Problem(
+            "claimed_by_other", message, hint=f"{holder} types: workpacket release {state.packet} --reason TEXT"
+        )
 
 
 def _dependencies_unmet(
     dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
-) -> Iterator[Unmet]:
+) -> Iterator[Problem]:
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
             message = f"{name}, on which it depends, has no log, so nobody can say how far it is"
-            yield Unmet("dependency_unknown_lane", message, "workpacket adopt")
+            yield Problem("dependency_unknown_lane", message, hint="workpacket adopt")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
-            yield Unmet("dependency_unmet", f"{name} is {lane}; it must be {wanted}", f"workpacket why {name}")
+            yield Problem("dependency_unmet", f"{name} is {lane}; it must be {wanted}", hint=f"workpacket why {name}")
 
 
-def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     if not claim.branch:
         message = "no branch is recorded for the work, and no branch is checked out here"
-        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+        yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
     elif claim.branch == claim.target_branch:
         message = f"the work would go to {claim.branch}, the branch that it is to be merged into"
-        yield Unmet("work_branch_missing", message, f"workpacket prepare {state.packet}")
+        yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
 
 
-def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Unmet]:
+def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
         message = f"{state.packet} is prepared for {assignee}, not for {claim.actor}"
-        yield Unmet("assigned_to_other", message, f"workpacket prepare {state.packet} --for {claim.actor}")
+        yield Problem("assigned_to_other", message, hint=f"workpacket prepare {state.packet} --for {claim.actor}")
 
 
-def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Unmet, ...]:
+def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
     """Only the holder gives a packet back or hands it in, unless the lease has ended."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (Unmet("not_the_holder", message, f"type it as the holder: --as {holder}"),)
+        return (Problem("not_the_holder", message, hint=f"type it as the holder: --as {holder}"),)
     return ()
 
 
@@ -285,7 +331,7 @@ class Submission(Value):
     elsewhere: Mapping[str, str] = NOTHING
 
 
-def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Unmet, ...]:
+def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
     return (
         *holder_unmet(state, submission.actor, now),
         *_elsewhere(state, submission),
@@ -296,7 +342,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
     )
 
 
-def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Unmet]:
+def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
     """The work of another packet, or of none, would be handed in as that of this one."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
@@ -306,74 +352,124 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Unmet]:
     found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
-    yield Unmet("other_work_branch", message, f"{enter}, then: workpacket submit {state.packet}")
+    yield Problem("other_work_branch", message, hint=f"{enter}, then: workpacket submit {state.packet}")
 
 
-def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     if not submission.criteria:
-        yield Unmet("done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", "edit it")
+        yield Problem(
+            "done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", hint="edit it"
+        )
     for number, criterion in enumerate(submission.criteria, 1):
         result = submission.proved.get(criterion)
         commit = submission.elsewhere.get(criterion)
         if result == "met" and commit:
             message = f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which is other work"
-            yield Unmet("evidence_of_other_commit", message, f"workpacket submit {packet} --prove '{number}=COMMAND'")
+            yield Problem(
+                "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
+            )
         if result in {"met", "not_applicable"}:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"
-        yield Unmet("evidence_missing", message, f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'")
+        yield Problem(
+            "evidence_missing", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND or PATH:LINE'"
+        )
 
 
-def _scope_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     if not any(pattern_of(entry) for entry in submission.scope):
-        yield Unmet("scope_undecided", "IN_SCOPE_PATHS names no path", "edit IN_SCOPE_PATHS of the packet")
+        yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
         message = "what the work changed cannot be told: no commit is recorded that it began from"
-        yield Unmet("changes_unknown", message, f"workpacket prepare {packet}")
+        yield Problem("changes_unknown", message, hint=f"workpacket prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed and is not in IN_SCOPE_PATHS"
-        yield Unmet("outside_scope", message, f"take the change back, or add the path to {packet}", path)
+        yield Problem("outside_scope", message, Location(path), f"take the change back, or add the path to {packet}")
 
 
-def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Unmet]:
+def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
     for path in uncommitted:
         message = f"{path} is not committed"
-        yield Unmet("work_uncommitted", message, f"git commit it, then: workpacket submit {packet}", path)
+        yield Problem("work_uncommitted", message, Location(path), f"git commit it, then: workpacket submit {packet}")
 
 
-def _todo_unmet(packet: str, submission: Submission) -> Iterator[Unmet]:
+def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Unmet("todo_left", f"{name} is still to be filled in", f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is still to be filled in", hint=f"edit {name} of {packet}")
 
 
-def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Unmet, ...]:
+def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
     return tuple(_verdict_unmet(state, actor, verdict, report=report, reference=reference))
 
 
-def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Unmet]:
+def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Problem]:
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; somebody else has to judge it"
-        yield Unmet("verdict_by_coder", message, f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+        yield Problem("verdict_by_coder", message, hint=f"workpacket verdict {packet} {verdict} --as VALIDATOR")
     if verdict == "CHANGES" and not reference and not report:
         message = "what is to be changed is said nowhere"
-        yield Unmet("review_reference_missing", message, f"workpacket verdict {packet} CHANGES --reference PLACE")
+        yield Problem(
+            "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
+        )
     if verdict != "CHANGES" and not report:
         message = "a verdict needs the validator's report"
-        yield Unmet("report_missing", message, f"workpacket verdict {packet} {verdict} --report FILE")
+        yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} --report FILE")
     yield from unfinished_runs(state)
 
 
-def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Unmet, ...]:
+def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Problem, ...]:
     if not commit:
         message = f"no submitted commit of {packet} is recorded"
-        return (Unmet("commit_unknown", message, f"workpacket reopen {packet} --reason TEXT"),)
+        return (Problem("commit_unknown", message, hint=f"workpacket reopen {packet} --reason TEXT"),)
     if not target:
-        return (Unmet("target_branch_unknown", "there is no branch that it is to be merged into", "git branch --list"),)
+        return (
+            Problem(
+                "target_branch_unknown", "there is no branch that it is to be merged into", hint="git branch --list"
+            ),
+        )
     if not proof:
         message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
-        return (Unmet("not_contained", message, f"git merge it into {target}, then: workpacket merged {packet}"),)
+        return (
+            Problem("not_contained", message, hint=f"git merge it into {target}, then: workpacket merged {packet}"),
+        )
     return ()
+
+
+def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
+    return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
+
+
+BEARING: Final = bearing(TRANSITIONS)
+# Names of gates that the tool asks about itself.
+STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
+
+
+def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
+    """The moves on which a gate lies. One that names no move lies on all: a slip of the pen opens nothing."""
+    rows = bearing(transitions(lanes))
+    return tuple(row for row in rows if row.typed == on) or rows
+
+
+def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
+    """The gates that the policy adds to a move, by the type of its event and the outcome that it chooses."""
+    return tuple(
+        added.gate
+        for added in policy.gates
+        if any(row.event == event and row.choice == choice for row in moves_under(added.on, policy.lanes))
+    )
+
+
+def choice_of(event: str, lane_from: str, verdict: str) -> str:
+    """What tells the moves apart that are events of one type: the verdict, or the added lane that is left."""
+    return lane_from if event == ADVANCED else verdict
+
+
+def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
+    """All gates whose approval an event rests upon."""
+    own = CONSUMING.get(event.type)
+    choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
+    return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

@@ -1,50 +1,137 @@
-"""The gates that the policy adds: what they say of a move, and the envelopes that the event of the move names.
+"""What a command answers, and how its plan is put together: edits of files and events, each resting on those before.
 
-Moving packets: the event, the status, the board and the registry together.
-
-Whether a command is on the branch of another packet: what it records there would travel with that one's work.
-
-No one on the target branch would see the claim or the verdict before the other packet is merged; and if that never
-is, never. The backlog may be worked on from anywhere: `new`, `refine` and `activate` are not asked, nor what only
-looks.
+A command answers with a plan or with everything that is unmet. Which lane a packet comes to is recorded here, with the
+envelopes of the gates that the policy adds to the move. What follows from that for status, board and registry is drawn
+by `lifecycle.projections`, which a command that is refused never loads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-from workpacket.documents.register_table import board_excerpt, registry_excerpt
-from workpacket.lifecycle.added_gates import added_gates, choice_of
-from workpacket.lifecycle.drafts import Draft
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import approval_unmet, satisfying
-from workpacket.lifecycle.projections import (
-    InForce,
-    Placement,
-    board_edits,
-    board_of,
-    lane_named,
-    registry_edits,
-    registry_of,
-    status_edits,
-)
-from workpacket.lifecycle.transitions import Transition, Unmet
+from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
+from workpacket.lifecycle.transitions import Transition
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import ARCHIVED, MAY_BE_STUB
-from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
+from workpacket.model.events import ChangedFile, LogEvent
+from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
+from workpacket.problem import Edit, Problem
+from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
+from workpacket.value import NOTHING, Value
 
 
-def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Unmet]:
+class Planned(Value):
+    """A plan, what it comes to in words, and the command to type next. `shown` is to be read before all of that."""
+
+    plan: Plan
+    said: str
+    then: str = ""
+    data: Mapping[str, Json] = NOTHING
+    notes: tuple[str, ...] = ()
+    shown: str = ""
+
+
+class Refused(Value):
+    """Everything that stands against it."""
+
+    packet: str
+    unmet: tuple[Problem, ...]
+
+
+Answer: TypeAlias = "Planned | Refused"
+
+
+class Draft:
+    """What a command wants to change so far."""
+
+    def __init__(self, command: str, facts: Facts, *, during_merge: bool = False) -> None:
+        self.facts = facts
+        self._command = command
+        self._during_merge = during_merge
+        self._before: dict[str, Source | None] = {}
+        self._after: dict[str, Source] = {}
+        self._happenings: list[tuple[PacketFacts, NewLogEvent]] = []
+        self._seen: dict[str, FileSeen | FolderSeen] = {}
+        self._about: dict[str, str] = {}
+
+    def file(self, path: str, source: Source | None) -> Source | None:
+        """The file as it stands in this draft; `source` is how it was found."""
+        return self._after.get(path, source)
+
+    def put(self, path: str, found: Source | None, text: str) -> None:
+        """Write a whole file; `found` is how it was found, None for a new one."""
+        self._before.setdefault(path, found)
+        bom = found is not None and found.bom
+        self._after[path] = Source(path, text, bom=bom)
+
+    def edit(self, found: Source, edits: Iterable[Edit]) -> None:
+        """Edit a file; offsets are those of the file as it stands in this draft."""
+        edits = list(edits)
+        if edits:
+            self._before.setdefault(found.path, found)
+            self._after[found.path] = apply_edits(self._after.get(found.path, found), edits)
+
+    def rests_on(self, path: str, source: Source | None) -> None:
+        """The plan holds only as long as this file stays as it was found."""
+        self._seen[path] = FileSeen(path, source.digest if source is not None else None)
+
+    def is_about(self, source: Source) -> None:
+        """What happens leaves this file as it is, and says which text it was said of: the file may change later."""
+        self.rests_on(source.path, source)
+        self._about[source.path] = source.digest
+
+    def happened(self, packet: PacketFacts, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
+        self._happenings.append((packet, NewLogEvent(kind, data, attest=attest)))
+
+    def plan(self) -> Plan:
+        changes = tuple(self._changes())
+        events = tuple(self._events(changes))
+        written = {packet.id.text: packet for packet, _ in self._happenings}
+        logs = tuple(log_seen(name, packet.log.events) for name, packet in written.items())
+        changed = {change.path for change in changes}
+        seen = tuple(seen for path, seen in self._seen.items() if path not in changed)
+        moment = self.facts.moment
+        return Plan(self._command, moment.tx, changes, events, (*logs, *seen), self._during_merge)
+
+    def _changes(self) -> Iterable[FileChange]:
+        for path, after in self._after.items():
+            before = self._before[path]
+            old = None if before is None else before.digest
+            new = after.encode()
+            if old != digest(new):
+                yield FileChange(path, old, new)
+
+    def _events(self, changes: Sequence[FileChange]) -> Iterable[LogEvent]:
+        facts = self.facts
+        writer = EventWriter(facts.actor, facts.moment.now, facts.moment.tx, facts.tool)
+        last: dict[str, list[LogEvent]] = {}
+        for packet, happening in self._happenings:
+            name = packet.id.text
+            after = last.get(name, [packet.log.by_id[head] for head in packet.log.heads])
+            own = {packet.stub_path, packet.packet_path, packet.refinement_path}
+            subjects = [
+                ChangedFile(change.path, change.old, None if change.new is None else digest(change.new))
+                for change in changes
+                if change.path in own and name not in last
+            ]
+            subjects += [ChangedFile(path, text, text) for path, text in self._about.items() if path in own]
+            placed = NewLogEvent(happening.type, happening.data, subjects, happening.attest)
+            event = next_event(writer, name, placed, after=after)
+            last[name] = [event]
+            yield event
+
+
+def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
     """What is missing at the added gates of this move; a gate that nobody has asked about is shut."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
             message = f"{row.typed} asks for an approval at the gate {gate}, which a word on the board does not give"
-            yield Unmet("hand_edit_not_adoptable", message, f"workpacket {row.command} {name}")
+            yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {row.command} {name}")
         else:
             yield from approval_unmet(verdict, name)
 
@@ -64,8 +151,12 @@ def whose_branch(facts: Facts, branch: str) -> str:
     return next(prepared, None) or next(named, "")
 
 
-def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Unmet, ...]:
-    """The refusal of a command about `packet` that is typed on the branch of another one."""
+def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:
+    """The refusal of a command about `packet` that is typed on the branch of another one.
+
+    On the target branch the claim or the verdict would be seen only when that other packet is merged, which may be
+    never. The backlog may be worked on from anywhere: `new`, `refine` and `activate` are not asked.
+    """
     name, own = packet.id.text, packet.state.assignment.branch
     if command not in ASKED or branch in {"", own, facts.target_branch}:
         return ()
@@ -74,10 +165,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
         return ()
     message = f"the branch of {whose} is checked out here ({branch}); what is recorded here travels with its work"
     place = own if own and command != "merged" else facts.target_branch
-    return (Unmet("other_work_branch", message, f"git switch {place}, then: workpacket {command} {name}"),)
-
-
-_NOWHERE = frozenset({"", FORKED})
+    return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
 
 
 def move(
@@ -88,79 +176,3 @@ def move(
     choice = choice_of(event, packet.lane, str(data.get("verdict", "")))
     added = added_envelopes(draft.facts, event, choice)
     draft.happened(packet, event, {**lanes, **data}, sorted({*attest, *added}))
-
-
-def project(
-    draft: Draft,
-    lanes: Mapping[str, str],
-    *,
-    remarks: Mapping[str, str] | None = None,
-    notes: Iterable[str] = (),
-    packet_files: Mapping[str, Source] | None = None,
-) -> None:
-    """Make status, board and registry say that these packets are in these lanes.
-
-    `notes` go into the row of the first; `packet_files` are packets that this very command writes.
-    """
-    facts = draft.facts
-    written = packet_files or {}
-    table = facts.policy.lanes
-    for name, token in lanes.items():
-        packet = facts.packets[name]
-        if packet.packet is not None and name not in written:
-            draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(token, table)))
-    _project_board(draft, [Placement(n, lane_named(t, table), (remarks or {}).get(n)) for n, t in lanes.items()])
-    bases = dict.fromkeys(facts.packets[name].id.base for name in lanes)
-    rows = [row for base in bases if (row := in_force(facts, base, lanes, written)) is not None]
-    rows[:1] = [InForce(r.base, r.id, r.path, r.lane, tuple(notes)) for r in rows[:1]]
-    project_registry(draft, rows)
-
-
-def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
-    found, lanes = draft.facts.board, draft.facts.policy.lanes
-    if found is None:
-        board = board_of(None, BOARD_PATH, lanes)
-        draft.put(BOARD_PATH, None, board.source.text)
-        draft.edit(board.source, board_edits(board, placements))
-        return
-    excerpt = board_excerpt(found, [placement.id for placement in placements])
-    draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH, lanes), placements)))
-
-
-def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
-    found, lanes = draft.facts.registry, draft.facts.policy.lanes
-    if found is None:
-        registry = registry_of(None, REGISTRY_PATH, lanes)
-        draft.put(REGISTRY_PATH, None, registry.source.text)
-        draft.edit(registry.source, registry_edits(registry, rows))
-        return
-    excerpt = registry_excerpt(found, [row.base for row in rows])
-    draft.edit(found, excerpt.whole_edits(registry_edits(registry_of(excerpt.source, REGISTRY_PATH, lanes), rows)))
-
-
-def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
-    """The revision of a base that counts: the highest packet not archived, else the highest stub, else the last.
-
-    `moved` holds the lanes after the command, `written` the packets that it writes. As long as a revision has no log,
-    or stands in a lane that the policy no longer has, nobody can say which one counts, and the row stays as it is.
-    """
-    found: list[tuple[int, int, InForce]] = []
-    for packet in facts.packets.values():
-        name = packet.id.text
-        token = moved.get(name, packet.lane)
-        if packet.id.base != base:
-            continue
-        if not token and (packet.packet_source is not None or packet.stub_source is not None):
-            return None
-        if token in _NOWHERE:
-            continue
-        lane = facts.policy.lanes.lane(token)
-        if lane is None:
-            return None
-        has_packet = packet.packet_source is not None or name in written
-        if not has_packet and packet.stub_source is None and name not in moved:
-            continue
-        rank = 0 if token in ARCHIVED else 2 if has_packet else 1
-        path = packet.stub_path if not has_packet and token in MAY_BE_STUB else packet.packet_path
-        found.append((rank, packet.id.revision or 1, InForce(base, name, path, lane)))
-    return max(found, key=lambda one: one[:2])[2] if found else None

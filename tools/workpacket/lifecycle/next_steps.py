@@ -10,15 +10,9 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
 from workpacket.lifecycle.review import Work, submit_refusal, verdict_refusal
-from workpacket.lifecycle.transitions import (
-    Unmet,
-    forward_command,
-    forward_transition,
-    lane_retired,
-    move_unmet,
-    transition,
-)
+from workpacket.lifecycle.transitions import forward_command, forward_transition, lane_retired, move_unmet, transition
 from workpacket.model.lanes import HELD, WAITING
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
@@ -30,7 +24,7 @@ class PacketStatus(Value):
     id: str
     lane: str
     command: str
-    unmet: tuple[Unmet, ...]
+    unmet: tuple[Problem, ...]
 
 
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
@@ -41,12 +35,12 @@ def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Pack
     )
 
 
-def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Unmet, ...]:
+def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Problem, ...]:
     lanes = facts.policy.lanes
     row = forward_transition(packet.lane, lanes)
     if not packet.lane or packet.state.forked or not packet.state.sound:
         return move_unmet(packet.state, row or transition("claim"), lanes)
-    gates: Mapping[str, Callable[[], tuple[Unmet, ...]]] = {
+    gates: Mapping[str, Callable[[], tuple[Problem, ...]]] = {
         "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work),

@@ -1,4 +1,4 @@
-"""What a repository decides about its lifecycle: the table `[lifecycle]` of `.GOV/policy/policy.toml`.
+"""What a repository decides about its lifecycle, and about the commands that prove criteria, in its `policy.toml`.
 
 [lifecycle]
 target_branch = "main"
@@ -18,14 +18,6 @@ on = "merged"
 after = "IN_REVIEW"
 before = "MERGE_PENDING"
 
-What a repository decides about its dependencies: the table `[deps]` of `.GOV/policy/policy.toml`.
-
-[deps]
-allow = ["zod", "@org/*"]
-threshold = 50
-
-What a repository decides about the commands that prove criteria: the table `[evidence]` of the policy.
-
 [evidence]
 env = ["JAVA_HOME"]
 timeout_seconds = 600
@@ -37,11 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from workpacket.documents.lockfiles.comparison import Leave
 from workpacket.model.lanes import BUILT_IN, SATISFYING, AddedLane, LaneTable
 from workpacket.text.node import Node
 from workpacket.text.source import Source
-from workpacket.value import NOTHING, Value, replace
+from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,20 +82,6 @@ def evidence_policy(root: Node | None) -> EvidencePolicy:
 
 def _number(node: Node | None, most: int, default: int) -> int:
     return node.value if node is not None and type(node.value) is int and 1 <= node.value <= most else default
-
-
-def dependency_leave(root: Node | None) -> Leave:
-    """The leave that a loaded `policy.toml` gives; what its schema does not allow gives none."""
-    leave = Leave()
-    table = root.get("deps") if root is not None else None
-    if table is None:
-        return leave
-    allow, threshold = table.get("allow"), table.get("threshold")
-    if allow is not None:
-        leave = replace(leave, patterns=tuple(item.text for item in allow.items if item.text))
-    if threshold is not None and type(threshold.value) is int and threshold.value >= 0:
-        leave = replace(leave, threshold=threshold.value)
-    return leave
 
 
 DEFAULT: Final = "default"

@@ -8,12 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.documents.packet import Packet
-from workpacket.documents.register_table import board_cell, empty_board, empty_registry, entry_line, row_line
+from workpacket.documents.register_table import (
+    board_cell,
+    board_excerpt,
+    empty_board,
+    empty_registry,
+    entry_line,
+    registry_excerpt,
+    row_line,
+)
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Draft
+from workpacket.model.event_types import FORKED
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, Lane, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, MAY_BE_STUB, Lane, LaneTable
+from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.problem import Edit
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -145,7 +157,7 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
-    """What makes each base's row name the packet in force, and where it stands on the board."""
+    """What makes each base's row name the packet in force, and its place on the board."""
     rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
     for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
@@ -209,7 +221,7 @@ def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: L
 
 
 def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
-    """The token `active=<id>`: as it stands, if it names the packet; the owner may have put words behind it."""
+    """The token `active=<id>`: unchanged if it already names the packet; the owner may have put words behind it."""
     noted = [token for token in row.tokens if token.kind == "active"]
     if any(value.value == wanted.id for token in noted for value in token.values):
         return [token.text.value for token in noted]
@@ -234,3 +246,82 @@ def _new_rows(registry: TraceabilityRegistry, lines: list[str]) -> list[Edit]:
     if at == len(source.text) and not source.text.endswith(("\n", "\r")):
         text = eol + text.removesuffix(eol)
     return [Edit(at, at, text)]
+
+
+_NOWHERE = frozenset({"", FORKED})
+
+
+def project(
+    draft: Draft,
+    lanes: Mapping[str, str],
+    *,
+    remarks: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
+    packet_files: Mapping[str, Source] | None = None,
+) -> None:
+    """Make status, board and registry say that these packets are in these lanes.
+
+    `notes` go into the row of the first; `packet_files` are packets that this very command writes.
+    """
+    facts = draft.facts
+    written = packet_files or {}
+    table = facts.policy.lanes
+    for name, token in lanes.items():
+        packet = facts.packets[name]
+        if packet.packet is not None and name not in written:
+            draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(token, table)))
+    _project_board(draft, [Placement(n, lane_named(t, table), (remarks or {}).get(n)) for n, t in lanes.items()])
+    bases = dict.fromkeys(facts.packets[name].id.base for name in lanes)
+    rows = [row for base in bases if (row := in_force(facts, base, lanes, written)) is not None]
+    rows[:1] = [InForce(r.base, r.id, r.path, r.lane, tuple(notes)) for r in rows[:1]]
+    project_registry(draft, rows)
+
+
+def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
+    found, lanes = draft.facts.board, draft.facts.policy.lanes
+    if found is None:
+        board = board_of(None, BOARD_PATH, lanes)
+        draft.put(BOARD_PATH, None, board.source.text)
+        draft.edit(board.source, board_edits(board, placements))
+        return
+    excerpt = board_excerpt(found, [placement.id for placement in placements])
+    draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH, lanes), placements)))
+
+
+def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
+    found, lanes = draft.facts.registry, draft.facts.policy.lanes
+    if found is None:
+        registry = registry_of(None, REGISTRY_PATH, lanes)
+        draft.put(REGISTRY_PATH, None, registry.source.text)
+        draft.edit(registry.source, registry_edits(registry, rows))
+        return
+    excerpt = registry_excerpt(found, [row.base for row in rows])
+    draft.edit(found, excerpt.whole_edits(registry_edits(registry_of(excerpt.source, REGISTRY_PATH, lanes), rows)))
+
+
+def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
+    """The revision of a base that counts: the highest packet not archived, else the highest stub, else the last.
+
+    `moved` holds the lanes after the command, `written` the packets that it writes. As long as a revision has no log,
+    or is in a lane that the policy no longer has, it cannot be told which one counts, and the row stays as it is.
+    """
+    found: list[tuple[int, int, InForce]] = []
+    for packet in facts.packets.values():
+        name = packet.id.text
+        token = moved.get(name, packet.lane)
+        if packet.id.base != base:
+            continue
+        if not token and (packet.packet_source is not None or packet.stub_source is not None):
+            return None
+        if token in _NOWHERE:
+            continue
+        lane = facts.policy.lanes.lane(token)
+        if lane is None:
+            return None
+        has_packet = packet.packet_source is not None or name in written
+        if not has_packet and packet.stub_source is None and name not in moved:
+            continue
+        rank = 0 if token in ARCHIVED else 2 if has_packet else 1
+        path = packet.stub_path if not has_packet and token in MAY_BE_STUB else packet.packet_path
+        found.append((rank, packet.id.revision or 1, InForce(base, name, path, lane)))
+    return max(found, key=lambda one: one[:2])[2] if found else None

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     VERDICT_GATE,
@@ -29,12 +28,14 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import added_unmet, move, project, whose_branch
-from workpacket.lifecycle.transitions import Unmet, forward_command, move_unmet, transition
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move, whose_branch
+from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
+from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
 
 
@@ -82,7 +83,7 @@ class Work(Value):
     alike: frozenset[str] = frozenset()
 
 
-class Evidence(Value):
+class Proofs(Value):
     """What was proved. `rows` are those of the event; `came_to` says of a criterion how its proof ended, as the end of
     a sentence: it is for the person who typed the command, and is kept nowhere."""
 
@@ -90,17 +91,17 @@ class Evidence(Value):
     came_to: Mapping[str, str] = NOTHING
 
 
-_NONE = Evidence()
+_NONE = Proofs()
 
 
-def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence = _NONE) -> tuple[Unmet, ...]:
+def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs = _NONE) -> tuple[Problem, ...]:
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     if unmet:
         return unmet
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
-        return (Unmet("packet_missing", f"{packet.packet_path} is missing", command, packet.packet_path),)
+        return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
@@ -152,7 +153,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     return rows
 
 
-def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Evidence) -> Answer:
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> Answer:
     """The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -182,7 +183,7 @@ def _require_room(rows: Sequence[Json]) -> None:
         raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
 
 
-def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncommitted: Sequence[str] = ()) -> Answer:
+def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
     """Keep what was proved so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
@@ -199,7 +200,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Evidence, uncom
 
 def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
-) -> tuple[Unmet, ...]:
+) -> tuple[Problem, ...]:
     """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)

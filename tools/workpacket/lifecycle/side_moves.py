@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from workpacket.lifecycle.drafts import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING, approval_unmet, reminders, satisfying
-from workpacket.lifecycle.moves import added_unmet, move, project
-from workpacket.lifecycle.run_links import close_all
-from workpacket.lifecycle.transitions import (
-    Unmet,
-    advancing,
-    forward_command,
-    lane_retired,
-    move_unmet,
-    target_of,
-    transition,
-)
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
+from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.transitions import advancing, forward_command, lane_retired, move_unmet, target_of, transition
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 
 
 def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
@@ -26,7 +19,9 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
         message = f"from {packet.lane} {name} comes to {row.target}, not to {to}"
-        return Refused(name, (Unmet("advance_elsewhere", message, f"workpacket advance {name} --to {row.target}"),))
+        return Refused(
+            name, (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
+        )
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
         return Refused(name, unmet)
@@ -57,7 +52,7 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
     name = packet.id.text
     if by is packet or not by.lane:
         message = f"{by.id} cannot take the place of {name}" + ("" if by.lane else ": it has no log")
-        return Refused(name, (Unmet("successor_unfit", message, f"workpacket show {by.id}"),))
+        return Refused(name, (Problem("successor_unfit", message, hint=f"workpacket show {by.id}"),))
     return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
 
 
@@ -95,7 +90,7 @@ def waive(
     """Record that somebody entitled has lifted a rule for a time, resting on their signature."""
     name = packet.id.text
     if not packet.state.history:
-        return Refused(name, (Unmet("log_absent", f"{name} has no log", "workpacket adopt"),))
+        return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
     command, kind = ("override", "overridden") if override else ("waive", "waived")
     gate = CONSUMING[kind]
     terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
@@ -118,13 +113,13 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
-        return Refused(name, (Unmet("not_forked", message, forward_command(name, state.lane, lanes)),))
+        return Refused(name, (Problem("not_forked", message, hint=forward_command(name, state.lane, lanes)),))
     claimed = {move.lane_to or "" for move in state.latest_moves}
     if lane in claimed and lanes.lane(lane) is None:
         return Refused(name, (lane_retired(name, lane),))
     if lane not in claimed:
         message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
-        return Refused(name, (Unmet("fork_lane_unknown", message, f"workpacket history {name}"),))
+        return Refused(name, (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),))
     draft = Draft("resolve", facts)
     moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
     data: dict[str, Json] = {"moves": moves, "reason": reason}

@@ -28,7 +28,7 @@ from workpacket.documents.register_table import empty_board, empty_registry
 from workpacket.documents.stub import CHECKLIST, StubText, render_stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
-from workpacket.lifecycle.added_gates import added_gates, bearing
+from workpacket.lifecycle.gates import added_gates, bearing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Transition, transitions
 from workpacket.model.ids import WorkPacketId

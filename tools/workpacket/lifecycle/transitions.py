@@ -1,12 +1,9 @@
 """Every way in which a packet gets from one lane to another: the one table that commands, gates, checks and pages read.
 
-What a lane is called, and in which section of the board it stands, is the table of `model.lanes`; here stands what
-leads from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
-repository has; `transitions` gives the table with the lanes in it that a policy adds.
-
-Whether a command may move a packet out of the lane that it is in, before any gate is asked.
-
-What a gate answers: every condition that is not met, each with the command that supplies it.
+What a lane is called, and in which section of the board it is, is the table of `model.lanes`; this one says what leads
+from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
+repository has; `transitions` gives the table with the lanes in it that a policy adds. `move_unmet` says whether a
+packet may leave its lane at all, before any gate is asked.
 """
 
 from __future__ import annotations
@@ -19,18 +16,8 @@ from workpacket.ledger.fold import PacketState
 from workpacket.model.event_types import LANE_MOVES
 from workpacket.model.lanes import BUILT_IN, IN_WORK, WAY, LaneTable
 from workpacket.model.layout import POLICY_PATH
+from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
-
-
-class Unmet(Value):
-    """One condition. `code` is a reason code of the family `gate`, `command` what to type to meet it."""
-
-    code: str
-    message: str
-    command: str = ""
-    path: str = ""
-    line: int = 0
-
 
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
 
@@ -189,17 +176,18 @@ def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Ite
             yield f"nothing leads to {token}"
 
 
-def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Unmet, ...]:
+def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Problem, ...]:
     """Why this transition cannot begin; `()` if it can."""
     packet = state.packet
     if state.forked:
         message = f"{packet} was moved independently on two branches"
-        return (Unmet("packet_is_forked", message, f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
+        return (Problem("packet_is_forked", message, hint=f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
     # A file that is no event would stop the plan, which rests on the log being what was read.
     if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
-        return (Unmet("log_unsound", f"the log of {packet} does not hold together", f"workpacket log verify {packet}"),)
+        message = f"the log of {packet} does not hold together"
+        return (Problem("log_unsound", message, hint=f"workpacket log verify {packet}"),)
     if not state.history:
-        return (Unmet("log_absent", f"{packet} has no log, so its lane is not known", "workpacket adopt"),)
+        return (Problem("log_absent", f"{packet} has no log, so its lane is not known", hint="workpacket adopt"),)
     retired = [token for token in (state.lane, target_of(row, state)) if lanes.lane(token) is None]
     if retired:
         return (lane_retired(packet, retired[0]),)
@@ -208,26 +196,26 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
     return ()
 
 
-def lane_retired(packet: str, token: str) -> Unmet:
+def lane_retired(packet: str, token: str) -> Problem:
     """That a packet stands in, or would come to, a lane that the policy no longer has."""
     message = f"{packet} is in {token}, or would come back to it, and the policy in force has no lane of that name"
     command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in it"
-    return Unmet("lane_not_in_policy", message, command, POLICY_PATH)
+    return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
 
 
-def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Unmet:
+def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Problem:
     packet, lane = state.packet, state.lane
     if lane == "STUB":
         message = f"{packet} is a stub; nobody may start work from one"
-        return Unmet("packet_is_stub", message, f"workpacket activate {packet}")
+        return Problem("packet_is_stub", message, hint=f"workpacket activate {packet}")
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""
-        return Unmet(
-            "packet_superseded", f"{packet} is superseded{by}", f"workpacket why {state.superseded_by or packet}"
+        return Problem(
+            "packet_superseded", f"{packet} is superseded{by}", hint=f"workpacket why {state.superseded_by or packet}"
         )
     possible = ", ".join(dict.fromkeys(other.command for other in leaving(lane, lanes))) or "nothing"
     message = f"{packet} is {lane}; {row.typed} leads from {' or '.join(row.origins)}. Possible now: {possible}"
-    return Unmet("wrong_lane", message, forward_command(packet, lane, lanes))
+    return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes))
 
 
 def target_of(row: Transition, state: PacketState) -> str:

@@ -118,7 +118,7 @@ def event_id(data: bytes) -> str:
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
-    """The event that `value` states; `event_schema.event_misfit` has found nothing wrong with it."""
+    """The event that `value` states; `ledger.event_shape.event_misfit` has found nothing wrong with it."""
     return LogEvent(
         id=identity,
         type=value["type"],

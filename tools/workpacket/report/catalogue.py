@@ -13,7 +13,7 @@ from itertools import chain
 from typing import cast
 
 from workpacket.model.reasons import Reason, Registry
-from workpacket.rules.by_kind import all_rules, loaded_rules
+from workpacket.rules.by_kind import LOADED, all_rules
 
 # The order in which they are imported, one after the other, until a code is found.
 TABLES = ("document", "command", "gate", "integrity", "checkpoints", "approval", "stops")
@@ -43,7 +43,7 @@ class Catalogue(Mapping[str, Reason]):
         return len(_every_reason())
 
     def _look_up(self, code: str) -> Reason:
-        rule = loaded_rules().get(code)
+        rule = LOADED.get(code)
         if rule is not None:
             return rule.reason()
         for name in self._tables:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from workpacket.ledger.fold import PacketState
 from workpacket.model.canonical import Json
+from workpacket.problem import Problem
 from workpacket.report.escape import escape, escape_lines
 from workpacket.report.terminal import PLAIN, Role, Style, text_width, wrap
 from workpacket.value import Value, replace
@@ -182,19 +183,13 @@ def next_line(text: str, style: Style = PLAIN) -> str:
     return f"{style.paint('next:', 'help')} {escape(text)}\n"
 
 
-class StopRow(NamedTuple):
-    code: str
-    message: str
-    remedy: str
-
-
 class WorkRow(NamedTuple):
     id: str
     where: str
     why: str
     command: str
-    stops: tuple[StopRow, ...]
-    doubts: tuple[StopRow, ...] = ()
+    stops: tuple[Problem, ...]
+    doubts: tuple[Problem, ...] = ()
 
 
 def render_work(
@@ -215,10 +210,10 @@ def render_work(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _reasons(rows: Sequence[StopRow], role: Role, style: Style) -> Iterator[str]:
+def _reasons(rows: Sequence[Problem], role: Role, style: Style) -> Iterator[str]:
     for row in rows:
         yield f"    {style.paint(row.code, role)}: {escape(row.message)}"
-        yield f"    {style.paint('help:', 'help')} {escape(row.remedy)}"
+        yield f"    {style.paint('help:', 'help')} {escape(row.hint)}"
 
 
 def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:

@@ -6,7 +6,6 @@ that is named neither here nor in `workpacket.documents.reading.KINDS` are not r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
@@ -28,8 +27,8 @@ ACROSS = (
     "role_progress",
 )
 
-
-_LOADED: dict[str, type[Rule]] = {}
+# The rules that were needed so far: the reason of a finding is looked up here without importing the others.
+LOADED: dict[str, type[Rule]] = {}
 
 
 @cache
@@ -38,13 +37,11 @@ def rules_in(module: str) -> tuple[type[Rule], ...]:
     name = f"workpacket.rules.{module}"
     classes = [each for each in vars(import_module(name)).values() if isinstance(each, type) and issubclass(each, Rule)]
     rules = tuple(each for each in classes if each.__module__ == name and each.is_complete())
-    _LOADED.update((rule.code(), rule) for rule in rules)
+    if not rules:
+        # `python -OO` takes the docstrings away, and a check by no rules would find nothing wrong with anything.
+        raise RuntimeError(f"{name} has no rules: Python must not run with -OO, because rules are their docstrings")
+    LOADED.update((rule.code(), rule) for rule in rules)
     return rules
-
-
-def loaded_rules() -> Mapping[str, type[Rule]]:
-    """The rules that were needed so far, by their code."""
-    return _LOADED
 
 
 @cache

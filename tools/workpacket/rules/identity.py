@@ -29,6 +29,14 @@ _ENCLOSED = lazy_pattern(r"[ \t]*(?:\((?:[^()]|\([^()]*\))*\)|<[^<>]*>)\Z")
 _OF_A_TEMPLATE = lazy_pattern(
     r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
 )
+_WORD = lazy_pattern(r"\w+")
+# All that templates say there; any other word is a person's.
+_WORDS_OF_TEMPLATES = {
+    "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
+    "if", "in", "includes", "its", "main", "merge", "non", "of", "optional", "or", "override", "packet", "packets",
+    "placeholder", "required", "revision", "sha", "stable", "template", "the", "this", "time", "to", "vn", "with",
+    "without", "wp_id",
+}  # fmt: skip
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -75,7 +83,8 @@ class HintTextLeft(StructuredRule):
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",
             # The words of a template are nobody's; other words may be somebody's.
-            safe=_OF_A_TEMPLATE.search(rest) is not None,
+            safe=_OF_A_TEMPLATE.search(rest) is not None
+            and _WORDS_OF_TEMPLATES.issuperset(_WORD.findall(rest.lower().replace("e.g.", ""))),
         )
 
 

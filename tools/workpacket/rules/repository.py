@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
@@ -244,11 +244,33 @@ def is_open(tokens: Iterable[str], lanes: LaneTable) -> bool:
     return bool(named) and all(lane is not None and lane.unfinished for lane in named)
 
 
+S = TypeVar("S")
+
+
+class _OfKind(Generic[S]):
+    """The summaries of one kind, by path."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __get__(self, repository: RepositorySummaries, owner: type[RepositorySummaries]) -> Mapping[str, S]:
+        return cast("Mapping[str, S]", repository.of_kind(self.kind))
+
+
 class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
     `known_lanes` are those of the policy beside the documents; `passed` counts the moves into each lane.
     """
+
+    stubs = _OfKind[WorkSummary]("stub")
+    packets = _OfKind[WorkSummary]("packet")
+    work_packages = _OfKind[PackageSummary]("work_package")
+    boards = _OfKind[BoardSummary]("task_board")
+    registries = _OfKind[RegistrySummary]("registry")
+    refinements = _OfKind[RefinementSummary]("refinement")
+    signature_audits = _OfKind[SignatureSummary]("signature_audit")
+    roles = _OfKind[RoleSummary]("role_progress")
 
     def __init__(
         self,
@@ -268,34 +290,6 @@ class RepositorySummaries:
         return self._by_kind.get(kind, {})
 
     @property
-    def stubs(self) -> Mapping[str, WorkSummary]:
-        return cast("Mapping[str, WorkSummary]", self.of_kind("stub"))
-
-    @property
-    def packets(self) -> Mapping[str, WorkSummary]:
-        return cast("Mapping[str, WorkSummary]", self.of_kind("packet"))
-
-    @property
-    def work_packages(self) -> Mapping[str, PackageSummary]:
-        return cast("Mapping[str, PackageSummary]", self.of_kind("work_package"))
-
-    @property
-    def boards(self) -> Mapping[str, BoardSummary]:
-        return cast("Mapping[str, BoardSummary]", self.of_kind("task_board"))
-
-    @property
-    def registries(self) -> Mapping[str, RegistrySummary]:
-        return cast("Mapping[str, RegistrySummary]", self.of_kind("registry"))
-
-    @property
-    def refinements(self) -> Mapping[str, RefinementSummary]:
-        return cast("Mapping[str, RefinementSummary]", self.of_kind("refinement"))
-
-    @property
-    def signature_audits(self) -> Mapping[str, SignatureSummary]:
-        return cast("Mapping[str, SignatureSummary]", self.of_kind("signature_audit"))
-
-    @property
     def gate_logs(self) -> Mapping[str, GateSummary]:
         logs = {**self.of_kind("orchestrator_gates"), **self.of_kind("validator_gates")}
         return cast("Mapping[str, GateSummary]", logs)
@@ -304,10 +298,6 @@ class RepositorySummaries:
     def work(self) -> WorkIndex:
         """Stubs, packets, board and registry, related to one another."""
         return WorkIndex(self.stubs, self.packets, self.boards, self.registries)
-
-    @property
-    def roles(self) -> Mapping[str, RoleSummary]:
-        return cast("Mapping[str, RoleSummary]", self.of_kind("role_progress"))
 
     def batch(self, kind: str) -> Mapping[str, BatchSummary]:
         return cast("Mapping[str, BatchSummary]", self.of_kind(kind))

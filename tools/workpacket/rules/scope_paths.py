@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks
 from workpacket.documents.document import Text
 from workpacket.documents.packet import Packet
-from workpacket.lifecycle.scope import pattern_of
+from workpacket.lifecycle.gates import pattern_of
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.formats import repository_path

@@ -9,7 +9,7 @@ from workpacket.documents.structured import StructuredDocument, body_of
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import Run
-from workpacket.text.outline import Section
+from workpacket.text.fields import Section
 
 # A demand on every document that is read by a layout.
 StructuredRule = DocumentRule[StructuredDocument]

@@ -15,8 +15,7 @@ from workpacket.documents.stub import CHECKLIST, PREAMBLE, SECTIONS, Stub
 from workpacket.model.ids import WorkPacketId
 from workpacket.rules.repair import RepairRefused
 from workpacket.text.blocks import LISTS
-from workpacket.text.fields import Field
-from workpacket.text.outline import Section
+from workpacket.text.fields import Field, Section
 from workpacket.text.source import Source
 
 OPEN = "<fill in>"

@@ -1,12 +1,7 @@
 """Gathering the facts of an audit: what `check` and the approvals find, every packet, and what git knows of them.
 
-The clock is not looked at. What expires is judged as of the head commit, so the same repository gives the same report.
-
-Every signed decision of a repository with what verifying it comes to: of one that was used, as of its use.
-
-What git tells an audit: commits that the logs name, files as they were in them, who touched which file last.
-
-The style and the script of the report's page: part of the package, so that they can be read and checked as files.
+The clock is not asked: what expires is judged as of the head commit, so the same repository gives the same report. A
+decision that was used is verified as of its use.
 """
 
 from __future__ import annotations
@@ -42,9 +37,9 @@ from workpacket.shell.base import known_to
 from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
-from workpacket.shell.governing.gathering import gather
+from workpacket.shell.governing.execution import gather
+from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_verification import digest_here
-from workpacket.shell.judging.partial_tree import judged_in_part
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace

@@ -1,22 +1,8 @@
-"""The base revision: the commit whose policy is in force, and what was committed there.
+"""The base: the commit whose policy is in force, what is committed there, and the policy that this person saw last.
 
 The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
-and never the change that is judged. What a commit holds cannot change, so it is read once in a process.
-
-Files as commits hold them, read many at a time. A commit never changes, so each is read once in a process.
-
-The line of the base: its commits along first parents, and what each of them held of some paths.
-
-One call of git tells of all commits; asking for `<commit>:<path>` makes git unpack the trees of that commit for every
-name, which takes longer with every file that lies beside it.
-
-The policy in force: as it stands on the base, never as it lies in the work tree.
-
-The memory, outside of the repository, of the policy last seen: so that bringing back an old one is noticed.
-
-It lies in the person's folder of settings, one file for each repository, named by its first commit. Beside it lies
-only what envelopes claim to be about (`envelope_claims`). Where the folder cannot be written, nothing is remembered,
-and `approvals verify` says so.
+and never the change that is judged. `Base.place_of` says which policy judges an event: every verdict starts there.
+What a commit holds cannot change, so it is read once in a process, and many files by one call of git.
 """
 
 from __future__ import annotations
@@ -57,7 +43,12 @@ _BEFORE = "^1"
 
 
 class BaseLine:
-    """`first_seen` says of each file which commit held it first, and that commit's time."""
+    """The commits of the base along first parents, and what each of them held of some paths.
+
+    One call of git tells of all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for
+    every name, which takes longer with every file that lies beside it. `first_seen` says of each file which commit held
+    it first, and that commit's time.
+    """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
         self._covered = paths
@@ -194,6 +185,7 @@ class Base(Value):
         if arrived is None:
             return Place(self.repository, self.commit)
         commit, time = arrived
+        # The first commit has none before it; what anchors the policy is judged by itself.
         before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
         return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC))
 
@@ -307,6 +299,8 @@ def first_seen(repository: Repository, commit: str, folder: str) -> dict[str, tu
     return base_line(repository, commit, folder).first_seen if commit else {}
 
 
+# The policy seen last is kept in a file for each repository, outside of it, so that it is noticed when an old policy
+# is brought back by force. Where that file cannot be written, `approvals verify` says so.
 _LARGEST = 64 * 1024
 
 

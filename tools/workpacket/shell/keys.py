@@ -1,15 +1,8 @@
-"""The key with which a person approves: found, made, and never read. Only its public half is looked at.
+"""The key with which a person approves: found, made and tried, never read. Only its public half is looked at.
 
-Signing, and a second opinion on signatures, by the person's own `ssh-keygen`.
-
-The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal; this
-package never reads them. Arguments are lists and never pass a shell; what is signed goes in by standard input.
-
-Could a program on this account approve without its owner? Found out by trying, as a rogue process would.
-
-Every key that the ssh-agent offers and every private key in a file is asked to sign, without a terminal, without any
-dialog of ours, and in a namespace that approves nothing. What signs all the same would sign for any program. A key with
-a passphrase, a key that the agent confirms first, and a token that waits for a touch do not.
+The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal. Signatures
+are made by the person's own `ssh-keygen`: arguments are lists and never pass a shell, what is signed goes in by
+standard input.
 """
 
 from __future__ import annotations
@@ -18,12 +11,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from workpacket.approvals.keys import PublicKey, read_key_fields
-from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature, unarmor
+from workpacket.approvals.sshsig import NAMESPACE, check_signature, read_signature, unarmor
 from workpacket.errors import WorkpacketError
 from workpacket.problem import Problem
 from workpacket.value import Value
@@ -64,26 +56,6 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
     if isinstance(usable, Problem):
         raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
     return usable
-
-
-def second_opinion(blob: bytes, message: bytes, principal: str, signers: bytes, at: datetime) -> bool | None:
-    """What `ssh-keygen -Y verify` says with this content of allowed_signers; None if the tool is not here.
-
-    It judges less than we do (touch flags, roles, time of use), so its yes is no approval. Its no to our yes is an
-    alarm.
-    """
-    tool = shutil.which("ssh-keygen")
-    if tool is None:
-        return None
-    with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
-        signers_path, signature_path = (os.path.join(folder, name) for name in ("allowed_signers", "signature"))
-        for path, content in ((signers_path, signers), (signature_path, armor(blob).encode("ascii"))):
-            with open(path, "wb") as file:
-                file.write(content)
-        when = at.astimezone(UTC).strftime("verify-time=%Y%m%d%H%M%SZ")
-        options = ["-n", NAMESPACE, "-I", principal, "-f", signers_path, "-s", signature_path, "-O", when]
-        status, _ = run_openssh([tool, "-Y", "verify", *options], message)
-    return status == 0
 
 
 def run_openssh(

@@ -10,7 +10,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.history import changed_paths, patch_id, status
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
@@ -107,10 +107,7 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 def _target_commit(repository: Repository, target: str) -> str | None:
     if target in branch_names(repository):
         return commit_of(repository, f"refs/heads/{target}")
-    answer = run_git(
-        repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{target}^{{commit}}", check=False
-    )
-    return answer.text.strip() if answer.status == 0 and target else None
+    return resolved(repository, f"{target}^{{commit}}") if target else None
 
 
 def branch_here(repository: Repository) -> str:

@@ -10,9 +10,7 @@ paragraph that ends in a colon may as well be a caption.
 
 Nothing is interpreted: hints left behind a value, quotation marks and placeholders are part of it.
 
-One name for the many ways to write a key or a heading.
-
-The label of a field: a few words and a colon at the beginning of a line.
+The label of a field is a few words and a colon at the beginning of a line:
 
     KEY: value        **KEY**: value       **KEY:** value       **KEY: value**       `KEY`: value
     KEY (an aside): value                  **KEY** (an aside): value
@@ -21,11 +19,14 @@ The label of a field: a few words and a colon at the beginning of a line.
 At the beginning of a paragraph or list item a label may be any few words without a comma. On a later line of the same
 paragraph it has to be bold, or to start with a capital and have at most three words: most lines there are sentences
 that wrap.
+
+Sections are the outline around the fields: each begins with a heading. Only headings on their own count: one
+inside a quote or a list belongs to that quote or list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from workpacket.lazy_pattern import lazy_pattern
@@ -44,7 +45,7 @@ _NO_WORD = lazy_pattern(r"[\W_]+")
 def normal_key(raw: str) -> str:
     """`SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)` and `Spec anchor candidates` are both `spec_anchor_candidates`.
 
-    What stands in parentheses or brackets is an aside, unless nothing else is there.
+    What is in parentheses or brackets is an aside, unless nothing else is there.
     """
     return _words(_ASIDE.sub(" ", raw)) or _words(raw)
 
@@ -74,7 +75,7 @@ def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
     if match is None or len(_ASIDES.sub("", match[2]).split()) > _MOST_WORDS:
         return None
     mark, value = match[1], trimmed(text, match.end(), end)
-    if mark and match.lastindex == 2:  # `**KEY: value**`: the value, too, stands inside the mark
+    if mark and match.lastindex == 2:  # `**KEY: value**`: the value, too, is inside the mark
         if mark == "`" or not text.endswith(mark, *value):
             return None
         value = trimmed(text, value[0], value[1] - len(mark))
@@ -94,7 +95,7 @@ _BOX = lazy_pattern(r"\[([ xX])\](?:[ \t]+|\Z)")
 
 
 class Field:
-    """One field. `name` is the normal form of its `key`; `block` the list item or the paragraph it stands in."""
+    """One field. `name` is the normal form of its `key`; `block` the list item or the paragraph it is in."""
 
     __slots__ = ("_source", "block", "key", "key_span", "name", "owned", "tail", "value", "value_span")
 
@@ -225,7 +226,7 @@ def _item_fields(source: Source, item: Block) -> Iterator[Field]:
 
 
 def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterator[Field]:
-    """The fields of a paragraph that is, or stands in, `holder`."""
+    """The fields of a paragraph that is, or is in, `holder`."""
     text, line_starts = source.text, source.line_starts
     column = holder.start - line_starts[holder.line - 1]
     previous_end = 0
@@ -260,3 +261,82 @@ def _first_lines(item: Block) -> list[Span]:
         if first.kind in {"paragraph", "heading", "html"}
         else [(item.content_start, item.content_start)]
     )
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.text.source import Source
+
+
+class Section:
+    """What is below one heading, up to the next heading of the same or a higher level.
+
+    `blocks` are those before the first subsection, without the heading itself. [start, end) is the whole section in
+    the source, from the line of its heading to the line of the next section, blank lines included. `end_line` is the
+    last line of that. The section of level 0 is the document: its `blocks` are those before the first heading.
+    """
+
+    __slots__ = ("blocks", "end", "end_line", "heading", "level", "line", "name", "start", "subsections", "title")
+
+    def __init__(self, level: int, line: int, start: int, title: str, heading: Block | None) -> None:
+        self.level = level
+        self.line = line
+        self.start = start
+        self.title = title
+        self.name = normal_key(title)
+        self.heading = heading
+        self.blocks: list[Block] = []
+        self.subsections: list[Section] = []
+        self.end = start
+        self.end_line = line
+
+    def __repr__(self) -> str:
+        return f"Section({self.level}, {self.title!r}, lines {self.line}..{self.end_line})"
+
+    @property
+    def title_span(self) -> tuple[int, int]:
+        """Where the words of the title are; of the document as a whole, its beginning."""
+        if self.heading is None:
+            return self.start, self.start
+        return self.heading.spans[0][0], self.heading.spans[-1][1]
+
+    def walk(self) -> Iterator[Section]:
+        """This section and all below it, in the order of the document."""
+        stack = [self]
+        while stack:
+            section = stack.pop()
+            yield section
+            stack.extend(reversed(section.subsections))
+
+    def find(self, name: str) -> Section | None:
+        """The first section at or below this one whose title comes down to `name` (see `normal_key`)."""
+        return next((section for section in self.walk() if section.name == name), None)
+
+    def find_all(self, name: str) -> list[Section]:
+        return [section for section in self.walk() if section.name == name]
+
+
+def outline(source: Source, blocks: Sequence[Block], start: int = 0) -> Section:
+    """The document, whose Markdown begins at `start`, as a tree of sections."""
+    document = Section(0, source.line_and_column(start)[0], start, "", None)
+    open_sections = [document]
+    for block in blocks:
+        if block.kind != "heading":
+            open_sections[-1].blocks.append(block)
+            continue
+        line_start = source.line_starts[block.line - 1]
+        while open_sections[-1].level >= block.level:
+            _close(open_sections.pop(), line_start, block.line - 1)
+        title = " ".join(source.text[first:last] for first, last in block.spans)
+        section = Section(block.level, block.line, line_start, title, block)
+        open_sections[-1].subsections.append(section)
+        open_sections.append(section)
+    ends_with_line_end = source.line_starts[-1] == len(source.text)
+    for section in open_sections:
+        _close(section, len(source.text), max(section.line, source.line_count - ends_with_line_end))
+    return document
+
+
+def _close(section: Section, end: int, end_line: int) -> None:
+    section.end = end
+    section.end_line = end_line

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import InvalidId, WorkPacketId
@@ -47,6 +48,8 @@ def date_time(text: str) -> str:
     match = _DATE_TIME.match(text)
     if match is None:
         return _why_no_date_time(text)
+    if text[-1] == "Z" and text[11:13] < "24" and _in_the_calendar(text):
+        return ""  # as nearly every moment is; each event of a log has one
     complaint = _calendar(match) or _clock(match)
     if complaint or match["second"] < "60":
         return complaint
@@ -168,6 +171,13 @@ def _ends_a_month_of_utc(match: re.Match[str]) -> bool:
         return False
     day = int(match["day"]) + days
     return day in {0, _month_length(int(match["year"]), int(match["month"]))}
+
+
+def _in_the_calendar(text: str) -> bool:
+    try:
+        return bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _why_no_date_time(text: str) -> str:

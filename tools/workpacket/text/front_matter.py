@@ -9,7 +9,7 @@ from __future__ import annotations
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
-from workpacket.text.loaded import Loaded
+from workpacket.text.node import Loaded
 from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value

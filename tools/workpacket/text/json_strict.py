@@ -21,8 +21,7 @@ from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
 from workpacket.text.edits import fix_of
 from workpacket.text.limits import DATA, Limits
-from workpacket.text.loaded import Loaded, duplicate_key, unreadable
-from workpacket.text.node import Node
+from workpacket.text.node import Loaded, Node, duplicate_key, unreadable
 from workpacket.text.source import Source
 
 _WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')

@@ -20,8 +20,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
-from workpacket.text.loaded import Loaded, unreadable
-from workpacket.text.node import Node, Scalar
+from workpacket.text.node import Loaded, Node, Scalar, unreadable
 from workpacket.text.source import Source
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.limits import DATA, Limits
-from workpacket.text.loaded import Loaded, unreadable
+from workpacket.text.node import Loaded, unreadable
 from workpacket.text.source import Source
 
 # What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point

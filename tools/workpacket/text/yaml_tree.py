@@ -40,8 +40,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Fix, Location, Problem
 from workpacket.text.edits import Run, fix_of
 from workpacket.text.limits import Limits
-from workpacket.text.loaded import Loaded, duplicate_key
-from workpacket.text.node import Node
+from workpacket.text.node import Loaded, Node, duplicate_key
 from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import resolve
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 from workpacket.errors import WorkpacketError
 from workpacket.problem import Location, Problem
 from workpacket.text.limits import MIB, Limits
-from workpacket.text.loaded import Loaded, unreadable
-from workpacket.text.node import Node
+from workpacket.text.node import Loaded, Node, unreadable
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

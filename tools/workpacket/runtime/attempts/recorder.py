@@ -31,6 +31,11 @@ class RecordDraft(NamedTuple):
     payload: bytes | None = None
 
 
+def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> NewEvent:
+    kind = kinds[draft.type]
+    return NewEvent(draft.type, clean_record(kind, draft.data, redactor), kind.schema_version, draft.payload)
+
+
 @dataclass(slots=True)
 class Recorder:
     store: Store
@@ -54,7 +59,7 @@ class Recorder:
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
         """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
-        news = tuple([self._new(draft) for draft in drafts])
+        news = tuple([cleaned(draft, self.kinds, self.redactor) for draft in drafts])
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
@@ -93,10 +98,6 @@ class Recorder:
     def _apply(self, events: Iterable[Event]) -> None:
         for event in events:
             self.state.apply(event, self.kinds)
-
-    def _new(self, draft: RecordDraft) -> NewEvent:
-        kind = self.kinds[draft.type]
-        return NewEvent(draft.type, clean_record(kind, draft.data, self.redactor), kind.schema_version, draft.payload)
 
 
 FRESH = 0.005  # seconds for which what was just read of the log is taken to be the present

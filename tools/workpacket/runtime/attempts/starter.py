@@ -31,6 +31,7 @@ from workpacket.runtime.resume.observe import (
     Observations,
     Observer,
     ResumePolicy,
+    changed_keys,
     changed_lines,
     hashes_by_key,
     look_around,
@@ -130,17 +131,8 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
     """What is known of it there is known here: that it happened, with its receipt, or that nobody knows."""
-    data: dict[str, Json] = {
-        "effect": identity(stream, record.step, record.kind, record.target, record.args_hash),
-        "step": record.step,
-        "kind": record.kind,
-        "target": record.target,
-        "args_hash": record.args_hash,
-    }
-    if record.args is not None:
-        data["args"] = dict(record.args)
-    if record.target_hash:
-        data["target_hash"] = record.target_hash
+    effect = identity(stream, record.step, record.kind, record.target, record.args_hash)
+    data = {"effect": effect, **record.facts()}
     if record.status == "succeeded":
         draft = _carried(store, record.event)
         yield RecordDraft("effect.succeeded", {**draft.data, **data}, draft.payload)
@@ -155,6 +147,19 @@ def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordD
 def _carried(store: Store, event: Event) -> RecordDraft:
     data = {name: value for name, value in event.values().items() if name != "dropped"}
     return RecordDraft(event.type, {**data, "carried_from": event.hash}, store.payload(event))
+
+
+def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
+    """The results of a finished run are no answer for other inputs, and it has nobody left to ask."""
+    asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
+    changed = changed_keys(state.inputs, asked)
+    if changed:
+        raise RunBlocked(
+            f"{stream} is finished; it was done with other values of {', '.join(changed)}",
+            code="inputs_changed",
+            hint="ask for it with the values of then, or give the other run a key of its own",
+            details={"changed": list(changed)},
+        )
 
 
 LEASE_SECONDS = 30.0
@@ -273,6 +278,8 @@ class RunStarter:
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 state, decision = self._decided(stream, wanted, seen)
             finished = decision.action == "COMPLETE"  # of a finished run only stored results are given out
+            if finished:
+                _require_same_inputs(stream, state, wanted)
             if (lease is None and not finished) or decision.action in {"BLOCK", "CONFIRM"}:
                 raise self._refused(stream, state, decision, wanted)
             return self._continue(self._recorder(stream, state, lease), wanted, decision)

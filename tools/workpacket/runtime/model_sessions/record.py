@@ -55,15 +55,21 @@ def artifact_id(body: Mapping[str, Json]) -> str:
 
 def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
     """Make the artifact the last checkpoint of the run. Durable when this returns."""
-    cursor: dict[str, Json] = {"artifact": artifact.id}
+    cursor, drafts = kept_artifact(artifact)
     recorder = run._session.recorder
-    if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
-        cursor["inline"] = artifact.body
-    elif artifact_step(artifact.id) not in recorder.state.steps:
+    if drafts and artifact_step(artifact.id) not in recorder.state.steps:
         # Not by `run.step`, which a cancellation stops: what the session was in the middle of is kept all the same.
-        data: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
-        recorder.record(RecordDraft("step.completed", data, stored_text(artifact.body).encode("utf-8")))
+        recorder.record(*drafts)
     run.checkpoint(cursor, name=artifact.id, kind=point_kind(kind))
+
+
+def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft]]:
+    """The cursor of its checkpoint, and what has to be stored before: an artifact that is too large for a cursor."""
+    cursor: dict[str, Json] = {"artifact": artifact.id}
+    if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
+        return cursor | {"inline": artifact.body}, []
+    data: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
+    return cursor, [RecordDraft("step.completed", data, stored_text(artifact.body).encode("utf-8"))]
 
 
 def artifact_step(artifact: str) -> str:

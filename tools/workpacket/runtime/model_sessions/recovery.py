@@ -33,15 +33,14 @@ from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, RunBlocked, RuntimeFault
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.model_sessions.record import (
-    LARGEST_INLINE,
     Artifact,
     ModelSession,
     PendingCall,
     SessionStatus,
     artifact_id,
-    artifact_step,
     behind_step,
     is_artifact_step,
+    kept_artifact,
     last_valid,
     message_step,
     messages_of,
@@ -51,7 +50,7 @@ from workpacket.runtime.model_sessions.record import (
     sequence_gaps,
     stream_of,
 )
-from workpacket.runtime.records.jcs import jcs_bytes, jcs_hash, kept, stored_text
+from workpacket.runtime.records.jcs import jcs_hash, kept, stored_text
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.resume.observe import Observations, hashes_by_key, read_state
 from workpacket.runtime.runtime import Choice, Runtime
@@ -297,15 +296,10 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
 
 def _point(artifact: Artifact) -> Iterator[RecordDraft]:
     """The artifact as the last checkpoint of the session."""
-    body = artifact.body
-    cursor: dict[str, Json] = {"artifact": artifact.id}
-    if len(jcs_bytes(body)) <= LARGEST_INLINE:
-        cursor["inline"] = body
-    else:
-        stored: dict[str, Json] = {"step": artifact_step(artifact.id), "args": {}, "result_hash": artifact.id, "ms": 0}
-        yield RecordDraft("step.completed", stored, stored_text(body).encode("utf-8"))
+    cursor, drafts = kept_artifact(artifact)
+    yield from drafts
     data: dict[str, Json] = {
-        "id": artifact.id[:16], "name": artifact.id, "kind": point_kind(_text(body, "kind")), "counters": {},
+        "id": artifact.id[:16], "name": artifact.id, "kind": point_kind(_text(artifact.body, "kind")), "counters": {},
         "preconditions": {},
     }  # fmt: skip
     yield RecordDraft("checkpoint", data, stored_text({"cursor": cursor}).encode("utf-8"))

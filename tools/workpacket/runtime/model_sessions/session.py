@@ -39,7 +39,6 @@ from workpacket.runtime.model_sessions.record import (
     stream_of,
 )
 from workpacket.runtime.model_sessions.recovery import SessionReport, assess
-from workpacket.runtime.records.state import EffectRecord
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.scripted import program_step
@@ -261,7 +260,7 @@ class OpenSession:
             "tail": [message.as_json() for message in messages_of(recorder.store, recorder.state, TAIL)],
             "partial": self._arriving(arriving),
             "pending": [call.as_json() for call in pending_calls(self.run.state)],
-            "calls": [_call(record) for record in recorder.state.effects.values()],
+            "calls": [{**record.facts(), "status": record.status} for record in recorder.state.effects.values()],
             "state": self._state,
         }
         artifact = make_artifact(body, recorder.redactor)
@@ -272,12 +271,3 @@ class OpenSession:
         if arriving is None:
             return None
         return {"message": self._position + 1, "chunks": arriving.received, "text": arriving.text}
-
-
-def _call(record: EffectRecord) -> dict[str, Json]:
-    """A tool call as it stands: what another machine needs so that it is not done again there."""
-    call: dict[str, Json] = {"step": record.step, "target": record.target, "kind": record.kind,
-                             "args_hash": record.args_hash, "status": record.status}  # fmt: skip
-    if record.args is not None:
-        call["args"] = dict(record.args)
-    return call | ({"target_hash": record.target_hash} if record.target_hash else {})

@@ -91,6 +91,17 @@ class EffectRecord(NamedTuple):
         """The name it was asked for by: the last part of its step, without the number."""
         return self.step.rpartition("/")[2].partition("#")[0]
 
+    def facts(self) -> dict[str, Json]:
+        """What names the effect in a record, beside its identity, which belongs to one run."""
+        facts: dict[str, Json] = {
+            "step": self.step, "kind": self.kind, "target": self.target, "args_hash": self.args_hash,
+        }  # fmt: skip
+        if self.args is not None:
+            facts["args"] = dict(self.args)
+        if self.opaque:
+            facts["opaque"] = list(self.opaque)
+        return facts | ({"target_hash": self.target_hash} if self.target_hash else {})
+
     @property
     def has_receipt(self) -> bool:
         """Whether it is known to have happened and what is stored of its result may be handed out."""

@@ -225,30 +225,24 @@ def look_around(observers: tuple[Observer, ...], seen: Observations, point: Chec
     return seen
 
 
-class EnvironmentObserver:
-    """Promises that chosen facts about the environment stay: give it what to name and how to find it out."""
+class FactsObserver:
+    """Promises that named facts stay as they are: of the environment, or digests of tasks, dependencies, configuration.
 
-    def __init__(self, facts: Mapping[str, str]) -> None:
+    Their owner finds them out before each attempt and gives them: name and value, or name and digest.
+    """
+
+    def __init__(self, what: Literal["environment", "digests"], facts: Mapping[str, str]) -> None:
+        self._what = what
         self._facts = dict(facts)
 
     def preconditions(self) -> Mapping[str, Json]:
-        return {"environment": dict(self._facts)}
+        return {self._what: dict(self._facts)}
 
     def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
-        return replace(seen, environment={**(seen.environment or {}), **self._facts}) if point else seen
-
-
-class DigestObserver:
-    """Promises that definitions (tasks, dependencies, configuration) stay as they are: name -> digest."""
-
-    def __init__(self, digests: Mapping[str, str]) -> None:
-        self._digests = dict(digests)
-
-    def preconditions(self) -> Mapping[str, Json]:
-        return {"digests": dict(self._digests)}
-
-    def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
-        return replace(seen, digests={**(seen.digests or {}), **self._digests}) if point else seen
+        if point is None:
+            return seen
+        facts = {**(getattr(seen, self._what) or {}), **self._facts}
+        return replace(seen, environment=facts) if self._what == "environment" else replace(seen, digests=facts)
 
 
 HIDDEN = "[not shown]"

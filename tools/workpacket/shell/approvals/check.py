@@ -9,13 +9,6 @@
 
 An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
 gate refuses it when it is to be used, and `approvals list` shows it.
-
-Approvals that were in time only if a commit was made before one that it comes after.
-
-An approval must be used before it expires, and the time of its use is the time of the commit that brought the event
-onto the base. Where the server makes that commit, the server's clock decides; where a branch was fast-forwarded, its
-author wrote the time, and could write one that lay back. No commit is older than those before it on the line: what
-was in time by its own commit and is not by theirs is told of. A warning, since a clock that was ahead does the same.
 """
 
 from __future__ import annotations
@@ -27,7 +20,7 @@ from hashlib import sha256
 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
-from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
@@ -54,7 +47,13 @@ from workpacket.value import replace
 
 
 def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
-    """A finding for each event whose approvals counted by the time of its commit alone."""
+    """A finding for each event whose approvals counted by the time of its commit alone.
+
+    An approval must be used before it expires, at the time of the commit that brought the event onto the base. Where a
+    branch was fast-forwarded, the author wrote that time, and could have set it back. No commit is older than those
+    before it on the line: what was in time by its own commit and is not by theirs is told of. It is only a warning,
+    since a clock that was ahead does the same.
+    """
     if not approvals.base.commit:
         return
     latest = _latest(approvals.repository, approvals.base.commit, int(approvals.now.timestamp()))

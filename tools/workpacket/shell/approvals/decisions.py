@@ -1,14 +1,10 @@
-"""What a person is asked to sign: the statement, and the files as they will be.
+"""Giving a decision: what would be signed, the envelope made of it, and both written together.
 
-A draft is refused as soon as it is known that a gate would refuse what comes of it, so that nobody reads in vain.
+    draft = draft_decision(approvals, wish, moment)      what the person has to read before anything is signed
+    blob = sign(draft.message, key.path)                 by ssh-keygen, in the person's terminal, or elsewhere
+    written = write_decision(approvals, draft, blob)     judged first; refinement and envelope in one transaction
 
-Giving a decision: what would be signed, the envelope made of it, and both written together.
-
-draft = draft_decision(approvals, wish, moment)      what the person has to read before anything is signed
-blob = sign(draft.message, key.path)                 by ssh-keygen, in the person's terminal, or elsewhere
-written = write_decision(approvals, draft, blob)     judged first; refinement and envelope in one transaction
-
-The version of a file that was approved last, looked up in the history by its digest.
+A draft is refused as soon as it is known that a gate would refuse what comes of it, so that no one reads in vain.
 """
 
 from __future__ import annotations
@@ -19,9 +15,8 @@ from datetime import datetime, timedelta
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.decide import Verdict, decide
-from workpacket.approvals.envelope import pae, write_envelope
+from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
 from workpacket.approvals.keys import PublicKey
-from workpacket.approvals.opening import EnvelopeFile
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from workpacket import __version__
-from workpacket.approvals.opening import EnvelopeFile
+from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id, read_blobs

@@ -1,24 +1,7 @@
-"""Whether an event of the log had the approval that it rests on: asked by the gates of waivers, and by every check.
+"""Whether events of the log had the approvals that they rest on: asked by the gates of waivers, and by every check.
 
-The event is judged as of the moment when it came onto the base (`approvals.facts`), from the envelopes that it names.
-
-Reading ahead what the judgement of many events will ask for: all commits by two calls of git, contents in batches.
-
-The line of the base says what each commit held where (`base_line`). A name of which it knows nothing, such as one of a
-commit that the base does not have, is looked up by git itself.
-
-What `check` found sound before, so that ten thousand approvals are not judged again for the sake of one.
-
-An event that is on the base is judged as of the commit that brought it, which never changes. What its verdict follows
-from besides can be named (`_keys`): the events of its packet and the commits that brought them, the envelopes that
-speak of the packet or revoke one that does, which of the bases that these saw are part of the base's history, who
-committed the files of the packet first, the keys that are revoked today, the first commit of the repository. As long
-as all of that is the same, nothing that spoke for the packet can have stopped doing so, and nothing new speaks
-against it.
-
-Only soundness is remembered: what was refused is judged again each time, as is every event that the base does not
-hold, and every token that the policy takes for a signature. CI (`check --base`, `check --no-cache`) and `approvals
-verify` have no such memory.
+An event is judged as of the moment when it came onto the base (`Base.place_of`), from the envelopes that it names.
+`spoken_against` judges many: what the base holds is read ahead, and what was sound before is not judged again.
 """
 
 from __future__ import annotations
@@ -30,8 +13,7 @@ from functools import partial
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.lifecycle.added_gates import STANDARD
-from workpacket.lifecycle.gates import OPTIONAL_GATES
+from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
@@ -108,7 +90,11 @@ _MATTERS = (REFINEMENTS, PACKETS)
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
-    """The events that had to pass a gate; everything that the base holds about them has been read afterwards."""
+    """The events that had to pass a gate; everything that the base holds about them has been read afterwards.
+
+    All commits are read by two calls of git, and contents in batches. What the line of the base does not know, such as
+    a commit that the base does not have, git itself looks up.
+    """
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
     befores = dict.fromkeys(approvals.place(event).policy_commit for event in consuming)
@@ -172,7 +158,13 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 
 
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
-    """By packet; none where the log does not hold together, or nobody is trusted."""
+    """By packet, a digest of all that its verdicts follow from; none where the log or the policy cannot be believed.
+
+    The commit that brought an event never changes. The rest is in the key: the events of the packet and their commits,
+    the envelopes that speak of it or revoke one that does, which of the bases that these saw are known, the first
+    authors of its files, the keys revoked today, the first commit. While these are the same, nothing that spoke for
+    the packet can have stopped doing so, and nothing new speaks against it.
+    """
     if not isinstance(approvals.trusted, Trusted):
         return {}
     revoked = hashlib.sha256(approvals.base.policy.revoked_keys or b"").hexdigest()

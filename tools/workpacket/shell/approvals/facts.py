@@ -2,9 +2,8 @@
 
     verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
 
-Policy and specification come from the base revision, what is approved from the work tree, envelopes from both. Of an
-event that is on the base already, policy and specification come from the commit before the one that brought it, and its
-time is that commit's: see `approvals.facts`.
+Policy and specification come from the base, what is approved from the work tree, envelopes from both. Of an event that
+the base holds, they come from where it was settled: `Approvals.place`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from functools import cached_property, partial
 
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
-from workpacket.approvals.opening import EnvelopeFile, Selection
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement
 from workpacket.approvals.trust import Pin

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.added_gates import moves_under
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended
+from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import transition
 from workpacket.model.plan import Moment

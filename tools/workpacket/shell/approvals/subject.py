@@ -16,7 +16,6 @@ from functools import cached_property
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.statement import Spec, Subject
 from workpacket.documents.document import read_once
-from workpacket.documents.refinement import Refinement
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import ACTIVATION_GATE
@@ -47,6 +46,8 @@ class ApprovalSubject(Value):
     def anchor(self) -> str:
         """The places of the specification that the refinement names; only a repository with one asks for them."""
         for path, data in self.refinement:
+            from workpacket.documents.refinement import Refinement
+
             anchors = (anchor.get("spec_anchor") for anchor in read_once(Refinement, _source(path, data)).anchors)
             return "; ".join(node.text or "" for node in anchors if node is not None)
         return ""

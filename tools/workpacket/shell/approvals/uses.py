@@ -1,14 +1,4 @@
-"""Which approvals were used already, and by what.
-
-Where old-style tokens (a name with a date) are, for gates whose policy accepts them in words.
-
-Which states the policy has had on the base: an approval of a change is used up when the change arrives there.
-
-Without that, the approval that once added a key could bring the key back after it was removed.
-
-What the events of a packet say about approvals: who saw what, which bytes were used, who came first.
-
-Who had a hand in a packet: the people from whom a gate may require its approver to differ.
+"""What log and history say about approvals: who took part, which approvals were used, and by which event.
 
 What the log says are claims, and git's authors are claims too; together they are harder to leave out than each alone.
 """
@@ -25,7 +15,6 @@ from workpacket.approvals.facts import LegacyUse, PacketLog
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
-from workpacket.documents.refinement import Refinement
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import changes_before
 from workpacket.git.objects import read_blobs
@@ -34,8 +23,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.added_gates import gates_of
-from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, gates_of
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
@@ -49,6 +37,8 @@ if TYPE_CHECKING:
     from workpacket.shell.approvals.facts import Approvals
 
 
+# An approval of a change of the policy is used up when the change arrives on the base. Otherwise the approval that once
+# added a key could bring the key back after it was removed.
 @lru_cache(maxsize=16)
 def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ...], tuple[str, ...]]:
     """The states of the policy, as subjects, each with the commits of the base that brought it about."""
@@ -101,6 +91,7 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
     return {nonce: frozenset(events) for nonce, events in used.items()}
 
 
+# Tokens of old, a name with a date, count for gates whose policy accepts them in words.
 _TOKEN_FOLDERS = (REFINEMENTS, PACKETS)
 _UNSIGNED = frozenset({"PENDING", "TODO"})
 # What git looks for, and what is taken out of the lines that it finds.
@@ -164,6 +155,8 @@ def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
 
 def _token(matter: ApprovalSubject) -> str | None:
     """What stands where the user signs, if anything does."""
+    from workpacket.documents.refinement import Refinement
+
     for path, data in matter.files:
         signature = Refinement(Source.from_bytes(path, data)).signature
         text = signature.value if signature is not None else ""

@@ -1,10 +1,4 @@
-"""What a check says of the repository as a whole: documents compared with one another and with the log.
-
-Whether activated packets still hold what their stubs demand: the sixth item of the checklist, looked at ever after.
-
-Both texts are needed, which no summary holds. What was found of two texts is kept by the digest of both, so that it
-is looked for once.
-"""
+"""What a check says of the repository as a whole: documents compared with one another and with the log."""
 
 from __future__ import annotations
 
@@ -31,7 +25,8 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
-# Before the path of a packet, in the cache: no document has such a path.
+# Whether activated packets still hold what their stubs demand is the sixth item of the checklist, and asked by every
+# check. It takes both texts, which no summary holds, so it is kept by the digest of both; no document has this path.
 _KEPT = "carried over: "
 
 
@@ -103,4 +98,4 @@ def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
 
 def _missing(pair: Pair) -> Iterator[Problem]:
     for unmet in carried_over(Stub(pair.stub), Packet(pair.packet), pair.id):
-        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.command, severity=_SEVERITY)
+        yield Problem(unmet.code, unmet.message, Location(unmet.path), unmet.hint, severity=_SEVERITY)

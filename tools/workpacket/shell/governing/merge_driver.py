@@ -19,16 +19,15 @@ from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.board_sync import KEEPING_BOTH
+from workpacket.lifecycle.board_sync import KEEPING_BOTH, Versions, drawn, drawn_alike, is_drawn, named_twice
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.merge import Versions, drawn, drawn_alike, is_drawn, named_twice
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, POLICY_PATH, STUBS
+from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
-from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source

@@ -9,10 +9,10 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import LinkedRun, PacketState, fold
 from workpacket.ledger.log import EventWriter, Log
+from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
-from workpacket.lifecycle.run_links import Ending, close_plan, link_plan
 from workpacket.model.events import Actor
-from workpacket.shell import moment
+from workpacket.shell import actor as clock
 from workpacket.shell.governed_files import GovernedFiles, packets_that_say
 from workpacket.shell.transactions.transaction import writing
 
@@ -40,7 +40,7 @@ def link(repository: Repository, actor: Actor, packet: str, run: str, store: str
         if not state.history and not state.findings:
             return
         for unmet in link_unmet(state):
-            raise WorkpacketError(unmet.code, unmet.message, hint=unmet.command)
+            raise WorkpacketError.of(unmet)
         plan = link_plan(log, state, _writer(actor), run, store)
         if plan is not None:
             transaction.apply(plan)
@@ -74,5 +74,5 @@ def _log(repository: Repository, packet: str) -> Log:
 
 
 def _writer(actor: Actor) -> EventWriter:
-    now = moment.moment()
+    now = clock.moment()
     return EventWriter(actor, now.now, now.tx, f"workpacket {__version__}")

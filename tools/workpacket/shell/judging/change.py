@@ -60,9 +60,9 @@ def _waived(repository: Repository, base: str, packet: PacketFacts) -> Iterator[
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
+    from workpacket.shell.actor import moment
     from workpacket.shell.approvals.event_approvals import rested_upon
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.moment import moment
 
     now = moment()
     with open_approvals(repository, base, now) as approvals:

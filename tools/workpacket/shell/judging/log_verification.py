@@ -21,8 +21,8 @@ from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.problem import Problem
+from workpacket.shell.actor import moment
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, paths_below, read_logged
-from workpacket.shell.moment import moment
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value
 

@@ -1,6 +1,6 @@
 """Changing governed files: all of a plan or nothing of it, under one lock, by one door to the disk.
 
-Whether a command left its journal behind, found out by one look into a folder; the imports take no time.
+What is here is asked by every command that only looks, so it imports next to nothing.
 """
 
 from __future__ import annotations

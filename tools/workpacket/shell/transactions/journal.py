@@ -8,8 +8,6 @@ Being one file there is one thing to make durable, and its name tells how far th
 
 It lies in the git directory of the work tree, where `git clean` does not reach. The first line holds the digest of all
 that follows, so a journal is believed whole or not at all.
-
-The two places that a transaction writes in: the work tree, and the git directory with its journal.
 """
 
 from __future__ import annotations
@@ -172,6 +170,8 @@ def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tupl
 
 
 class TransactionFolders(Value):
+    """The two places that a transaction writes in: the work tree, and the git directory with its journal."""
+
     work_tree: Tree
     git_dir: Tree
 

@@ -1,12 +1,10 @@
-"""Every call to the disk that a transaction makes, one method each.
+"""Every call to the disk that a transaction makes, one method each, and the ways in which such a call fails.
 
 Nothing here decides anything; it is the seam at which the tests kill the process, fill the disk, cut the power. A
 folder is held open by its descriptor and everything in it is named relative to that, so that no component of a path is
 looked up twice; no link is ever followed below the folder one starts from.
 
 Windows has no such descriptors and is served by `storage_windows`, with the same methods.
-
-The ways in which writing fails, as errors that say what state things are in.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ in a work tree that leaves out governed files. What git holds and the work tree 
 
 A failure before 3 takes the staged files away again. A failure after it is undone through the journal; if even that
 fails, the next command finishes the work. `recovery` does the same for a process that died.
-
-Rewrites documents as one transaction: `check --fix` and `fmt` change all of the files that they mean to, or none.
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository, operation_in_progress
 from workpacket.model.layout import POLICY_PATH, TEMPORARY_PREFIX
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest
+from workpacket.shell.actor import moment
 from workpacket.shell.held import Held, look, require_shown
-from workpacket.shell.moment import moment
 from workpacket.shell.transactions.journal import Entry, Record, TransactionFolders, open_workspace
 from workpacket.shell.transactions.locks import WAIT, writer_lock
 from workpacket.shell.transactions.recovery import Recovered, finish_pending
@@ -163,7 +161,10 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
 
 
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
-    """Puts the second source of each pair in the place of the first, if that is still what the file holds."""
+    """Puts the second source of each pair in the place of the first, if that is still what the file holds.
+
+    `check --fix` and `fmt` change all of the files that they mean to, or none.
+    """
     require_shown(root, (POLICY_PATH,))  # which says what lanes there are
     if not changes:
         return

@@ -1,21 +1,26 @@
-"""`workpacket new`: a stub for the backlog."""
+"""Commands that begin work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
 
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, actor_of, conclude
+from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command
 from workpacket.documents.stub import Stub
-from workpacket.lifecycle.backlog import NewStub, new
+from workpacket.lifecycle.adoption import Preference, adopt
+from workpacket.lifecycle.backlog import NewStub, new, present, refine
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
-from workpacket.shell.governed_files import GovernedFiles, find_governed
-from workpacket.shell.governing.commanding import carry_out, here
+from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named
+from workpacket.shell.governing.execution import carry_out, here
+from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import MARKDOWN
 
 
-def run(arguments: Arguments) -> int:
+def _run_new(arguments: Arguments) -> int:
     repository = here()
     governed = find_governed(str(repository.root))
     wp_id = _wanted_id(arguments, governed)
@@ -85,10 +90,10 @@ def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) 
     return NewStub(wp_id, what or title, why or " ".join(body[:3]), "", items, source=("issue", name))
 
 
-COMMAND = Command(
+_NEW = Command(
     "new",
     "write a stub for the backlog",
-    run,
+    _run_new,
     arguments="[WP_ID]",
     description="""
 Writes the stub, its entry on the board, its row in the registry and the beginning of its log.""",
@@ -105,3 +110,52 @@ Writes the stub, its entry on the board, its row in the registry and the beginni
         "workpacket new --next WP-1-Parser --from WP-1-Parser-v1",
     ),
 )
+
+
+_REFINE = Command(
+    "refine",
+    "write the technical refinement of a stub, or show it to the user",
+    lambda arguments: packet_command(arguments, present if arguments.flag("present") else refine),
+    arguments="WP_ID",
+    description="""
+Writes a scaffold that pins the specification in force by its digest. Called again, it pins the present version. With
+--present the block is printed for the conversation with the user, and recorded that it was.""",
+    options=(Option("present", "print the block for the user, and record its digest"), *ACTING),
+    examples=("workpacket refine WP-1-Parser-v1", "workpacket refine WP-1-Parser-v1 --present"),
+)
+
+
+def _run_adopt(arguments: Arguments) -> int:
+    repository = here()
+    governed = find_governed(str(repository.root))
+    only = [packet_named(governed, word).text for word in arguments.words]
+    said = arguments.value("prefer")
+    prefer: Preference = "board" if said == "board" else "packet" if said == "packet" else ""
+    actor = actor_of(arguments, repository)
+
+    def decide(facts: Facts) -> Answer:
+        without = [name for name, packet in sorted(facts.packets.items()) if not packet.log.by_id]
+        require_no_log_elsewhere(repository, [name for name in without if not only or name in only])
+        return adopt(facts, prefer, only)
+
+    carried = carry_out(repository, "adopt", None, actor, decide)
+    return conclude(arguments, carried)
+
+
+_ADOPT = Command(
+    "adopt",
+    "begin a log for packets that have none, from what their documents say",
+    _run_adopt,
+    arguments="[WP_ID...]",
+    description="""
+No document is rewritten. Packets on which board and file contradict one another are listed and left out, until you say
+which is to be believed.""",
+    options=(
+        Option("prefer", "what to believe where they contradict one another", choices=("board", "packet")),
+        *ACTING,
+    ),
+    examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_NEW, _REFINE, _ADOPT)}

@@ -1,44 +1,43 @@
-"""What `board show` and `board export` print, computed from the packets.
-
-`board export`: the page, into a new file or to standard output.
-"""
+"""What `status`, `next`, `board show` and `board export` print, computed from all packets."""
 
 from __future__ import annotations
 
-import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 from workpacket.cli.cached_output import Output
-from workpacket.cli.checking import style_of
 from workpacket.cli.linked_runs import cache_dependencies, runs_of
-from workpacket.cli.new_file import write_new
 from workpacket.cli.options import Arguments
-from workpacket.cli.progress import progress_bar
-from workpacket.cli.read_only import all_facts, open_for_reading, output
-from workpacket.cli.show import log_at
-from workpacket.cli.workspace import open_workspace
+from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
+from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import FORKED
 from workpacket.model.wording import counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
-from workpacket.shell.cache import Cache
-from workpacket.shell.checking.repository import known_or_examined
-from workpacket.shell.configuration import lanes_here
-from workpacket.shell.tree import find_documents
 from workpacket.value import replace
 
 _SYNC = "next: workpacket board sync"
+_NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
+    """What the command prints."""
+    by_command = {"board": _show_board, "next": _show_next, "status": _show_status}
+    return by_command[arguments.command.name](arguments)
+
+
+def _show_board(arguments: Arguments) -> Output:
     """What `board show` says."""
     repository = open_for_reading()
     facts = all_facts(repository)
@@ -50,6 +49,8 @@ def compute(arguments: Arguments) -> Output:
         return output(
             repository, render_envelope("board", exits.OK, [], {"lanes": lanes, "runs": runs}), lasts=lasts, also=also
         )
+    from workpacket.cli.checking import style_of
+
     style = style_of(arguments)
     board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
@@ -65,6 +66,8 @@ def cards_of(
 
     `published`: with nothing in it that is only so now and here, as which process is at work.
     """
+    from workpacket.cli.show import log_at
+
     at = arguments.value("at")
     states = {name: packet.state for name, packet in sorted(facts.packets.items())}
     runs = {} if at else runs_of(states, ask_store=not published)
@@ -110,6 +113,8 @@ def export(arguments: Arguments) -> int:
     )
     target = arguments.value("out")
     if target:
+        from workpacket.cli.workspace import write_new
+
         write_new(target, page.encode())
     if arguments.flag("json"):
         data: dict[str, Json] = {"out": target, **({} if target else {"page": page})}
@@ -124,6 +129,15 @@ def export(arguments: Arguments) -> int:
 
 def _titles() -> dict[str, str]:
     """What each packet is about, else what its stub says; what did not change is known to the cache of `check`."""
+    import json
+
+    from workpacket.cli.progress import progress_bar
+    from workpacket.cli.workspace import open_workspace
+    from workpacket.shell.cache import Cache
+    from workpacket.shell.checking.repository import known_or_examined
+    from workpacket.shell.configuration import lanes_here
+    from workpacket.shell.tree import find_documents
+
     workspace = open_workspace()
     work = [found for found in find_documents(workspace.root) if found.kind in ("stub", "packet")]
     work.sort(key=lambda found: found.kind == "packet")
@@ -134,3 +148,85 @@ def _titles() -> dict[str, str]:
         cache.close()
     summaries = [json.loads(result.summary) for result in results if result.summary]
     return {summary["id"]: " ".join(summary["title"].split()) for summary in summaries if summary["title"]}
+
+
+def _show_status(arguments: Arguments) -> Output:
+    repository = open_for_reading()
+    facts = facts_from_summaries(repository)
+    counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
+    held = _held(facts)
+    edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
+    rows = ready(facts)
+    runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
+    steady, also = cache_dependencies(runs)
+    lasts = steady and not held
+    if arguments.flag("json"):
+        lanes: dict[str, Json] = dict(counts)
+        listed: list[Json] = [*edits]
+        names: list[Json] = [row.id for row in rows]
+        holding: dict[str, Json] = dict(held)
+        data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
+        data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
+        return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
+    known = facts.policy.lanes.tokens
+    tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
+    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
+    lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
+    lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
+    lines += [f"hand edit: {escape(edit)}" for edit in edits]
+    lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
+    return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
+
+
+def _held(facts: Facts) -> dict[str, str]:
+    now = facts.moment.now
+    found = {name: lease_held(packet.state, now) for name, packet in sorted(facts.packets.items())}
+    return {name: holder for name, holder in found.items() if holder and facts.packets[name].lane == "IN_PROGRESS"}
+
+
+def _next(facts: Facts, counts: Counter[str], edited: bool, commands: list[str]) -> str:
+    if not facts.packets:
+        return "workpacket new WP-1-NAME-v1 --what TEXT --why TEXT"
+    if counts["no log"]:
+        return "workpacket adopt"
+    if edited:
+        return "workpacket board sync --adopt, or workpacket board sync"
+    if commands:
+        return commands[0]
+    stubs = sorted(name for name, packet in facts.packets.items() if packet.lane == "STUB")
+    return f"workpacket why {stubs[0]}" if stubs else "workpacket list"
+
+
+def _show_next(arguments: Arguments) -> Output:
+    repository = open_for_reading()
+    agent = arguments.value("for")
+    rows = ready(facts_from_summaries(repository), agent)
+    text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
+    # What an agent holds depends on the time, because leases end.
+    return output(repository, text, lasts=not agent)
+
+
+def _next_json(rows: list[Ready]) -> str:
+    listed: list[Json] = [
+        {
+            "id": row.id,
+            "lane": row.lane,
+            "next": row.command,
+            "risk": row.risk,
+            "waiting": row.waiting,
+            "since": row.since,
+        }
+        for row in rows
+    ]
+    return render_envelope("next", exits.OK, [], {"ready": listed})
+
+
+def _next_text(rows: list[Ready]) -> str:
+    lines = []
+    for row in rows:
+        waiting = f"  {row.waiting} wait for it" if row.waiting else ""
+        lines.append(f"{row.id}  {row.lane}  {row.risk or '-'}  since {row.since}{waiting}")
+    if not rows:
+        lines.append("nothing is ready")
+    lines.append(f"next: {rows[0].command if rows else 'workpacket status'}")
+    return "\n".join(lines) + "\n"

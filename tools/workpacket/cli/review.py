@@ -1,0 +1,151 @@
+"""The commands of a review: `submit` proves each criterion and puts the work up for it, `verdict` judges it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
+from workpacket.cli.team_claims import sync_team_claim
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.review import Proofs, record_evidence, submit, verdict
+from workpacket.lifecycle.transitions import choices
+from workpacket.model.canonical import Json
+from workpacket.shell.approvals.gate_queries import verdict_question
+from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governing.execution import carry_out, facts_before, here
+from workpacket.shell.work_done import relative_place, work_done
+
+
+def _run_submit(arguments: Arguments) -> int:
+    repository = here()
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    actor = actor_of(arguments, repository)
+    # Commands that prove something may take long; nobody else has to wait for them.
+    evidence, uncommitted = _evidence(arguments, repository, facts_before(repository, [name], actor), name)
+
+    def decide(facts: Facts) -> Answer:
+        packet = facts.packets[name]
+        if arguments.flag("record-only"):
+            return record_evidence(facts, packet, evidence, uncommitted)
+        work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+        return submit(facts, packet, work, evidence)
+
+    return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
+
+
+def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
+    """What is proved here and now, and what is not committed, so that nothing was run."""
+    from workpacket.runtime.records.redaction import Redactor
+    from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
+
+    document = facts.packets[name].packet
+    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    if facts.packets[name].lane != "IN_PROGRESS":
+        return Proofs(), ()
+    to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
+    not_applicable = numbered(arguments.all_of("not-applicable"), criteria, "not-applicable")
+    redactor = Redactor.from_environment(os.environ)
+    for _, reason in not_applicable:
+        require_no_secret(redactor, reason)
+    rows: list[dict[str, Json]] = []
+    came_to: dict[str, str] = {}
+    prover = None
+    if to_prove:
+        prover = Prover(repository, facts.policy.evidence, redactor, os.environ, arguments.value("commit"))
+        for (criterion, _), proved in zip(to_prove, prover.prove(to_prove), strict=True):
+            rows.append(dict(proved.row))
+            came_to |= {criterion: proved.said} if proved.said else {}
+    rows += [{"criterion": one, "result": "not_applicable", "reason": reason} for one, reason in not_applicable]
+    return Proofs(rows, came_to), prover.uncommitted if prover is not None else ()
+
+
+_SUBMIT = Command(
+    "submit",
+    "prove what the packet demands, and put the work up for review",
+    _run_submit,
+    arguments="WP_ID",
+    description="""
+Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds, or a `path:line`. `all=` stands for
+every line. A command is run at the commit that is submitted, without a shell (for one, write N=sh -c '...'), with the
+environment and the limits that [evidence] of the policy allows. Recorded are its exit code, and the length and digest
+of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
+    options=(
+        Option("prove", "a command or place that proves line N", value="N=COMMAND", many=True),
+        Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
+        Option("commit", "the commit to be judged, instead of HEAD", value="REV"),
+        Option("record-only", "keep the proofs, and submit later"),
+        *ACTING,
+    ),
+    examples=(
+        "workpacket submit WP-1-Parser-v1 --prove '1=python -m pytest tests/parser' --prove 2=src/parser.py:40",
+        "workpacket submit WP-1-Parser-v1 --prove 'all=just test'",
+        """workpacket submit WP-1-Parser-v1 --prove "1=sh -c 'bin/parse < tests/small.txt'\"""",
+    ),
+)
+
+
+def _run_verdict(arguments: Arguments) -> int:
+    choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
+    if choice not in choices("verdict"):
+        raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
+    report = _report(arguments.value("report"))
+    status = packet_command(
+        arguments,
+        lambda facts, packet: verdict(
+            facts,
+            packet,
+            choice,
+            report=report,
+            reference=arguments.value("reference"),
+            reason=arguments.value("reason"),
+        ),
+        words=2,
+        questions=(verdict_question(choice),),
+    )
+    return sync_team_claim(arguments, status)
+
+
+def _report(path: str) -> Json:
+    """The validator's report as it is now."""
+    if not path:
+        return None
+    repository = here()
+    place = relative_place(repository, os.path.abspath(path)).replace(os.sep, "/")
+    if os.path.isabs(place):
+        raise WorkpacketError(
+            "path_outside_repository", f"{path} lies outside the repository", hint=str(repository.root)
+        )
+    try:
+        with open(path, "rb") as stream:
+            return {"path": place, "sha256": hashlib.sha256(stream.read()).hexdigest()}
+    except FileNotFoundError as error:
+        raise WorkpacketError("path_not_found", f"there is no report {path}") from error
+
+
+_VERDICT = Command(
+    "verdict",
+    "judge work that is in review",
+    _run_verdict,
+    arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
+    description="Nobody judges their own work, and a verdict comes with a report.",
+    options=(
+        Option("report", "the validator's report, a file of the repository", value="FILE"),
+        Option("reference", "where it is said what is to be changed", value="PLACE"),
+        REASON,
+        *ACTING,
+    ),
+    examples=(
+        "workpacket verdict WP-1-Parser-v1 PASS --report docs/reports/parser.md --as validator-1",
+        "workpacket verdict WP-1-Parser-v1 CHANGES --reference docs/reports/parser.md#3",
+    ),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_SUBMIT, _VERDICT)}

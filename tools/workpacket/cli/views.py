@@ -1,0 +1,124 @@
+"""Commands whose answer is shown again as long as nothing that it was made from has changed.
+
+What computes an answer is imported only when one is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from workpacket.cli.cached_output import Output, run_cached, show, show_fresh
+from workpacket.cli.options import Arguments, Command, Option, chosen
+from workpacket.cli.workspace import open_workspace
+from workpacket.shell.cache import Cache
+from workpacket.shell.tree import find_documents
+
+
+def _show_all(arguments: Arguments) -> int:
+    return run_cached(arguments, "overview")
+
+
+_STATUS = Command(
+    "status",
+    "show the whole repository on one screen",
+    _show_all,
+    examples=("workpacket status",),
+)
+
+
+_NEXT = Command(
+    "next",
+    "list the work that is ready, the most wanted first",
+    _show_all,
+    options=(Option("for", "also what this one holds, and nothing that is assigned to others", value="NAME"),),
+    description="In the order of what most packets wait for, then risk, then age.",
+    examples=("workpacket next", "workpacket next --for coder-1"),
+)
+
+
+WORK_KINDS = ("stub", "packet", "work_package")
+
+
+def _run_list(arguments: Arguments) -> int:
+    workspace = open_workspace()
+    cache = Cache(workspace.common_dir, workspace.fingerprint)
+    files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
+
+    def compute() -> Output:
+        from workpacket.cli.listing import list_work
+
+        return list_work(arguments, workspace.root, files, cache)
+
+    try:
+        if workspace.is_partial:
+            from workpacket.cli.read_only import say_what_is_missing
+
+            say_what_is_missing(workspace.root)
+            return show_fresh(compute())
+        return show(arguments, workspace, files, cache, compute)
+    finally:
+        cache.close()
+
+
+_LIST = Command(
+    "list",
+    "list packets and stubs",
+    _run_list,
+    arguments="[PATTERN...]",
+    description="Patterns are compared with ids; `*` stands for any characters.",
+    options=(
+        Option("lane", "only packets in this lane", value="LANE", many=True),
+        Option("kind", "only this kind", choices=WORK_KINDS),
+        Option("base", "only revisions of this base id", value="BASE_WP_ID"),
+        Option("risk", "only this risk tier", value="TIER"),
+        Option("depends-on", "only packets that depend on this one", value="WP_ID"),
+    ),
+    examples=("workpacket list --lane READY_FOR_DEV", "workpacket list 'WP-1-*' --json"),
+)
+
+
+# As `cli.packet_command.ACTING`, which is too heavy for what only shows.
+_KINDS = ("human", "agent", "ci")
+
+
+def _run_board(arguments: Arguments) -> int:
+    action = chosen(arguments, ("show", "sync", "move", "export"))
+    if action == "show":
+        return _show_all(arguments)
+    if action == "export":
+        from workpacket.cli.overview import export
+
+        return export(arguments)
+    from workpacket.cli.registers import move_entry, sync_board
+
+    return sync_board(arguments) if action == "sync" else move_entry(arguments)
+
+
+_BOARD = Command(
+    "board",
+    "show the board, draw it anew, move an entry, or write a page",
+    _run_board,
+    arguments="show | sync [WP_ID...] | move WP_ID LANE | export",
+    description="""
+`sync` makes status lines, board and registry say what the log says, and adds missing sections. With --adopt it takes
+hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.
+`show` puts the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
+    options=(
+        Option("adopt", "take hand edits over as moves, instead of undoing them"),
+        Option("at", "show it as of this day or revision", value="DATE|REV"),
+        Option("out", "export: into this file, which must not exist yet; else to standard output", value="FILE"),
+        Option("reason", "why, in words", value="TEXT"),
+        Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+        Option("kind", "what kind of actor that is", choices=_KINDS),
+    ),
+    examples=(
+        "workpacket board show",
+        "workpacket board export --out board.html",
+        "workpacket board sync",
+        "workpacket board sync --adopt",
+        'workpacket board move WP-1-Parser-v1 BLOCKED --reason "no test data"',
+    ),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_STATUS, _NEXT, _LIST, _BOARD)}

@@ -1,0 +1,75 @@
+"""Whether a JSON value is an event of the current version, and if not, what is wrong with it.
+
+The schemas of `model.event_types`, compiled by the acceptor that judges documents as well. Each type is compiled when
+its first event is met: a log has few of them, and ten thousand events are to be decoded within a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from workpacket.model.event_types import CHECKPOINT_LOG, DATA, ENVELOPE, Shape
+from workpacket.text.acceptor import compile_acceptor
+from workpacket.text.node import Plain
+from workpacket.text.schema_loading import Schema
+
+
+class Fractional(float):
+    """A number with a fraction or an exponent, such as `1.0`. The acceptor has no test for this type and refuses it."""
+
+
+def event_misfit(value: Any) -> str:
+    """The first place where `value` is not an event, as a JSON pointer, and what is wrong there; "" if it is one."""
+    if not _accepts("")(value):
+        return _explained(value, _ready(ENVELOPE))
+    kind = value["type"]
+    if not _accepts(kind)(value["data"]):
+        return _explained(value, _ready({"properties": {"data": DATA[kind]}}))
+    if (kind == "checkpoint") != (value["packet"] == CHECKPOINT_LOG):
+        return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
+    for pointer, ids in _ordered_sets(value):
+        if len(ids) > 1 and ids != sorted(set(ids)):
+            return f"{pointer}: must be sorted and name nothing twice"
+    return ""
+
+
+@cache
+def _accepts(kind: str) -> Callable[[Plain], bool]:
+    """Accepts the data of a type of event; the envelope, for ""."""
+    shape: Shape = DATA[kind] if kind else ENVELOPE
+    accepts = compile_acceptor(_ready(shape))
+    assert accepts is not None, "an event says nothing that the acceptor does not know"
+    return accepts
+
+
+def _ready(shape: Any) -> Any:
+    """The shape as Python reads it: its patterns are Python's but for `$`, which also matches before a last line break.
+
+    That no item is there twice is asked together with the order, which is the stronger demand.
+    """
+    if isinstance(shape, dict):
+        kept = ((key, at) for key, at in shape.items() if key != "uniqueItems")
+        return {key: f"{at[:-1]}\\Z" if key == "pattern" else _ready(at) for key, at in kept}
+    return [_ready(item) for item in shape] if isinstance(shape, list) else shape
+
+
+def _explained(value: Plain, schema: Schema) -> str:
+    from workpacket.text.schema_violations import violations
+
+    for first in violations(schema, value):
+        return f"/{'/'.join(map(str, first.location.keys))}: {first.message}"
+    return "/: a whole number is written with a fraction or an exponent"  # which JSON Schema overlooks
+
+
+def _ordered_sets(event: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The sets of an event. Each is sorted, so that one set has one form, and an event one id."""
+    yield "/parents", event["parents"]
+    yield "/attest", event["attest"]
+    data = event["data"]
+    if event["type"] == "fork.resolved":
+        yield "/data/moves", data["moves"]
+    elif event["type"] == "checkpoint":
+        for index, log in enumerate(data["logs"]):
+            yield f"/data/logs/{index}/heads", log["heads"]
