@@ -110,7 +110,7 @@ def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place)
 def test_a_summary_alone_is_no_checkpoint(place: Place) -> None:
     (place.root / "login-summary.md").write_bytes(SUMMARY)
     status, said = place("import", "role", str(place.root / "login-summary.md"))
-    assert (status, "nothing was taken over" in said) == (1, True)
+    assert (status, "nothing was imported" in said) == (1, True)
 
 
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"]), min_size=1, max_size=12)
@@ -181,7 +181,7 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
     column = lines({**STEP_EVENT, "strictness": "high"}).index(b'"high"') + 1
     assert f"bad:6:{column}: strictness: it must be off, medium or max (checkpoint_malformed)" in said
     assert "bad:7:" in said
-    assert "nothing was taken over" in said
+    assert "nothing was imported" in said
     assert place.streams() == []
     assert json.loads(place("import", "step", bad, "--json")[1])["findings"][0]["line"] == 6
 

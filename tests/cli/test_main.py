@@ -58,7 +58,7 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
     ("words", "code", "said"),
     [
         (["chek"], "unknown_command", "did you mean `workpacket check`?"),
-        (["frobnicate"], "unknown_command", "there is no command 'frobnicate'"),
+        (["frobnicate"], "unknown_command", "unknown command: 'frobnicate'"),
         (["check", "--formt", "json"], "unknown_option", "did you mean --format?"),
         (["check", "--zzz"], "unknown_option", "there is no option --zzz"),
         (["check", "--format"], "missing_argument", "--format needs a value: text|json|sarif|junit|github"),
@@ -70,7 +70,7 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is no lane"),
         (["explain"], "missing_argument", "name one code"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
-        (["schema", "nothing"], "invalid_value", "there is no schema 'nothing'"),
+        (["schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
         (["schema", "a", "b"], "unexpected_argument", "name one schema"),
         (["board", "drow"], "invalid_value", "'drow' is none of show, sync, move, export"),
         (["registry", "drow"], "invalid_value", "'drow' is none of show, audit, sync"),

@@ -230,7 +230,7 @@ def test_with_lanes_that_do_not_hold_nothing_moves_and_nothing_is_believed(lanes
     governed.git("switch", "--quiet", f"wp/{NAME}")
     result = governed(*PASS)
     assert (result.status, "lanes_unfit" in result.err) == (3, True)
-    assert "as long as this stands no packet moves" in governed.done("policy", "show").out
+    assert "until this is fixed, no packet can move" in governed.done("policy", "show").out
     assert lane(governed) == "IN_REVIEW"
     forge(governed, NAME, "verdict.given", {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING", "verdict": "PASS"})
     assert "base_lanes_unfit" in codes_of(governed, "--base", "main")
@@ -248,7 +248,7 @@ def test_policy_show_tells_the_way_and_where_it_comes_from(governed: Governed) -
     out = governed.done("policy", "show").out
     assert "IN_REVIEW > QA > MERGE_PENDING > STAGING > VALIDATED" in out
     assert "testers try it on the staging machine; section Quality Assurance" in out
-    assert "way out: anybody may advance it" in out
+    assert "way out: anyone may advance it" in out
     governed.done("policy", "test")
 
 

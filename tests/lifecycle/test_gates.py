@@ -358,7 +358,7 @@ def test_a_later_revision_takes_the_place_of_the_earlier_one(governed: Governed)
     assert governed.state(NAME).lane == "SUPERSEDED"
     assert governed.state(NAME).superseded_by == "WP-1-Greeting-v2"
     packet = governed.read(".GOV/task_packets/WP-1-Greeting-v2.md")
-    assert "2 of 2 demands preserved word for word" in packet
+    assert "2 of 2 requirements preserved word for word" in packet
     row = next(
         line for line in governed.read(".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md").splitlines() if "v2" in line
     )

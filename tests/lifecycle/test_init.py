@@ -97,7 +97,7 @@ def test_a_file_that_nobody_edited_is_brought_up_to_date(governed: Governed, onc
     governed.write(PROTOCOL, OLDER)
     assert "starter_outdated" in governed("init", "--check").out
     result = governed.done("init")
-    assert f"brought up to date: {PROTOCOL}" in result.out
+    assert f"updated: {PROTOCOL}" in result.out
     assert governed.read(PROTOCOL) == now
 
 

@@ -133,7 +133,7 @@ def test_with_the_driver_a_merge_leaves_nothing_to_do(parted: Governed) -> None:
     parted.git("merge", "--quiet", "--message", "merged", "one")
     assert_all_is_said(parted)
     assert_all_words_are_kept(parted)
-    assert "everything says what the log says" in parted.done("board", "sync").out
+    assert "everything agrees with the log" in parted.done("board", "sync").out
 
 
 def test_it_does_not_matter_which_side_is_merged_into_which(parted: Governed) -> None:

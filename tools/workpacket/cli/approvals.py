@@ -57,14 +57,14 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
+        sys.stdout.write("Next: workpacket explain CODE explains what to do about each\n")
     else:
         count = counted(len(approvals.own_envelopes), "envelope")
-        sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
+        sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
     if not data["policy_anchored"]:
-        sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
+        sys.stdout.write(f"note: the base has no policy yet, so nothing was required; add one: {ANCHORING}\n")
     if not remembered:
-        sys.stdout.write("note: the policy could not be remembered on this machine; a rollback would go unseen\n")
+        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would go unnoticed\n")
     return status
 
 

@@ -74,7 +74,7 @@ def _form(arguments: Arguments, target: str) -> str:
         return arguments.value("format")
     if target and ending not in _BY_ENDING:
         known = ", ".join(_BY_ENDING)
-        raise usage(arguments.command, "invalid_value", f"{target!r} does not end in one of {known}; say --format")
+        raise usage(arguments.command, "invalid_value", f"{target!r} does not end in one of {known}; use --format")
     return _BY_ENDING.get(ending, "text")
 
 
@@ -99,7 +99,7 @@ def _write(target: str, data: bytes) -> None:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
                 "file_unwritable",
-                f"{target} exists and is no report of an audit; nothing is written over it",
+                f"{target} exists and is not an audit report; it was not overwritten",
                 path=target,
                 hint="name another file, or remove the old one",
             )
@@ -135,8 +135,8 @@ what does not hold. With --out the report is written into a file, in the form th
 .sarif or .md. The page needs no network and no other file. The clock is not looked at: what expires is judged as of
 the head commit, so the same repository gives the same bytes. Exits as `check` does.""",
     options=(
-        Option("format", "how to write the report", choices=FORMATS),
-        Option("out", "write it into this file, replacing an earlier report", value="FILE"),
+        Option("format", "the format of the report", choices=FORMATS),
+        Option("out", "write it to this file, replacing an earlier report", value="FILE"),
     ),
     examples=(
         "workpacket audit",

@@ -32,7 +32,7 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
+_ALONE = "each file was checked on its own; `workpacket check` without paths also compares them"
 
 
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
@@ -71,7 +71,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     notes: tuple[str, ...] = (_ALONE,) if arguments.words else ()
     repaired: Repaired | None = None
     if base and wanted:
-        raise usage(arguments.command, "conflicting_options", "either --base or a repair")
+        raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
     if wanted:
         from workpacket.cli.fixing import fix_files, refuse_unreadable
 
@@ -199,7 +199,7 @@ def _left_between_files(workspace: Workspace) -> list[Problem]:
     return [
         Problem(
             "transaction_unfinished",
-            f"{left.command} was interrupted between files: {', '.join(left.paths)}",
+            f"{left.command} was interrupted while writing: {', '.join(left.paths)}",
             Location(left.paths[0]),
             catalogue()["transaction_unfinished"].remedy,
         )
@@ -248,7 +248,7 @@ def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):
-            what = f"no code fits {pattern!r}; `workpacket explain --all` lists them"
+            what = f"no code matches {pattern!r}; `workpacket explain --all` lists them"
             raise usage(arguments.command, "unknown_code", what)
 
     def kept(finding: Problem) -> bool:

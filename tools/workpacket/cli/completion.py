@@ -268,6 +268,6 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `completion words` for what may stand next, with the words typed so far behind `--`.""",
+The printed script asks `completion words` for what may come next, with the words typed so far after `--`.""",
     examples=('eval "$(workpacket completion bash)"', "workpacket completion words -- check --format ''"),
 )

@@ -64,7 +64,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     yield _row("ignored by git", _ignored(), str(path))
     yield _sidecars_ignored()
     if not path.exists():
-        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
+        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run creates it"])
         yield from _links(Runtime(MemoryStore()))
         return
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)

@@ -39,10 +39,10 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
         message = f"the output cannot be written: {error.strerror}"
         # What is left of the output would fail again at the exit.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
-        return WorkpacketError("file_unwritable", message, hint="free some space, or write it elsewhere")
+        return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
     if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():
-        message = "the folder in which this was called is gone"
-        return WorkpacketError("no_repository", message, hint="change into one that is there, then try again")
+        message = "the current directory no longer exists"
+        return WorkpacketError("no_repository", message, hint="change to an existing directory, then try again")
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
         return WorkpacketError("file_unwritable", message, hint="check permissions and free space, then try again")

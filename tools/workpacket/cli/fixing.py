@@ -119,7 +119,7 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
 
 def refusal_of(path: str, refused: RepairRefused) -> Problem:
     """What is said of a file that a repair would have changed too much."""
-    message = f"not repaired, nothing was written: {refused}"
+    message = f"not fixed, nothing was written: {refused}"
     return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 

@@ -145,8 +145,8 @@ said is left open as `<fill in>`, which `check` reports.""",
     options=(
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),
-        Option("upgrade", "rewrite stubs of the older family into the present one"),
-        Option("kind", "the kind of the files named", value="KIND"),
+        Option("upgrade", "rewrite stubs of the older form in the current form"),
+        Option("kind", "the kind of the given files", value="KIND"),
     ),
     examples=("workpacket fmt", "workpacket fmt --check", "workpacket fmt --upgrade .GOV/task_packets/stubs"),
 )

@@ -30,12 +30,12 @@ def init(arguments: Arguments) -> int:
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if not sys.stdin.isatty():
-        raise WorkpacketError(
-            "approval_needs_terminal", "ssh-keygen asks for a passphrase, and there is no terminal to ask in"
-        )
+        raise WorkpacketError("approval_needs_terminal", "ssh-keygen asks for a passphrase, but there is no terminal")
     principal = arguments.value("principal") or _email()
     if not PRINCIPAL.fullmatch(principal):
-        raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+        raise usage(
+            arguments.command, "invalid_value", f"{principal!r} is not a literal principal; use --principal NAME"
+        )
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
     key = make_key(path, principal)
     line = signers_line(principal, key.public)
@@ -72,9 +72,11 @@ def doctor(arguments: Arguments) -> int:
     lines = [diagnosis.sentence, *(f"  {escape(each.message)}" for each in findings)]
     lines += [f"  {number}. {remedy}" for number, remedy in enumerate(diagnosis.remedies, 1)]
     if approving is None:
-        lines.append("note: no allowed_signers at the base yet, so every key that was found counts")
+        lines.append("note: the base has no allowed_signers yet, so every key that was found counts")
     sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.write(f"Next: {'take the first step above' if findings else 'nothing; repeat it when keys change'}\n")
+    sys.stdout.write(
+        f"Next: {'do the first step above' if findings else 'nothing to do; run it again when keys change'}\n"
+    )
     return status
 
 
@@ -149,10 +151,10 @@ COMMAND = Command(
     run,
     arguments="init [PATH]|doctor|list",
     description="""
-`init` makes a key for approvals only, with a passphrase, that is never added to an agent. `doctor` tries to sign as a
-rogue program would and says whether one could approve. `list` shows whom the policy of the base trusts.""",
+`init` creates a key for approvals only, with a passphrase, which is never added to an agent. `doctor` tries to sign as
+a rogue program would, and reports whether that would work. `list` shows whom the policy of the base trusts.""",
     options=(
-        Option("principal", "init: the name in allowed_signers; git's user.email unless told", value="NAME"),
+        Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),
         BASE_OPTION,
     ),
     examples=(

@@ -54,7 +54,7 @@ def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Prob
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
             message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
-            hint = 'set positional-arguments, and hand it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            hint = 'set positional-arguments, and pass it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
             yield Problem(CODE, message, Location.span(start + match.start(), start + match.end()), hint)
 
 
@@ -90,6 +90,6 @@ COMMAND = Command(
     "lint-justfile",
     run,
     arguments="[FILE...]",
-    description="Without a file, the justfile of the current folder.",
+    description="Without a file, checks the justfile in the current directory.",
     examples=("workpacket lint-justfile", "workpacket lint-justfile .GOV/gov.just"),
 )

@@ -55,7 +55,7 @@ def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"{word!r} is no lane; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"{word!r} is not a lane; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 

@@ -33,7 +33,7 @@ _SETTLED_BY_IT = {
 
 def checkpoint(arguments: Arguments) -> int:
     if arguments.words[1:]:
-        raise usage(arguments.command, "unexpected_argument", "a checkpoint is of the whole log")
+        raise usage(arguments.command, "unexpected_argument", "a checkpoint always covers the whole log")
     from workpacket.shell.actor import moment
 
     repository, now = open_for_reading(), moment()
@@ -46,7 +46,7 @@ def checkpoint(arguments: Arguments) -> int:
             sys.stdout.write(render_envelope("log", status, findings, {"checkpoints": []}))
             return status
         say(findings)
-        print("nothing is vouched for as long as the log has faults")
+        print("no checkpoint can be made while the log has errors")
         print(f"next: workpacket explain {findings[0].code}")
         return status
     key, actor = find_key(arguments.value("key")), actor_of(arguments, repository)
@@ -62,7 +62,7 @@ def checkpoint(arguments: Arguments) -> int:
     for event in made:
         print(f"{event.path}: the heads of {counted(len(list(checkpointed_heads(event))), 'packet')}, signed")
     if not made:
-        print("everything is vouched for already")
+        print("a checkpoint already covers everything")
     print("next: git commit it on the protected branch" if made else "next: workpacket log verify")
     return exits.OK
 
@@ -140,7 +140,7 @@ replaced since: nothing that the base holds may be changed or gone.
 key has to stand in allowed_signers for workpacket-checkpoint@v1, and its owner has to have the role `ci`.""",
     options=(
         Option("base", "compare with this revision, and take the policy from it", value="REV"),
-        Option("key", "the key to sign a checkpoint with; a .pub file if an agent holds it", value="PATH"),
+        Option("key", "the key to sign a checkpoint with; a .pub file if it is in an agent", value="PATH"),
         *ACTING,
     ),
     examples=(

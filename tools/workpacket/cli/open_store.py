@@ -53,7 +53,7 @@ def require_server(arguments: Arguments) -> str:
     """The URL of the server, for what a file has not: queues, rights."""
     url = server_url()
     if not url:
-        raise usage(arguments.command, "missing_argument", f"{VARIABLE} has to name a server: postgresql://...")
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
     require_driver()
     return url
 
@@ -181,7 +181,7 @@ def owner_of(arguments: Arguments) -> int:
     """The number of the process that --owner names; 0 if it is not given."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
-        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"--owner must be a process id, not {word!r}")
     return int(word or 0)
 
 

@@ -103,7 +103,7 @@ class Arguments:
 
 COMMON_OPTIONS = (
     Option("json", "print one JSON object instead of text"),
-    Option("color", "when to colour the output", choices=("auto", "always", "never")),
+    Option("color", "when to color the output", choices=("auto", "always", "never")),
     Option("help", "show this help", short="h"),
 )
 
@@ -128,7 +128,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             raise _unknown(command, name, known)
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
-        raise usage(command, "unexpected_argument", f"it takes no arguments, but {given.words[0]!r} was given")
+        raise usage(command, "unexpected_argument", f"unexpected argument: {given.words[0]!r}")
     return given
 
 
@@ -182,9 +182,7 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
-    return usage(
-        command, "unknown_option", f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
-    )
+    return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def overview() -> str:
@@ -197,7 +195,7 @@ def overview() -> str:
         "",
         *(f"  {name:<{width}}  {summary}" for name, _, summary in COMMANDS),
         "",
-        "`workpacket COMMAND --help` shows the options of a command, `workpacket explain CODE` what a code means.",
+        "`workpacket COMMAND --help` shows the options of a command, and `workpacket explain CODE` explains a code.",
     ]
     return "\n".join(lines)
 

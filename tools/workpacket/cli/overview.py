@@ -55,7 +55,7 @@ def _show_board(arguments: Arguments) -> Output:
     board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
-    then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
+    then = f"{unknown} packets have no log\nnext: workpacket adopt" if unknown else _SYNC
     return output(repository, f"{shown}\n{then}\n", lasts=lasts, also=also)
 
 

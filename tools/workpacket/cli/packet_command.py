@@ -25,8 +25,8 @@ from workpacket.shell.governing.execution import Carried, carry_out, here
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
-    Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
-    Option("kind", "what kind of actor that is", choices=KINDS),
+    Option("as", "who acts (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    Option("kind", "the kind of actor", choices=KINDS),
 )
 REASON = Option("reason", "why, in words", value="TEXT")
 
@@ -48,7 +48,7 @@ def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
     if len(arguments.words) < count:
         raise usage(arguments.command, "missing_argument", f"it needs {what}")
     if len(arguments.words) > count:
-        raise usage(arguments.command, "unexpected_argument", f"it takes {what} and nothing else")
+        raise usage(arguments.command, "unexpected_argument", f"expected {what} and nothing else")
     return arguments.words
 
 
@@ -99,7 +99,7 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
         sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
         return exits.OK
     for done in carried.finished:
-        print(f"note: an interrupted {escape(done.command)} was finished first")
+        print(f"note: an interrupted {escape(done.command)} was completed first")
     if answer.shown:
         print("\n".join(escape(line) for line in answer.shown.split("\n")))
     print(escape(answer.said))

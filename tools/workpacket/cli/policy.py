@@ -91,8 +91,8 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     _show_lanes(policy.lifecycle)
     given = ", ".join(proofs.env) or "nothing more"
     print(
-        f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "
-        f"of the environment besides the usual: {escape(given)}"
+        f"{'proofs':<18}time limit {proofs.timeout_seconds} s; up to {proofs.output_bytes} bytes of output are "
+        f"searched; extra environment variables: {escape(given)}"
     )
     print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
@@ -103,13 +103,13 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
         gates = added_gates(policy, ADVANCED, lane.token)
-        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anybody may advance it"
+        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anyone may advance it"
         what = f"{lane.means}; " if lane.means else ""
         print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
     if policy.lanes.added:
         print("after a change of lanes: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
-        print(f"not in force: {escape(fault.message)} ({fault.code}); as long as this stands no packet moves")
+        print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
@@ -142,7 +142,7 @@ def _test(arguments: Arguments, root: str) -> int:
     else:
         for one in findings:
             print(f"{POLICY_PATH}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
-        print(f"{len(findings)} faults in {POLICY_PATH} of the work tree")
+        print(f"{len(findings)} errors in {POLICY_PATH} in the work tree")
         print(f"next: {f'edit {POLICY_PATH}' if findings else 'workpacket policy show'}")
     return exits.FINDINGS if findings else exits.OK
 
@@ -152,11 +152,11 @@ COMMAND = Command(
     run,
     arguments="show|test|trust",
     description="""
-In force is the policy of the base revision, never the one that lies in the work tree. `trust` writes your key into that
-of the work tree, and the table [approvals] where it has none; it counts once the base holds it.""",
+The policy on the base revision is in force, never the one in the work tree. `trust` adds your key to the work tree's
+policy, and the table [approvals] if it is missing; it takes effect once it is on the base.""",
     options=(
-        Option("base", "the revision to read it from", value="REV"),
-        Option("key", "trust: the key, instead of the one that `key init` makes", value="PATH"),
+        Option("base", "the revision to read the policy from", value="REV"),
+        Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
         Option("principal", "trust: the name in allowed_signers; git's user.email unless told", value="NAME"),
     ),
     examples=("workpacket policy show", "workpacket policy test", "workpacket policy trust --key ~/.ssh/approvals"),

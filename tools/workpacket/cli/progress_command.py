@@ -80,7 +80,7 @@ def caller_of(arguments: Arguments, agent: str) -> Caller:
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
-            raise usage(arguments.command, "invalid_value", f"{instance!r} is no name of an instance")
+            raise usage(arguments.command, "invalid_value", f"{instance!r} is not a valid instance name")
         return caller_named(f"{agent}#{instance}")
     return caller_with(owner_of(arguments))
 
@@ -121,7 +121,9 @@ def _list(arguments: Arguments) -> int:
     team = arguments.value("team")
     roles = unfinished_roles(scanned, team)
     changed = {role.path: changes(str(repository.root), role.artifacts) for role in roles}
-    text = "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has work left\n"
+    text = (
+        "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has unfinished work\n"
+    )
     text += "".join(f"{escape(path)}: cannot be read ({code})\n" for path, code in unread)
     rows: list[Json] = [
         {
@@ -172,10 +174,10 @@ path, and of each --artifact, the digest is kept; `resume` says which of them ha
 contradicts the log for true, `restore` writes its fields anew from the log.""",
     options=(
         Option("team", "the team of the role; list: only this team", value="TEAM"),
-        Option("phase", "the phase that the work is in now; else as before", value="PHASE"),
-        Option("artifact", "a file that the role has made, if the text does not name it", value="PATH", many=True),
-        Option("instance", "who of several with this role writes; else the process that called", value="NAME"),
-        Option("owner", "the process that does the work; else the one that called", value="PID"),
+        Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
+        Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
+        Option("instance", "the writer, if several have this role (default: the calling process)", value="NAME"),
+        Option("owner", "the process that does the work (default: the caller)", value="PID"),
     ),
     examples=(
         "workpacket progress claimed auth backend-eng --team build --phase implementation",

@@ -70,7 +70,7 @@ def _adopt(arguments: Arguments) -> int:
 
 def move_entry(arguments: Arguments) -> int:
     if len(arguments.words) != 3:
-        raise usage(arguments.command, "missing_argument", "it needs a WP_ID and a lane")
+        raise usage(arguments.command, "missing_argument", "give a WP_ID and a lane")
     repository = here()
     name = packet_called(str(repository.root), arguments.words[1]).text
     lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))

@@ -120,7 +120,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
     for one in disagreements(repository, runtime) if repository is not None else ():
         if one.what != "unlinked":  # that one is listed as what it is: unfinished
             stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
-            yield Resumable("run", one.run, "nowhere", "log and store do not agree", "", (stop,))
+            yield Resumable("run", one.run, "nowhere", "log and store disagree", "", (stop,))
 
 
 def _scopes(root: str) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]
 
 def _asked(arguments: Arguments, ready: list[Resumable]) -> list[Resumable]:
     sys.stderr.write(render_work([_work_row(one) for one in ready], (), style_of(arguments), numbered=True))
-    sys.stderr.write("go on with which? a number, 'all', or nothing: ")
+    sys.stderr.write("Resume which? Enter a number, 'all', or nothing: ")
     sys.stderr.flush()
     word = sys.stdin.readline().strip().casefold()
     if word == "all":
@@ -308,7 +308,7 @@ CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compe
 @refusing
 def run(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
-        raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
+        raise usage(arguments.command, "conflicting_options", "--yes and --no exclude each other")
     if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
         _require_no_question(arguments)
         return carry_on(arguments)
@@ -320,7 +320,7 @@ def _require_no_question(arguments: Arguments) -> None:
     """The answers that only a run takes."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
-        raise usage(arguments.command, "missing_argument", f"--{given[0]} is about one run: name it first")
+        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", f"only a run has questions, not {arguments.words[0]!r}")
 
@@ -358,7 +358,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
         hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
-        raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
+        raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) 
     found = tuple(one for one in questions if one.id == arguments.words[1])
     if not found:
         known = ", ".join(one.id for one in questions) or "none"
-        what = f"{arguments.words[1]!r} is not an open question of {run}; open are: {known}"
+        what = f"{arguments.words[1]!r} is not an open question of {run}; the open ones are: {known}"
         raise usage(arguments.command, "invalid_value", what)
     return found
 
@@ -383,11 +383,11 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
     if named and not {*YES_OR_NO} & {*given}:
         if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
-            raise usage(arguments.command, "conflicting_options", "name the question, or a step behind each option")
+            raise usage(arguments.command, "conflicting_options", "name the question, or a step after each option")
         _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} are both given")
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} exclude each other")
     if not given:
         return _answered_at_terminal(arguments, runtime, run, questions)
     question = _the_one(arguments, run, given[0], questions)
@@ -404,14 +404,12 @@ def _value_given(arguments: Arguments) -> Json | NoValue:
     if not arguments.all_of("value"):
         return NO_VALUE
     if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
-        raise usage(
-            arguments.command, "conflicting_options", "--value is the result of one effect: give one --mark-done"
-        )
+        raise usage(arguments.command, "conflicting_options", "--value requires exactly one --mark-done")
     try:
         value: Json = json.loads(arguments.value("value"))
         stored_text(value)
     except (ValueError, RecursionError) as error:
-        raise usage(arguments.command, "invalid_value", f"--value is not JSON that can be stored: {error}") from None
+        raise usage(arguments.command, "invalid_value", f"--value is not valid JSON for the store: {error}") from None
     return value
 
 
@@ -422,7 +420,7 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
     if fitting:
         known = ", ".join(one.id for one in fitting)
         raise usage(arguments.command, "missing_argument", f"say which question --{answer} answers: {known}")
-    what = f"no open question of {run} is answered by --{answer}"
+    what = f"no open question of {run} can be answered with --{answer}"
     if questions:
         others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
         what += f"; {'; '.join(others)}"
@@ -434,14 +432,14 @@ def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQu
     digest = arguments.value("confirm")
     if digest and digest != question.digest:
         raise RunBlocked(
-            f"{question.id} of {run} is about something else by now: its digest is {question.digest}, not {digest}",
+            f"{question.id} of {run} has changed since: its digest is {question.digest}, not {digest}",
             code="needs_confirmation",
             hint=f"workpacket resume {run}",
         )
     if digest or answer != "yes":
         return
     if not _at_terminal(arguments):
-        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows what is asked, and its digest"
+        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
         raise usage(arguments.command, "missing_argument", what)
     sys.stderr.write(render_questions([_row(question)], style_of(arguments)))
 
@@ -454,7 +452,7 @@ def _answered_at_terminal(
     arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]
 ) -> bool:
     if arguments.flag("confirm"):
-        raise usage(arguments.command, "missing_argument", "--confirm goes with the answer: --yes, --no, ...")
+        raise usage(arguments.command, "missing_argument", "--confirm requires an answer: --yes, --no, ...")
     asked = [one for one in questions if "yes" in one.answers]
     if len(asked) != 1 or not _at_terminal(arguments):
         return False
@@ -526,19 +524,19 @@ unknown outcome or result; each with an id, what it is about, and a digest. QUES
 where one is open. --yes holds for exactly what the digest was printed for: at a terminal by the same call, elsewhere
 --confirm names it. Then the run goes on as it began: by its program, or by `workpacket run start NAME`.""",
     options=(
-        Option("team", "without an id: the roles of this team only", value="TEAM"),
-        Option("owner", "the process that does the work of an agent; else the one that called", value="PID"),
-        Option("instance", "who of several with a role writes; else that process", value="NAME"),
-        Option("plan", "decide and show every check; write nothing"),
+        Option("team", "without an id: only the roles of this team", value="TEAM"),
+        Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
+        Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
+        Option("plan", "show the decision and every check, without writing anything"),
         Option("yes", "answer the question with yes"),
         Option("no", "answer the question with no"),
-        Option("confirm", "the digest that was printed with the question", value="DIGEST"),
+        Option("confirm", "the digest printed with the question", value="DIGEST"),
         Option(
             "mark-done", "this effect of unknown outcome or result did happen", value="STEP", many=True, optional=True
         ),
-        Option("value", "what the effect of --mark-done gave, as JSON; without it that is null", value="JSON"),
-        Option("retry", "have this effect of unknown outcome done again", value="STEP", many=True, optional=True),
-        Option("compensate", "have this effect of unknown outcome undone", value="STEP", many=True, optional=True),
+        Option("value", "the result of the effect of --mark-done, as JSON (default: null)", value="JSON"),
+        Option("retry", "repeat this effect of unknown outcome", value="STEP", many=True, optional=True),
+        Option("compensate", "undo this effect of unknown outcome", value="STEP", many=True, optional=True),
         Option("note", "a sentence to store with the answer", value="TEXT"),
     ),
     examples=(

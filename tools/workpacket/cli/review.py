@@ -76,10 +76,10 @@ every line. A command is run at the commit that is submitted, without a shell (f
 environment and the limits that [evidence] of the policy allows. Recorded are its exit code, and the length and digest
 of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
     options=(
-        Option("prove", "a command or place that proves line N", value="N=COMMAND", many=True),
+        Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
-        Option("commit", "the commit to be judged, instead of HEAD", value="REV"),
-        Option("record-only", "keep the proofs, and submit later"),
+        Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("record-only", "record the proofs, and submit later"),
         *ACTING,
     ),
     examples=(
@@ -118,9 +118,7 @@ def _report(path: str) -> Json:
     repository = here()
     place = relative_place(repository, os.path.abspath(path)).replace(os.sep, "/")
     if os.path.isabs(place):
-        raise WorkpacketError(
-            "path_outside_repository", f"{path} lies outside the repository", hint=str(repository.root)
-        )
+        raise WorkpacketError("path_outside_repository", f"{path} is outside the repository", hint=str(repository.root))
     try:
         with open(path, "rb") as stream:
             return {"path": place, "sha256": hashlib.sha256(stream.read()).hexdigest()}
@@ -132,10 +130,10 @@ _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="Nobody judges their own work, and a verdict comes with a report.",
+    description="You cannot judge your own work, and a verdict requires a report.",
     options=(
-        Option("report", "the validator's report, a file of the repository", value="FILE"),
-        Option("reference", "where it is said what is to be changed", value="PLACE"),
+        Option("report", "the validator's report, a file in the repository", value="FILE"),
+        Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
         *ACTING,
     ),

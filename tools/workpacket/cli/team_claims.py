@@ -67,7 +67,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
         finally:
             team.store.close()
     elif team is not None:
-        sys.stderr.write(f"note: {escape(team.why)}; for the other clones the claim ends when its lease does\n")
+        sys.stderr.write(f"note: {escape(team.why)}; in other clones the claim ends with its lease\n")
     return status
 
 
@@ -87,8 +87,8 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     try:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
-        said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} in this one"
-        sys.stderr.write(f"note: {escape(said)}; agree who goes on, and let the other one release it\n")
+        said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
+        sys.stderr.write(f"note: {escape(said)}; agree on who continues, and have the other one release it\n")
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:
@@ -135,13 +135,13 @@ def _team() -> _Team | None:
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
-        return _Team(None, "the store of the team does not answer", policy.lease_hours)
+        return _Team(None, "the team's store does not answer", policy.lease_hours)
 
 
 def _unseen(why: str) -> str:
     return (
-        f"{why}: other clones do not see this claim, and this one not theirs; if somebody else claims the packet too, "
-        "`workpacket check` says so when the branches are merged"
+        f"{why}: other clones and this one cannot see each other's claims; if someone else claims the packet too, "
+        "`workpacket check` reports it when the branches are merged"
     )
 
 

@@ -127,8 +127,13 @@ def _run_impact(arguments: Arguments) -> int:
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
-        what = f"{told(asked)} is no file of this repository, and no packet rests on a file or an anchor of that name"
-        raise WorkpacketError("path_not_found", what, hint="name it from the top of the repository, as `trace` does")
+        what = (
+            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor with "
+            "that name"
+        )
+        raise WorkpacketError(
+            "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
+        )
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
         return show_json(arguments, {"asked": told(asked), "rests": listed})
@@ -159,11 +164,11 @@ def audit_registry(arguments: Arguments) -> int:
 
 
 def _base(row: BaseRow) -> Iterator[str]:
-    yield f"{row.base}: {row.active or 'nobody can say which is in force'} {row.lane}".rstrip()
+    yield f"{row.base}: {row.active or 'it is unclear which is in force'} {row.lane}".rstrip()
     if len(row.revisions) > 1:
         yield f"  revisions  {', '.join(f'{name} ({lane or chr(45)})' for name, lane in row.revisions)}"
     for later, earlier in row.lineage:
-        yield f"  lineage    {told(later)} took the place of {earlier}"
+        yield f"  lineage {told(later)} replaced {earlier}"
     yield f"  approvals  {row.approvals}; criteria proved {row.proved} of {row.criteria}"
     if row.commits:
         yield f"  commits    {', '.join(commit[:12] for commit in row.commits)}"

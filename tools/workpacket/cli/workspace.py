@@ -49,7 +49,7 @@ class Workspace:
         if path is None:
             raise WorkpacketError(
                 "path_outside_repository",
-                f"{word!r} lies outside the repository",
+                f"{word!r} is outside the repository",
                 hint=f"the repository is {self.root}",
             )
         return path
@@ -77,8 +77,8 @@ def open_workspace() -> Workspace:
             raise
         raise WorkpacketError(
             "no_repository",
-            f"{here} is not in a git repository, and no folder above it holds {GOVERNANCE_FOLDER}",
-            hint="change into the repository, or make one with `git init`",
+            f"{here} is not in a git repository, and no parent folder contains {GOVERNANCE_FOLDER}",
+            hint="change into the repository, or create one with `git init`",
         ) from error
     return Workspace(found.root, found.git_dir, found.common_dir, here)
 
@@ -98,5 +98,5 @@ def write_new(target: str, data: bytes) -> None:
         with open(target, "xb") as file:
             file.write(data)
     except FileExistsError:
-        raise WorkpacketError("file_unwritable", f"{target} exists; nothing is written over it", path=target,
+        raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
                               hint="name another file, or remove the old one") from None  # fmt: skip

@@ -112,13 +112,13 @@ def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
     """Items 1 to 4 rest on the refinement; each is named, because each is still to be done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
-    missing = "nobody has shown that the specification requires it in its main body: there is no technical refinement"
+    missing = "no technical refinement: write one that anchors the work in the main body of the specification"
     yield Problem("refinement_missing", missing, Location(path), refine)
     yield Problem(
-        "refinement_not_presented", "no technical refinement block was presented", Location(path), f"{refine} --present"
+        "refinement_not_presented", "no technical refinement block was shown", Location(path), f"{refine} --present"
     )
     yield Problem("user_signature_missing", "the user has not signed", Location(path), _approve(name))
-    yield Problem("refinement_not_approved", "there is no refinement that is approved", Location(path), _approve(name))
+    yield Problem("refinement_not_approved", "no approved refinement", Location(path), _approve(name))
 
 
 def _approve(packet: str) -> str:
@@ -128,7 +128,7 @@ def _approve(packet: str) -> str:
 def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     if evidence.specification is None:
         named = refinement.spec_path or "(none named)"
-        message = f"the specification that the refinement rests on, {named}, cannot be read"
+        message = f"the specification on which the refinement is based, {named}, cannot be read"
         yield Problem(
             "specification_unreadable", message, Location(refinement.path), f"workpacket refine {evidence.packet}"
         )
@@ -139,13 +139,13 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
     if sections and all(sections.values()):
         line, title = next(iter(sections.items()))
         message = (
-            f"the requirement stands only in {title!r} ({evidence.specification.path}:{line}), not in the main body"
+            f"the requirement appears only in {title!r} ({evidence.specification.path}:{line}), not in the main body"
         )
-        hint = f"edit {refinement.path}: anchor the requirement in the main body, or enrich the specification first"
+        hint = f"edit {refinement.path}: anchor the requirement in the main body, or extend the specification first"
         yield Problem("requirement_only_in_roadmap", message, Location(refinement.path), hint)
     needed = refinement.enrichment_needed
     if needed is not None and needed.value.upper().startswith("YES"):
-        message = "ENRICHMENT_NEEDED is YES: the specification has to be enriched before"
+        message = "ENRICHMENT_NEEDED is YES: the specification must be extended first"
         hint = "add the proposed text to the specification, then refine against the new version"
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
@@ -158,7 +158,7 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
         )
     shown = evidence.presented
     if shown is None or shown.text("block_sha256") != evidence.block_sha256:
-        what = "was never presented" if shown is None else f"was changed since it was presented at {shown.at}"
+        what = "was never presented" if shown is None else f"was changed after it was shown at {shown.at}"
         message = f"the technical refinement block {what}"
         yield Problem(
             "refinement_not_presented",
@@ -203,7 +203,7 @@ def postconditions(
 def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Problem]:
     if packet is None:
         yield Problem(
-            "packet_missing", f"{wp_id} was activated, but there is no packet", hint=f"workpacket activate {wp_id}"
+            "packet_missing", f"{wp_id} was activated, but its packet is missing", hint=f"workpacket activate {wp_id}"
         )
         return
     text = _folded(packet.source.text)
@@ -218,7 +218,7 @@ def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Problem]:
     entries = [] if board is None else [entry for entry in board.entries if entry.wp_id.value == wp_id]
     if not any(entry.lane_token not in {"", "STUB"} for entry in entries):
         yield Problem(
-            "board_entry_not_moved", f"{wp_id} still stands as STUB on the board", hint="workpacket board sync"
+            "board_entry_not_moved", f"{wp_id} is still listed as STUB on the board", hint="workpacket board sync"
         )
 
 
@@ -262,7 +262,7 @@ def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     if unmet:
         return unmet
     if packet.packet_source is not None:
-        message = f"{packet.packet_path} is there already, though the log has {packet.id} as a stub"
+        message = f"{packet.packet_path} already exists, although {packet.id} is a stub according to the log"
         return (Problem("packet_exists", message, Location(packet.packet_path), "workpacket board sync --adopt"),)
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
@@ -415,10 +415,10 @@ def _lineage(facts: Facts, packet: PacketFacts, stub: Stub, superseded: Sequence
         kept = [demand for demand in theirs if demand in ours]
         path = other.packet_path if other.packet_source is not None else other.stub_path
         state = "superseded by this packet" if other in superseded else f"was {other.lane or 'without a log'}"
-        yield f"{path} ({state}): {len(kept)} of {len(theirs)} demands preserved word for word"
+        yield f"{path} ({state}): {len(kept)} of {len(theirs)} requirements preserved word for word"
         for demand in theirs:
             if demand not in ours:
-                yield f"{other.id}, changed or carried on elsewhere (TODO: say which): {demand}"
+                yield f"{other.id}, changed or continued elsewhere (TODO: say which): {demand}"
 
 
 def _demands(other: PacketFacts) -> list[str]:

@@ -109,10 +109,10 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     said = (
         f"regenerated {counted(len(changed), 'file')}: {', '.join(changed)}"
         if changed
-        else "everything says what the log says"
+        else "everything agrees with the log"
     )
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
-    left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
+    left = [f"{name} is left as it is: its log is inconsistent" for name in damaged]
     left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
@@ -196,7 +196,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
     moves: Mapping[str, Callable[[], Answer]] = {
         "claim": lambda: claim(facts, packet, branch=branch, worktree=""),
         "release": lambda: release(facts, packet, reason=reason),
-        "block": lambda: block(facts, packet, reason=reason, until="what the reason names is settled"),
+        "block": lambda: block(facts, packet, reason=reason, until="the edit was recorded and is settled"),
         "abandon": lambda: abandon(facts, packet, reason=reason),
         "reopen": lambda: reopen(facts, packet, reason=reason),
         ADVANCE: lambda: advance(facts, packet, reason=reason),
@@ -205,10 +205,10 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         if command in moves:
             return moves[command]()
     if not rows:
-        message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
+        message = f"no move leads from {packet.lane or 'no lane'} to {lane}"
         return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
-    message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
+    message = f"{name} comes to {lane} only by {rows[0].typed}, which requires more than an edit of the board"
     return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))
 
 

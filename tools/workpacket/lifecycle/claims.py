@@ -113,7 +113,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
-        unmet = (Problem("lease_ended", f"the lease of {name} has ended; somebody else may take it", hint=command),)
+        unmet = (Problem("lease_ended", f"the lease of {name} has ended; anyone may claim it", hint=command),)
     if unmet or lease is None:
         return Refused(name, unmet)
     draft = Draft("claim", facts)
@@ -139,9 +139,9 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     data |= {"holder": holder} if holder else {}
     move(draft, packet, row.event, row.target, data)
     project(draft, {name: row.target})
-    said = f"{name} is handed over to {to}" if to else f"{name} is ready for dev again"
+    said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = f"workpacket claim {name}" + (f" --as {to}" if to else "")
-    notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
+    notes = reminders(state, "the next holder can resume it, or end it with workpacket cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 
@@ -180,7 +180,7 @@ def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...
     """The packet ends, so that its runs count no more; what to say of each. What they do is not stopped by that."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
-    return tuple(f"{run.run} no longer counts; if it is at work: workpacket cancel {run.run}"
+    return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"
                  for run in packet.state.open_runs)  # fmt: skip
 
 

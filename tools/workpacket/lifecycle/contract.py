@@ -174,7 +174,7 @@ class _Parts:
         found = [self.entries("quality_gate", "done_means"), *map(self.section, ("done_means", "acceptance_criteria"))]
         said = [entries for entries in found if entries]
         if len(said) > 1:
-            raise ContractUnreadable("the criteria appear in two places")
+            raise ContractUnreadable("the criteria are stated twice")
         return said[0] if said else []
 
     def section(self, key: str) -> list[_Entry]:
@@ -316,7 +316,7 @@ def _risk(parts: _Parts) -> str:
     places = (("metadata", "risk_tier"), ("quality_gate", "risk_tier"), ("risk_tier", "level"))
     said = {text for place in places if (text := parts.prose(*place))}
     if len(said) > 1:
-        raise ContractUnreadable("the risk appears in two places, and they differ")
+        raise ContractUnreadable("the risk is stated twice, with different values")
     return next(iter(said), "")
 
 

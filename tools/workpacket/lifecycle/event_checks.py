@@ -83,7 +83,7 @@ def _illegal(log: Log, event: LogEvent, lanes: LaneTable) -> Iterator[EventObjec
     came_from = _blocked_in(log, event) if event.type == "unblocked" else None
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
         what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
-        message = f"{what}, which is no transition{_between(event, lanes)}"
+        message = f"{what}, which is not a transition{_between(event, lanes)}"
         yield EventObjection("move_illegal", event, message)
 
 
@@ -91,7 +91,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
     """What a move goes around, or names, that the policy of the base has, or has not."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the policy of the base has no lane {unknown[0]}"
+        return f": the base's policy does not define the lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -105,12 +105,12 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 def _placed_by_hand(log: Log, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
-        message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
+        message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
         lanes = {log.by_id[move].lane_to for move in event.texts("moves") if move in log.by_id}
         if event.lane_to not in lanes:
-            yield EventObjection("move_illegal", event, f"none of the moves that it settles leads to {event.lane_to}")
+            yield EventObjection("move_illegal", event, f"none of the contradicting moves leads to {event.lane_to}")
 
 
 def _blocked_in(log: Log, event: LogEvent) -> str | None:
@@ -142,8 +142,9 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
             judges[row.event] = judge
         elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
             raise LookupError(
-                f"`check --base` does not ask the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES in "
-                "tools/workpacket/lifecycle/event_checks.py, or to _NOT_ASKED_AGAIN why none is needed"
+                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES "
+                "in "
+                "tools/workpacket/lifecycle/event_checks.py, or say in _NOT_ASKED_AGAIN why none is needed"
             )
     return judges
 
@@ -166,7 +167,7 @@ def _claim(move: _Move) -> list[str]:
     around = move.around()
     if around.waived & _DEPENDENCY:
         return []
-    return [f"{name}, on which it depends, was never done" for name, done in around.dependencies.items() if not done]
+    return [f"{name}, on which it depends, was not done" for name, done in around.dependencies.items() if not done]
 
 
 def _merge(move: _Move) -> list[str]:
@@ -183,7 +184,7 @@ def _submission(move: _Move) -> list[str]:
     assert isinstance(rows, list)
     failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and _failed(row)]
     found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
-    return [*found, *(f"{path} is outside of the scope" for path in move.event.texts("outside_scope"))]
+    return [*found, *(f"{path} is outside the scope" for path in move.event.texts("outside_scope"))]
 
 
 def _failed(row: Mapping[str, object]) -> bool:
@@ -200,12 +201,12 @@ def _verdict(move: _Move) -> list[str]:
     event = move.event
     found = []
     if event.actor.id in move.holders:
-        found.append(f"{event.actor.id} judged work that they held")
+        found.append(f"{event.actor.id} judged their own work")
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
-        found.append(f"the report {report.path} is not the one that came with the verdict")
+        found.append(f"the report {report.path} is not the one submitted with the verdict")
     if report is None and event.text("verdict") != "CHANGES":
-        found.append("the verdict came without a report")
+        found.append("the verdict has no report")
     return found
 
 
@@ -217,7 +218,7 @@ _JUDGES: Final[Mapping[str, Judge]] = {
     "containment": _merge,
 }
 _NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
-    "reason": "the shape of the event requires one, so an event without it is refused where the log is read",
+    "reason": "the event's schema requires one, so an event without it is refused when the log is read",
 }
 # Made here, so that a transition whose gate has no judge stops the import and not a reviewer.
 _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)

@@ -217,7 +217,7 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Every run of the packet that nobody closed."""
     for run in state.open_runs:
-        message = f"the run {run.run} still works on {state.packet}"
+        message = f"the run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
 
 
@@ -268,7 +268,7 @@ def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem
         until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
         message = f"{holder} holds {state.packet} until {until}"
         yield Problem(
-            "claimed_by_other", message, hint=f"{holder} types: workpacket release {state.packet} --reason TEXT"
+            "claimed_by_other", message, hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT"
         )
 
 
@@ -278,7 +278,7 @@ def _dependencies_unmet(
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
-            message = f"{name}, on which it depends, has no log, so nobody can say how far it is"
+            message = f"{name}, on which it depends, has no log, so its state is unknown"
             yield Problem("dependency_unknown_lane", message, hint="workpacket adopt")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
@@ -287,10 +287,10 @@ def _dependencies_unmet(
 
 def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     if not claim.branch:
-        message = "no branch is recorded for the work, and no branch is checked out here"
+        message = "no branch is recorded for the work, and HEAD is detached"
         yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
     elif claim.branch == claim.target_branch:
-        message = f"the work would go to {claim.branch}, the branch that it is to be merged into"
+        message = f"the work would be done on {claim.branch}, its target branch"
         yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
 
 
@@ -306,7 +306,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (Problem("not_the_holder", message, hint=f"type it as the holder: --as {holder}"),)
+        return (Problem("not_the_holder", message, hint=f"run it as the holder: --as {holder}"),)
     return ()
 
 
@@ -347,8 +347,8 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
-    whose = f"the branch of {submission.whose}" if submission.whose else "which belongs to no packet"
-    detached = "no branch is checked out here (detached HEAD)"
+    whose = f"the branch of {submission.whose}" if submission.whose else "which does not belong to a packet"
+    detached = "HEAD is detached here"
     found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
@@ -357,14 +357,15 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
 
 def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     if not submission.criteria:
-        yield Problem(
-            "done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", hint="edit it"
-        )
+        yield Problem("done_means_missing", "the packet has no DONE_MEANS, so it cannot be proved done", hint="edit it")
     for number, criterion in enumerate(submission.criteria, 1):
         result = submission.proved.get(criterion)
         commit = submission.elsewhere.get(criterion)
         if result == "met" and commit:
-            message = f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which is other work"
+            message = (
+                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which contains "
+                "different work"
+            )
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
             )
@@ -382,12 +383,12 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "what the work changed cannot be told: no commit is recorded that it began from"
+        message = "the changes of the work cannot be determined: its starting commit is not recorded"
         yield Problem("changes_unknown", message, hint=f"workpacket prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
-        message = f"{path} was changed and is not in IN_SCOPE_PATHS"
-        yield Problem("outside_scope", message, Location(path), f"take the change back, or add the path to {packet}")
+        message = f"{path} was changed but is not in IN_SCOPE_PATHS"
+        yield Problem("outside_scope", message, Location(path), f"undo the change, or add the path to {packet}")
 
 
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
@@ -398,7 +399,7 @@ def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Probl
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is still to be filled in", hint=f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} of {packet}")
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
@@ -408,31 +409,27 @@ def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool,
 def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Problem]:
     packet = state.packet
     if actor in state.holders:
-        message = f"{actor} worked on {packet}; somebody else has to judge it"
+        message = f"{actor} worked on {packet}; someone else must judge it"
         yield Problem("verdict_by_coder", message, hint=f"workpacket verdict {packet} {verdict} --as VALIDATOR")
     if verdict == "CHANGES" and not reference and not report:
-        message = "what is to be changed is said nowhere"
+        message = "the requested changes are not referenced"
         yield Problem(
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )
     if verdict != "CHANGES" and not report:
-        message = "a verdict needs the validator's report"
+        message = "a verdict requires the validator's report"
         yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} --report FILE")
     yield from unfinished_runs(state)
 
 
 def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Problem, ...]:
     if not commit:
-        message = f"no submitted commit of {packet} is recorded"
+        message = f"no commit of {packet} was submitted"
         return (Problem("commit_unknown", message, hint=f"workpacket reopen {packet} --reason TEXT"),)
     if not target:
-        return (
-            Problem(
-                "target_branch_unknown", "there is no branch that it is to be merged into", hint="git branch --list"
-            ),
-        )
+        return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:
-        message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
+        message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
         return (
             Problem("not_contained", message, hint=f"git merge it into {target}, then: workpacket merged {packet}"),
         )

@@ -130,7 +130,9 @@ def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
-            message = f"{row.typed} asks for an approval at the gate {gate}, which a word on the board does not give"
+            message = (
+                f"{row.typed} requires an approval at the gate {gate}, which an edit of the board does not provide"
+            )
             yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {row.command} {name}")
         else:
             yield from approval_unmet(verdict, name)
@@ -163,7 +165,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
     whose = whose_branch(facts, branch)
     if whose in {"", name}:
         return ()
-    message = f"the branch of {whose} is checked out here ({branch}); what is recorded here travels with its work"
+    message = f"you are on {whose}'s branch ({branch}); this would be recorded there instead of on the main branch"
     place = own if own and command != "merged" else facts.target_branch
     return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
 

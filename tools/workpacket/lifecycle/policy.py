@@ -139,7 +139,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         from workpacket.lifecycle.added_lanes import LaneFault
 
         # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
-        what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
+        what = f"{source.path} cannot be read, so its lanes and gates are unknown"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
         return LifecyclePolicy(lane_faults=(unread,))
     table, evidence = root.get("lifecycle"), evidence_policy(root)
@@ -162,7 +162,9 @@ def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:
     from workpacket.lifecycle.added_lanes import LaneFault, added_lanes
 
     if not isinstance(node.value, dict):
-        return BUILT_IN, (LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is no table", "name each lane in it"),)
+        return BUILT_IN, (
+            LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is not a table", "add one table for each lane"),
+        )
     return added_lanes(declared_lanes(node))
 
 

@@ -59,7 +59,7 @@ def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
     """The lane of an event. One that is not known is a fact of a newer log, or of an older policy."""
     lane = lanes.lane(token)
     if lane is None:
-        raise WorkpacketError("lane_unknown", f"the log says {token}, which is no lane here")
+        raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a lane here")
     return lane
 
 

@@ -128,7 +128,7 @@ def _came_to(row: Mapping[str, Json]) -> str:
     if "exit_code" not in row:
         places = row.get("proof")
         named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
-        return f"failed: {named} is not there"
+        return f"failed: {named} does not exist"
     return f"failed: {row.get('command')} ended with {row['exit_code']}"
 
 
@@ -171,16 +171,16 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
-    then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
+    then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
-    notes = reminders(packet.state, "until it has ended, no verdict is given")
+    notes = reminders(packet.state, "it must end before a verdict can be given")
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
 def _require_room(rows: Sequence[Json]) -> None:
     if len(rows) > MOST_EVIDENCE:
-        message = f"there are {len(rows)} proofs, and an event holds {MOST_EVIDENCE}"
-        raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
+        message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
@@ -278,6 +278,6 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     project(draft, {name: row.target})
     done = row.target == "VALIDATED"
     said = f"{name} is {'validated' if done else row.target}: its {found.proof.replace('_', '-')} is on {found.target}"
-    then = "commit the governed files; workpacket next names more work"
+    then = "commit the governed files; workpacket next lists more work"
     then = then if done else forward_command(name, row.target, facts.policy.lanes)
     return Planned(draft.plan(), said, then, {"id": name})

@@ -18,7 +18,7 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     row = advancing(packet.lane, lanes)
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
-        message = f"from {packet.lane} {name} comes to {row.target}, not to {to}"
+        message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
         return Refused(
             name, (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
         )
@@ -68,7 +68,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     move(draft, packet, row.event, target, data)
     notes: tuple[str, ...] = ()
     if command == "block":
-        notes = reminders(packet.state, f"it is not resumed before workpacket unblock {name}")
+        notes = reminders(packet.state, f"it cannot be resumed before workpacket unblock {name}")
     elif command in {"supersede", "abandon"}:
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
@@ -118,7 +118,7 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     if lane in claimed and lanes.lane(lane) is None:
         return Refused(name, (lane_retired(name, lane),))
     if lane not in claimed:
-        message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
+        message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
         return Refused(name, (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),))
     draft = Draft("resolve", facts)
     moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
